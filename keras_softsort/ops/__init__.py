@@ -1,0 +1,20 @@
+"""Differentiable sorting as pure TensorFlow functions: no Keras, no hidden state."""
+
+from keras_softsort.ops.harden import harden
+from keras_softsort.ops.neural_sort import neural_sort
+from keras_softsort.ops.soft_quantile import soft_quantile
+from keras_softsort.ops.soft_rank import soft_rank
+from keras_softsort.ops.soft_sort import soft_sort
+from keras_softsort.ops.soft_top_k import SoftTopK, soft_top_k
+from keras_softsort.ops.soft_values import soft_values
+
+__all__ = [
+    "SoftTopK",
+    "harden",
+    "neural_sort",
+    "soft_quantile",
+    "soft_rank",
+    "soft_sort",
+    "soft_top_k",
+    "soft_values",
+]

@@ -1,0 +1,115 @@
+"""Argument checks that every operator shares: each names the argument, what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+DIRECTIONS = ("ASCENDING", "DESCENDING")
+
+
+def floating_tensor(name: str, value: Any) -> tf.Tensor:
+    """`value` as a dense floating-point tensor of known rank."""
+    if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
+        raise TypeError(f"{name} must be a dense tensor, got {type(value).__name__}; pad it and pass a mask")
+    tensor = tf.convert_to_tensor(value)
+    if not tensor.dtype.is_floating:
+        raise TypeError(f"{name} must be floating-point, got dtype {tensor.dtype.name}; cast it first")
+    if tensor.shape.rank is None:
+        raise ValueError(f"{name} must have a known rank, got a tensor of unknown rank")
+    return tensor
+
+
+def list_tensor(name: str, value: Any) -> tf.Tensor:
+    """`value` as a floating-point tensor `[..., n]`."""
+    tensor = floating_tensor(name, value)
+    if tensor.shape.rank < 1:
+        raise ValueError(f"{name} must have shape [..., n], got a scalar")
+    return tensor
+
+
+def temperature(tau: Any, dtype: tf.DType) -> tf.Tensor:
+    """`tau` as a scalar of `dtype`; a tensor that is not positive becomes NaN, since its value is not known here."""
+    if isinstance(tau, numbers.Real):
+        return tf.constant(max(positive_number("tau", tau), dtype_tiny(dtype)), dtype)
+    tensor = floating_tensor("tau", tau)
+    if tensor.shape.rank != 0:
+        raise ValueError(f"tau must be a scalar, got shape {tensor.shape}")
+    tensor = tf.cast(tensor, dtype)
+    tensor = tf.where(tensor > 0, tensor, tf.constant(math.nan, dtype))
+    return tf.where(tensor < dtype_tiny(dtype), tf.constant(dtype_tiny(dtype), dtype), tensor)
+
+
+def dtype_tiny(dtype: tf.DType) -> float:
+    """The smallest normal number of `dtype`, below which a temperature would be flushed to 0."""
+    return float(np.finfo(dtype.as_numpy_dtype).tiny)
+
+
+def positive_number(name: str, value: Any) -> float:
+    """`value` as a float, finite and above 0."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    return float(value)
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """`value` as an int, at least 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")
+    return int(value)
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> str:
+    """`value`, which must be one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}")
+    return value
+
+
+def boolean(name: str, value: Any) -> bool:
+    """`value`, which must be a Python bool (a tensor could not choose the graph)."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def list_mask(mask: Any, scores: tf.Tensor, name: str = "scores") -> tf.Tensor | None:
+    """`mask` as a bool tensor of the shape of `scores`, never broadcast."""
+    if mask is None:
+        return None
+    mask = tf.convert_to_tensor(mask)
+    if mask.dtype != tf.bool:
+        raise TypeError(f"mask must be bool (True = keep), got dtype {mask.dtype.name}")
+    if not mask.shape.is_compatible_with(scores.shape):
+        raise ValueError(f"mask must have the shape of {name}, {scores.shape}, got {mask.shape}")
+    # Sizes that are unknown until run time: reshape fails there where tf.where would broadcast.
+    return mask if mask.shape == scores.shape else tf.reshape(mask, tf.shape(scores))
+
+
+def at_most_list_size(name: str, k: int, scores: tf.Tensor) -> tf.Tensor:
+    """`scores`, checked to hold at least `k` items a list: when traced if the size is known, else when run."""
+    size = scores.shape[-1]
+    if size is None:
+        found = tf.shape(scores)[-1]
+        check = tf.debugging.assert_less_equal(k, found, f"{name} must be at most the list size, got {name}={k}")
+        with tf.control_dependencies([check]):
+            return tf.identity(scores)
+    if k > size:
+        raise ValueError(f"{name} must be at most the list size, {size}, got {k}")
+    return scores
+
+
+def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:
+    """`scores`, checked for the optional `top_k`."""
+    if top_k is None:
+        return scores
+    return at_most_list_size("top_k", positive_integer("top_k", top_k), scores)

@@ -1,0 +1,83 @@
+"""Where the engine is chosen. Operators ask here for a soft permutation or for its products, and never how.
+
+Today every method has one engine, the dense one. An engine that does without the matrix takes over inside
+`multiply` and `multiply_transposed`, by size, and no caller notices.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort.ops._dense_neural_sort import neural_sort_rows
+from keras_softsort.ops._dense_soft_sort import soft_sort_rows
+from keras_softsort.ops._order import OrderedLists, flatten_lists, ordered_lists
+from keras_softsort.ops._problem import SortProblem
+
+
+def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
+    """The matrix [..., n or top_k, n] in the dtype of the scores; `hard` gives exact ones with its gradient."""
+    lists = ordered_lists(problem)
+    rows = _leading_rows(lists, top_k)
+    soft = _dense_rows(problem, lists, rows)
+    result = straight_through(_hard_rows(lists, rows), soft) if hard else soft
+    return _finish(result, problem)
+
+
+def multiply(problem: SortProblem, values: tf.Tensor, rows: tf.Tensor | None, top_k: int | None = None) -> tf.Tensor:
+    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] picks ranks (default: all, or `top_k`)."""
+    lists = ordered_lists(problem)
+    rows = _leading_rows(lists, top_k) if rows is None else flatten_lists(rows)
+    values = tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
+    if lists.mask is not None:
+        values = tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
+    return _finish(tf.matmul(_dense_rows(problem, lists, rows), values), problem)
+
+
+def multiply_transposed(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
+    """P^T @ values for `values` [n], one number a rank: [..., n], 0 for masked items."""
+    lists = ordered_lists(problem)
+    matrix = _dense_rows(problem, lists, _leading_rows(lists, None))
+    result = tf.reduce_sum(matrix * tf.cast(values, matrix.dtype)[:, tf.newaxis], axis=1)
+    if lists.mask is not None:
+        result = tf.where(lists.mask, result, tf.zeros_like(result))
+    return _finish(result, problem)
+
+
+def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
+    """`hard` with the gradient of `soft`. (`soft + stop_gradient(hard - soft)` would round away from 0 and 1.)"""
+
+    @tf.custom_gradient
+    def replace(_: tf.Tensor) -> tuple:
+        return tf.stop_gradient(hard), lambda upstream: upstream
+
+    return replace(soft)
+
+
+def _dense_rows(problem: SortProblem, lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
+    if problem.method == "neural_sort":
+        return neural_sort_rows(lists, rows)
+    return soft_sort_rows(lists, rows, problem.power)
+
+
+def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
+    """Exact rows; those of a list that is not a number are NaN, as the soft ones are."""
+    exact = tf.cast(tf.equal(rows[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
+    tau = lists.tau[:, :, tf.newaxis]
+    return tf.where(tf.math.is_nan(tau), tau, exact)
+
+
+def _leading_rows(lists: OrderedLists, count: int | None) -> tf.Tensor:
+    """[B, n] or [B, count]: 0, 1, ... for each list."""
+    shape = tf.shape(lists.scores)
+    rows = tf.range(shape[1] if count is None else count)
+    return tf.broadcast_to(rows, [shape[0], tf.shape(rows)[0]])
+
+
+def _finish(result: tf.Tensor, problem: SortProblem) -> tf.Tensor:
+    """Leading axes and dtype as those of the scores."""
+    scores = problem.scores
+    leading = tf.shape(scores)[:-1]
+    result = tf.cast(result, scores.dtype)
+    shaped = tf.reshape(result, tf.concat([leading, tf.shape(result)[1:]], axis=0))
+    shaped.set_shape(scores.shape[:-1].concatenate(result.shape[1:]))
+    return shaped

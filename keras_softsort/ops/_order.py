@@ -1,0 +1,66 @@
+"""The hard order of a list, which every soft sort starts from: argsort with masks, directions and non-finite scores."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._problem import SortProblem, compute_dtype
+
+
+class OrderedLists(NamedTuple):
+    """Lists `[B, n]` in the compute dtype, and their stable descending order with masked items last."""
+
+    scores: tf.Tensor  # [B, n], negated for ASCENDING; 0 where masked or not finite
+    tau: tf.Tensor  # [B, 1]; NaN for a list that holds a score that is not finite
+    mask: tf.Tensor | None  # [B, n]
+    order: tf.Tensor  # [B, n] int32: the item at each rank
+    ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
+    sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
+
+    def valid_ranks(self, ranks: tf.Tensor) -> tf.Tensor | None:
+        """Whether each of `ranks` [B, r] is one of an unmasked item; None without a mask."""
+        if self.mask is None:
+            return None
+        count = tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
+        return ranks < count
+
+
+def ordered_lists(problem: SortProblem) -> OrderedLists:
+    """Sort each list of `problem`, leading axes flattened to one."""
+    scores, mask = flatten_lists(problem.scores), problem.mask
+    scores = tf.cast(scores, compute_dtype(scores.dtype))
+    if problem.direction == "ASCENDING":
+        scores = -scores
+    finite = tf.math.is_finite(scores)
+    if mask is not None:
+        mask = flatten_lists(mask)
+        finite = tf.logical_or(finite, tf.logical_not(mask))
+        scores = tf.where(mask, scores, tf.zeros_like(scores))
+    all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
+    # A NaN temperature carries "this list is not a number" to every result and gradient of that list and no other,
+    # while the order stays that of numbers.
+    tau = tf.where(all_finite, problem.tau, tf.constant(math.nan, scores.dtype))
+    scores = tf.where(finite, scores, tf.zeros_like(scores))
+
+    keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
+    keys = tf.stop_gradient(keys)
+    order = tf.argsort(keys, direction="DESCENDING", stable=True)
+    ranks = tf.argsort(order, stable=True)
+    return OrderedLists(scores, tau, mask, order, ranks, take(keys, order))
+
+
+def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
+    """All axes but the last `inner` made one. An empty list is kept, which a reshape to -1 could not."""
+    shape = tf.shape(tensor)
+    split = tensor.shape.rank - inner
+    static = tensor.shape[:split].num_elements()
+    batch = tf.reduce_prod(shape[:split]) if static is None else static
+    return tf.reshape(tensor, tf.concat([[batch], shape[split:]], axis=0))
+
+
+def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """`values[b, indices[b, r]]`."""
+    return tf.gather(values, indices, batch_dims=1)

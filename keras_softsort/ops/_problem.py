@@ -1,0 +1,51 @@
+"""What is to be sorted: the arguments that all sorting operators share, checked once and held together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops import _checks
+
+METHODS = ("neural_sort", "soft_sort")
+
+
+class SortProblem(NamedTuple):
+    """Checked arguments of a soft sort; a nest of tensors and strings, so `tf.function` can take it whole."""
+
+    scores: tf.Tensor  # [..., n], as given
+    tau: tf.Tensor  # scalar of the compute dtype
+    mask: tf.Tensor | None  # [..., n] bool
+    direction: str
+    method: str
+    power: float | None  # of SoftSort alone
+
+
+def compute_dtype(dtype: tf.DType) -> tf.DType:
+    """Half precision is computed in float32; float32 and float64 as they are."""
+    return tf.float32 if dtype.size < 4 else dtype
+
+
+def sort_problem(
+    scores: Any,
+    tau: Any,
+    *,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+    method: str = "neural_sort",
+    power: float | None = None,
+) -> SortProblem:
+    """Check the arguments and put them together."""
+    scores = _checks.list_tensor("scores", scores)
+    method = _checks.one_of("method", method, METHODS)
+    if method == "soft_sort":
+        power = 1.0 if power is None else _checks.positive_number("power", power)
+    return SortProblem(
+        scores=scores,
+        tau=_checks.temperature(tau, compute_dtype(scores.dtype)),
+        mask=_checks.list_mask(mask, scores),
+        direction=_checks.one_of("direction", direction, _checks.DIRECTIONS),
+        method=method,
+        power=power,
+    )

@@ -1,0 +1,63 @@
+"""Soft top-k: the k largest scores and what each is made of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops import _checks, _engine
+from keras_softsort.ops._compile import compiled_when_eager
+from keras_softsort.ops._problem import SortProblem, sort_problem
+
+
+class SoftTopK(NamedTuple):
+    """What `soft_top_k` returns."""
+
+    values: tf.Tensor
+    weights: tf.Tensor
+
+
+def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None) -> SoftTopK:
+    """The k softly largest scores, and the first k rows of the soft permutation that they come from.
+
+    `values = weights @ scores`, `weights = P[..., :k, :]`.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      k: how many, 1 to n.
+      tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
+      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      mask: bool `[..., n]`, True = keep.
+
+    Returns:
+      The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. Where fewer than k items are
+      kept, the values beyond are 0 and their weights spread over the masked items. Tied items share evenly. A list
+      with a score that is not finite gives NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
+      ValueError: `k` < 1 or larger than the list, `tau` <= 0, `mask` of another shape, unknown `method`.
+
+    Cost: O(k n + n log n) time and O(k n) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> values, weights = ks.ops.soft_top_k(tf.constant([2.0, 5.0, 3.0]), k=2, tau=0.01)
+    >>> values.numpy().tolist(), weights.numpy().tolist()
+    ([5.0, 3.0], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+    Source: as for `neural_sort` and `soft_sort`.
+    """
+    k = _checks.positive_integer("k", k)
+    problem = sort_problem(scores, tau, mask=mask, method=method)
+    problem = problem._replace(scores=_checks.at_most_list_size("k", k, problem.scores))
+    return SoftTopK(*_top_k(problem, k))
+
+
+@compiled_when_eager
+def _top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
+    values = _engine.multiply(problem, problem.scores[..., tf.newaxis], rows=None, top_k=k)
+    return values[..., 0], _engine.permutation(problem, top_k=k)

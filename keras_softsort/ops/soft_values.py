@@ -1,0 +1,78 @@
+"""Softly sorted values: a soft permutation applied, to the scores or to tensors carried along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort.ops import _checks, _engine
+from keras_softsort.ops._compile import compiled_when_eager
+from keras_softsort.ops._problem import SortProblem, sort_problem
+
+
+def soft_values(
+    scores: Any,
+    tau: Any = 1.0,
+    *,
+    method: str = "neural_sort",
+    values: Any = None,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+) -> tf.Tensor:
+    """Softly sorted scores, `P @ scores`, or other `values` carried along in that order, `P @ values`.
+
+    P is the soft permutation of `method`; each result is a mean of the values around its rank.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
+      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      values: None (the scores themselves), `[..., n]` or `[..., n, d]`, in the dtype of `scores`.
+      mask: bool `[..., n]`, True = keep. The values of masked items are never read.
+      direction: `"DESCENDING"` or `"ASCENDING"` order of the scores.
+
+    Returns:
+      The shape of `values`, or of `scores`. The ranks after the kept items hold 0, with zero gradient. Tied items
+      share evenly. A list with a score that is not finite gives NaN. Empty lists give empty results.
+
+    Raises:
+      TypeError: `scores` or `values` are not floating-point or differ in dtype, `mask` is not bool.
+      ValueError: `tau` <= 0, a shape that does not fit, unknown `method` or `direction`.
+
+    Cost: O(n^2 + n d n) time and O(n^2) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> scores = tf.constant([2.0, 5.0, 3.0])
+    >>> [round(float(v), 2) for v in ks.ops.soft_values(scores, tau=0.5)]
+    [5.0, 2.98, 2.02]
+    >>> prices = tf.constant([[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]])
+    >>> ks.ops.soft_values(scores, tau=0.01, values=prices).numpy().tolist()
+    [[50.0, 2.0], [30.0, 3.0], [20.0, 1.0]]
+
+    Source: as for `neural_sort` and `soft_sort`.
+    """
+    problem = sort_problem(scores, tau, mask=mask, direction=direction, method=method)
+    if values is None:
+        return _sorted_vectors(problem, problem.scores[..., tf.newaxis])[..., 0]
+    values = _checks.floating_tensor("values", values)
+    if values.dtype != problem.scores.dtype:
+        raise TypeError(f"values must have the dtype of scores, {problem.scores.dtype.name}, got {values.dtype.name}")
+    extra = values.shape.rank - problem.scores.shape.rank
+    lists = values.shape if extra == 0 else values.shape[:-1]
+    if extra not in (0, 1) or not lists.is_compatible_with(problem.scores.shape):
+        raise ValueError(
+            f"values must have shape [..., n] or [..., n, d] with scores [..., n], got {values.shape} and "
+            f"{problem.scores.shape}"
+        )
+    if extra == 0:
+        return _sorted_vectors(problem, values[..., tf.newaxis])[..., 0]
+    return _sorted_vectors(problem, values)
+
+
+@compiled_when_eager
+def _sorted_vectors(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
+    return _engine.multiply(problem, values, rows=None)
