@@ -49,13 +49,14 @@ def soft_quantile(
 
     Source: as for `neural_sort` and `soft_sort`.
     """
-    quantiles = _checked_quantiles(q)
+    quantiles = checked_quantiles(q)
     problem = sort_problem(scores, tau, mask=mask, direction="ASCENDING", method=method)
     result = _quantiles(_never_empty(problem), tuple(quantiles.ravel().tolist()))
     return result[..., 0] if quantiles.ndim == 0 else result
 
 
-def _checked_quantiles(q: Any) -> np.ndarray:
+def checked_quantiles(q: Any) -> np.ndarray:
+    """`q` as a float64 array of rank 0 or 1, every entry in [0, 1]."""
     if tf.is_tensor(q):
         raise TypeError("q must be a Python or NumPy number or sequence, got a tensor")
     quantiles = np.asarray(q)

@@ -1,0 +1,45 @@
+"""The one place that chooses Keras: `tf.keras`, whatever TensorFlow was told to use.
+
+That is Keras 3, Keras 2.15, or `tf_keras` under `TF_USE_LEGACY_KERAS=1`; every Keras object here subclasses it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import tensorflow as tf
+
+_ADVICE = (
+    "keras_softsort needs Keras on the TensorFlow backend, got backend {backend!r}; set KERAS_BACKEND=tensorflow "
+    "before Keras is imported"
+)
+
+
+def _tensorflow_keras() -> Any:
+    try:
+        backend = tf.keras.backend.backend()
+    except (ImportError, AttributeError) as error:
+        # Keras fails by itself where the backend that it was told to use is not installed.
+        wanted = os.environ.get("KERAS_BACKEND", "tensorflow")
+        if wanted == "tensorflow":
+            raise
+        raise ImportError(_ADVICE.format(backend=wanted)) from error
+    if backend != "tensorflow":
+        raise ImportError(_ADVICE.format(backend=backend))
+    return tf.keras
+
+
+keras: Any = _tensorflow_keras()
+# Keras 2.15 as `tf.keras` has no version of its own.
+IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
+
+register = keras.utils.register_keras_serializable(package="keras_softsort")
+
+
+def add_scalar_weight(layer: Any, name: str, value: float) -> Any:
+    """A scalar weight that is not trained, and that mixed precision does not round to half."""
+    dtype = "float64" if layer.compute_dtype == "float64" else "float32"
+    no_cast = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
+    constant = keras.initializers.Constant(value)
+    return layer.add_weight(name=name, shape=(), dtype=dtype, initializer=constant, trainable=False, **no_cast)

@@ -1,0 +1,69 @@
+"""What is padding and what it weighs: the one place where losses and metrics resolve labels, masks and weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+
+class Lists(NamedTuple):
+    """Labels `[B, n]` in the compute dtype, with everything that says how much each item counts."""
+
+    labels: tf.Tensor  # [B, n]; NaN throughout a list that holds one
+    mask: tf.Tensor  # [B, n] bool, True = keep
+    weights: tf.Tensor  # [B, n]; 0 where masked
+
+    def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
+        """Weighted mean of `values` [B, n] over each list's own items: [B]; 0 for an empty list."""
+        kept = tf.where(self.mask, values, tf.zeros_like(values))
+        return tf.reduce_sum(kept * self.weights, axis=-1) / self.sizes()
+
+    def sizes(self) -> tf.Tensor:
+        """Number of kept items [B], at least 1."""
+        return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
+
+
+def resolve_lists(y_true: Any, size: Any, dtype: tf.DType, sample_weight: Any, keras_mask: Any) -> Lists:
+    """Labels, mask and weights of lists of `size` items.
+
+    An item is padding where its label is below 0 or where the Keras mask says so. `sample_weight` is a number, `[B]`
+    or `[B, 1]` (a weight a list) or `[B, n]` (a weight an item). Ragged labels and weights are padded.
+    """
+    labels = tf.cast(_dense(y_true, -1, size), dtype)
+    if labels.shape.rank != 2:
+        raise ValueError(f"y_true must have shape [batch, n], got {labels.shape}")
+    if isinstance(size, int) and labels.shape[1] not in (None, size):
+        raise ValueError(f"y_true must have {size} items a list as y_pred has, got shape {labels.shape}")
+    mask = tf.logical_not(labels < 0)
+    if keras_mask is not None:
+        if not keras_mask.shape.is_compatible_with(labels.shape):
+            raise ValueError(f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}")
+        mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
+    has_nan = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(labels)), axis=-1, keepdims=True)
+    labels = tf.where(has_nan, tf.constant(math.nan, dtype), labels)
+    return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype))
+
+
+def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DType) -> tf.Tensor:
+    kept = tf.cast(mask, dtype)
+    if sample_weight is None:
+        return kept
+    weights = tf.cast(_dense(sample_weight, 0, size), dtype)
+    if weights.shape.rank == 1:
+        weights = weights[:, tf.newaxis]
+    fits = weights.shape.rank == 0 or (
+        weights.shape.rank == 2
+        and mask.shape[:1].is_compatible_with(weights.shape[:1])
+        and weights.shape[1] in (None, 1, mask.shape[1] or weights.shape[1])
+    )
+    if not fits:
+        raise ValueError(f"sample_weight must have shape [batch], [batch, 1] or [batch, n], got {weights.shape}")
+    return tf.where(mask, weights * kept, tf.zeros_like(kept))
+
+
+def _dense(value: Any, fill: float, size: Any) -> tf.Tensor:
+    if isinstance(value, tf.RaggedTensor):
+        return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=[None, size])
+    return tf.convert_to_tensor(value)

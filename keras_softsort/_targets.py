@@ -1,0 +1,37 @@
+"""The true order of a list, from labels or from ranks, with ties and padding: what losses and metrics compare with."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort._lists import Lists
+from keras_softsort.ops import _checks
+
+TARGETS = ("labels", "ranks")
+
+
+def sort_direction(target: str, direction: str) -> str:
+    """The direction in which `y_true` is to be sorted, so that it gives the rows of the prediction."""
+    _checks.one_of("target", target, TARGETS)
+    _checks.one_of("direction", direction, _checks.DIRECTIONS)
+    if target == "labels":
+        return direction
+    if direction != "DESCENDING":
+        raise ValueError(f"direction must be left at 'DESCENDING' with target='ranks' (rank 1 is row 0), got {direction!r}")
+    return "ASCENDING"
+
+
+def sorted_labels(lists: Lists, direction: str) -> tf.Tensor:
+    """Labels `[B, n]` in order, padding last as +-infinity."""
+    sign = 1 if direction == "DESCENDING" else -1
+    keys = tf.where(lists.mask, sign * lists.labels, tf.constant(-math.inf, lists.labels.dtype))
+    return sign * tf.sort(keys, axis=-1, direction="DESCENDING")
+
+
+def matches(lists: Lists, direction: str, ranks: int | None = None) -> tf.Tensor:
+    """Whether an item may stand at a rank: `[B, ranks or n, n]` bool; tied items may stand at any of their ranks."""
+    ordered = sorted_labels(lists, direction)[:, :ranks]
+    same = tf.equal(ordered[:, :, tf.newaxis], lists.labels[:, tf.newaxis, :])
+    return tf.logical_and(same, lists.mask[:, tf.newaxis, :])

@@ -1,0 +1,99 @@
+"""Annealing of temperatures during `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keras_softsort._keras import keras
+from keras_softsort.ops import _checks
+
+FREQUENCIES = ("batch", "epoch")
+
+
+class TauSchedule(keras.callbacks.Callback):
+    """Sets `layer.tau` during `fit`: `tau = schedule(step)`.
+
+    Args:
+      schedule: a function of the step (a Python int from 0) that returns a positive number, or any
+        `keras.optimizers.schedules.LearningRateSchedule`.
+      frequency: `"epoch"` sets tau at the start of each epoch, with the epoch as the step; `"batch"` before each
+        training batch, with the number of batches since training began.
+      layers: the layers to set, or their names; `None` is every layer of the model that has a temperature.
+
+    The temperature in force is logged with the epoch, as `"tau"`. It changes without a new trace, also where the
+    model is compiled with `jit_compile=True`.
+
+    Raises:
+      TypeError: `schedule` is not callable.
+      ValueError: unknown `frequency`; when training starts, a name that no layer has, a layer without a temperature,
+        or a model without any; in training, a temperature that is not positive.
+
+    Example:
+
+    >>> import keras_softsort as ks
+    >>> anneal = ks.TauSchedule(lambda epoch: max(0.1, 0.9 ** epoch))
+    >>> # model.fit(data, epochs=20, callbacks=[anneal])
+    """
+
+    def __init__(
+        self, schedule: Callable[[int], Any], *, frequency: str = "epoch", layers: Sequence[Any] | None = None
+    ) -> None:
+        super().__init__()
+        if not callable(schedule):
+            raise TypeError(f"schedule must be a function or a LearningRateSchedule, got {schedule!r}")
+        self.schedule = schedule
+        self.frequency = _checks.one_of("frequency", frequency, FREQUENCIES)
+        self.layers = layers
+        self._step = 0
+        self._tau = 0.0
+        self._targets: list[Any] = []
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Find the layers."""
+        self._step = 0
+        # The only walk that sees layers inside layers, under the same name in Keras 2 and 3.
+        every = list(self.model._flatten_layers(include_self=False, recursive=True))
+        if self.layers is None:
+            self._targets = [layer for layer in every if _has_tau(layer)]
+            if not self._targets:
+                raise ValueError("TauSchedule found no layer with a temperature in the model")
+            return
+        self._targets = [_find(layer, every) for layer in self.layers]
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Set the epoch's temperature."""
+        if self.frequency == "epoch":
+            self._set(epoch)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Set the batch's temperature."""
+        if self.frequency == "batch":
+            self._set(self._step)
+            self._step += 1
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Log the temperature in force."""
+        if logs is not None:
+            logs["tau"] = self._tau
+
+    def _set(self, step: int) -> None:
+        tau = float(self.schedule(step))
+        if not 0 < tau < float("inf"):
+            raise ValueError(f"schedule must return a positive, finite tau, got {tau!r} at {self.frequency} {step}")
+        self._tau = tau
+        for layer in self._targets:
+            layer.tau.assign(tau)
+
+
+def _has_tau(layer: Any) -> bool:
+    return hasattr(getattr(layer, "tau", None), "assign")
+
+
+def _find(wanted: Any, layers: list[Any]) -> Any:
+    found = [layer for layer in layers if layer.name == wanted] if isinstance(wanted, str) else [wanted]
+    if not found:
+        raise ValueError(f"layers must name layers of the model, got {wanted!r}; it has {[x.name for x in layers]}")
+    if not _has_tau(found[0]):
+        raise ValueError(f"layers must have a temperature, got {wanted!r}, which has none")
+    return found[0]

@@ -1,0 +1,55 @@
+"""NeuralSort as a Keras layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._keras import register
+from keras_softsort.layers._permutation_layer import PermutationLayer
+
+
+@register
+class NeuralSortLayer(PermutationLayer):
+    """Sorts scores `[batch, n]` softly by NeuralSort: row i is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)`.
+
+    Args:
+      tau: initial temperature, positive, in units of the logits (see `ops.neural_sort`). Kept as the weight
+        `layer.tau`, which is not trained; `TauSchedule` anneals it.
+      output: `"permutation"` gives P `[batch, rank, item]`, `"values"` the sorted scores `P @ s` `[batch, n]`,
+        `"ranks"` the soft ranks `P^T (1..n)` `[batch, n]`, 1 = first.
+      top_k: the first `top_k` ranks only, for `"permutation"` and `"values"`.
+      hard: exact permutation in the forward pass, gradient of the soft one (straight-through).
+      direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
+      **kwargs: those of a Keras layer.
+
+    Call arguments: scores `[batch, n]` and an optional bool mask `[batch, n]` (True = keep), given or from Keras. The
+    output carries a Keras mask on: of the ranks with `"values"`, of the items otherwise (none with a `top_k` matrix).
+    Masked items come last; values and ranks of padding are 0. Ties share evenly. Empty lists and scores that are not
+    finite behave as in `ops.neural_sort`.
+
+    Raises:
+      ValueError: `tau` <= 0, unknown `output` or `direction`, `top_k` < 1, above n, or with `"ranks"`; scores that
+        are not `[batch, n]`.
+      TypeError: integer scores, `hard` that is not a bool.
+
+    Cost: O(n^2) time and memory a list, O(top_k n) with `top_k`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.NeuralSortLayer(tau=0.01, output="values")
+    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    [[5.0, 3.0, 2.0]]
+
+    Source: as for `ops.neural_sort`.
+    """
+
+    def permutation(self, scores: Any, mask: Any) -> tf.Tensor:
+        """NeuralSort's matrix."""
+        return ops.neural_sort(
+            scores, self.tau, top_k=self.top_k, hard=self.hard, mask=mask, direction=self.direction
+        )

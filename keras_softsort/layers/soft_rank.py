@@ -1,0 +1,59 @@
+"""Soft ranks as a Keras layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._keras import register
+from keras_softsort.layers._base import SortingLayer
+from keras_softsort.ops import _checks
+from keras_softsort.ops._problem import METHODS
+
+
+@register
+class SoftRankLayer(SortingLayer):
+    """Soft ranks `[batch, n]` of scores `[batch, n]`, 1 = first: `P^T (1, ..., n)`.
+
+    Args:
+      tau: initial temperature of `method`, positive. Kept as the weight `layer.tau`, which is not trained;
+        `TauSchedule` anneals it.
+      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      direction: with `"DESCENDING"` rank 1 is the largest score, with `"ASCENDING"` the smallest.
+      **kwargs: those of a Keras layer.
+
+    Call arguments: scores `[batch, n]` and an optional bool mask (True = keep), which is handed on. Masked items have
+    rank 0. Ties have equal ranks. Empty lists and scores that are not finite behave as in `ops.soft_rank`.
+
+    Raises:
+      ValueError: `tau` <= 0, unknown `method` or `direction`, scores that are not `[batch, n]`.
+      TypeError: integer scores.
+
+    Cost: O(n^2) time and memory a list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> ks.SoftRankLayer(tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    [[3.0, 1.0, 2.0]]
+
+    Source: as for `ops.soft_rank`.
+    """
+
+    def __init__(
+        self, tau: float = 1.0, *, method: str = "neural_sort", direction: str = "DESCENDING", **kwargs: Any
+    ) -> None:
+        super().__init__(tau, **kwargs)
+        self.method = _checks.one_of("method", method, METHODS)
+        self.direction = _checks.one_of("direction", direction, _checks.DIRECTIONS)
+
+    def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
+        """[batch, n] to [batch, n]."""
+        return ops.soft_rank(scores, self.tau, method=self.method, mask=mask, direction=self.direction)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "method": self.method, "direction": self.direction}

@@ -1,0 +1,62 @@
+"""SoftSort as a Keras layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._keras import register
+from keras_softsort.layers._permutation_layer import PermutationLayer
+from keras_softsort.ops import _checks
+
+
+@register
+class SoftSortLayer(PermutationLayer):
+    """Sorts scores `[batch, n]` softly by SoftSort: row i is `softmax_j(-|sort(s)_i - s_j|^power / tau)`.
+
+    Args:
+      tau: initial temperature, positive, in units of the scores to the `power` (see `ops.soft_sort`). Kept as the
+        weight `layer.tau`, which is not trained; `TauSchedule` anneals it.
+      power: positive exponent of the distance.
+      output: `"permutation"` gives P `[batch, rank, item]`, `"values"` the sorted scores `P @ s` `[batch, n]`,
+        `"ranks"` the soft ranks `P^T (1..n)` `[batch, n]`, 1 = first.
+      top_k: the first `top_k` ranks only, for `"permutation"` and `"values"`.
+      hard: exact permutation in the forward pass, gradient of the soft one (straight-through).
+      direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
+      **kwargs: those of a Keras layer.
+
+    Call arguments, masks, ties, empty lists, errors and cost: as for `NeuralSortLayer`; `power` <= 0 is a
+    `ValueError`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.SoftSortLayer(tau=0.01, output="ranks")
+    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    [[3.0, 1.0, 2.0]]
+
+    Source: as for `ops.soft_sort`.
+    """
+
+    def __init__(self, tau: float = 1.0, *, power: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(tau, **kwargs)
+        self.power = _checks.positive_number("power", power)
+
+    def permutation(self, scores: Any, mask: Any) -> tf.Tensor:
+        """SoftSort's matrix."""
+        return ops.soft_sort(
+            scores,
+            self.tau,
+            power=self.power,
+            top_k=self.top_k,
+            hard=self.hard,
+            mask=mask,
+            direction=self.direction,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "power": self.power}

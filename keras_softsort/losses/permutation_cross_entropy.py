@@ -1,0 +1,88 @@
+"""Cross-entropy between the true permutation and a soft one: the loss of the NeuralSort paper's sorting task."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._keras import register
+from keras_softsort._lists import Lists
+from keras_softsort._targets import matches, sort_direction
+from keras_softsort.losses._base import ListLoss
+from keras_softsort.ops import _checks
+
+
+@register
+class PermutationCrossEntropyLoss(ListLoss):
+    """Cross-entropy of soft permutations `[batch, rank, item]` with the true order, a mean over ranks and lists.
+
+    Of a list with m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at
+    rank i (tied items share their ranks evenly) and w_j is the item's weight.
+
+    Args:
+      target: what `y_true` `[batch, n]` holds: `"labels"` to sort by, or `"ranks"`, 1 = first. A value below 0 is
+        padding.
+      direction: the order of the rows of P for labels: `"DESCENDING"` (row 0 = the largest label) or `"ASCENDING"`.
+        Ranks need none.
+      reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` (`"none"` on Keras 2): each list's.
+      name: of the loss.
+      **kwargs: those of a Keras loss.
+
+    Call arguments: `y_true` `[batch, n]` (dense or ragged), `y_pred` `[batch, n, n]` or the first rows
+    `[batch, k, n]` (then the mean is over the first min(k, m) ranks), `sample_weight` `[batch]`, `[batch, 1]` or
+    `[batch, n]`. A Keras mask on `y_pred` marks items. Padding changes nothing, an empty list costs 0. Computed in
+    float32 for half precision. A weight that has underflowed to 0 counts as the smallest normal number and has no
+    gradient. A NaN label makes its list's loss NaN.
+
+    Raises:
+      ValueError: unknown `target` or `direction`, `direction` given with ranks, shapes that do not match.
+      TypeError: `y_pred` is not floating-point.
+
+    Cost: O(n^2) time and memory a list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[20.0, 50.0, 30.0]]), tf.constant([[2.0, 5.0, 3.0]])
+    >>> loss = ks.PermutationCrossEntropyLoss()
+    >>> round(float(loss(labels, ks.ops.neural_sort(scores, tau=1.0))), 3)
+    0.285
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019, section 6.1.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: str = "labels",
+        direction: str = "DESCENDING",
+        reduction: str = "sum_over_batch_size",
+        name: str | None = "permutation_cross_entropy",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name, **kwargs)
+        self._sort_direction = sort_direction(target, direction)
+        self.target = target
+        self.direction = direction
+
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        if y_pred.shape.rank != 3:
+            raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {y_pred.shape}")
+        ranks = y_pred.shape[1] or tf.shape(y_pred)[1]
+        allowed = tf.cast(matches(lists, self._sort_direction, ranks), y_pred.dtype)
+        shares = tf.math.divide_no_nan(allowed, tf.reduce_sum(allowed, axis=2, keepdims=True))
+        tiny = tf.constant(_checks.dtype_tiny(y_pred.dtype), y_pred.dtype)
+        log_weights = tf.math.log(tf.maximum(y_pred, tiny))
+        entropies = -tf.reduce_sum(shares * lists.weights[:, tf.newaxis, :] * log_weights, axis=[1, 2])
+        nan_list = tf.reduce_any(tf.math.is_nan(lists.labels), axis=-1)
+        entropies = tf.where(nan_list, tf.constant(math.nan, y_pred.dtype), entropies)
+        return entropies / tf.minimum(lists.sizes(), tf.cast(ranks, y_pred.dtype))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "target": self.target, "direction": self.direction}

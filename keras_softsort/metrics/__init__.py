@@ -1,0 +1,6 @@
+"""Metrics of order for `model.compile`."""
+
+from keras_softsort.metrics.elementwise_accuracy import ElementwiseAccuracy
+from keras_softsort.metrics.permutation_accuracy import PermutationAccuracy
+
+__all__ = ["ElementwiseAccuracy", "PermutationAccuracy"]

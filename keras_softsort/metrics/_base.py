@@ -1,0 +1,63 @@
+"""What order metrics share: the predicted order beside the true one, a value a list, their weighted mean."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._keras import keras
+from keras_softsort._lists import Lists, resolve_lists
+from keras_softsort._targets import sort_direction, sorted_labels
+from keras_softsort.ops import _checks
+from keras_softsort.ops._problem import compute_dtype
+
+
+class OrderMetric(keras.metrics.Mean):
+    """The mean over lists of `list_values`, told which ranks hold an item that belongs there."""
+
+    def __init__(
+        self, *, target: str = "labels", direction: str = "DESCENDING", name: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self._sort_direction = sort_direction(target, direction)
+        self.target = target
+        self.direction = direction
+
+    def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+        """The value of each list [batch], from which ranks are `right` and which are `counted` [batch, ranks]."""
+        raise NotImplementedError
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Add a batch: `y_true` [batch, n], `y_pred` [batch, n] or [batch, ranks, n]; empty lists do not count."""
+        keras_mask = getattr(y_pred, "_keras_mask", None)
+        y_pred = _checks.floating_tensor("y_pred", y_pred)
+        dtype = compute_dtype(y_pred.dtype)
+        size = y_pred.shape[-1] or tf.shape(y_pred)[-1]
+        lists = resolve_lists(y_true, size, dtype, sample_weight, keras_mask)
+        order = self._predicted_order(tf.cast(y_pred, dtype), lists)
+        ranks = tf.shape(order)[1]
+        right = tf.equal(
+            tf.gather(lists.labels, order, batch_dims=1), sorted_labels(lists, self._sort_direction)[:, :ranks]
+        )
+        failed = tf.reduce_any(tf.math.is_nan(y_pred), axis=list(range(1, y_pred.shape.rank)))
+        right = tf.logical_and(right, tf.logical_not(failed)[:, tf.newaxis])
+        kept = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        values = self.list_values(right, tf.sequence_mask(kept, ranks))
+        return super().update_state(values, lists.mean_over_items(tf.ones_like(lists.labels)))
+
+    def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
+        """The item at each rank [batch, ranks], of a soft permutation or of scores."""
+        if y_pred.shape.rank == 3:
+            return tf.argmax(ops.harden(y_pred), axis=-1, output_type=tf.int32)
+        if y_pred.shape.rank != 2:
+            raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {y_pred.shape}")
+        keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred
+        keys = tf.where(lists.mask, keys, tf.constant(-math.inf, keys.dtype))
+        return tf.argsort(keys, direction="DESCENDING", stable=True)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "target": self.target, "direction": self.direction}

@@ -1,0 +1,49 @@
+"""The share of ranks that hold the right item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._keras import register
+from keras_softsort.metrics._base import OrderMetric
+
+
+@register
+class ElementwiseAccuracy(OrderMetric):
+    """The share of ranks that hold an item that belongs there: a mean over each list's ranks, then over lists.
+
+    Args:
+      target: what `y_true` `[batch, n]` holds: `"labels"` to sort by, or `"ranks"`, 1 = first. A value below 0 is
+        padding.
+      direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`.
+      name: of the metric.
+      dtype: of its result.
+
+    `y_pred`, ties, padding, NaN, weights and cost: as for `PermutationAccuracy`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.ElementwiseAccuracy()
+    >>> metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> float(metric.result())
+    0.5
+    """
+
+    def __init__(
+        self,
+        *,
+        target: str = "labels",
+        direction: str = "DESCENDING",
+        name: str = "elementwise_accuracy",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(target=target, direction=direction, name=name, dtype=dtype)
+
+    def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+        """The share of counted ranks that are right."""
+        counted = tf.cast(counted, tf.float32)
+        return tf.math.divide_no_nan(tf.reduce_sum(tf.cast(right, tf.float32) * counted, -1), tf.reduce_sum(counted, -1))
