@@ -39,7 +39,9 @@ def resolve_lists(y_true: Any, size: Any, dtype: tf.DType, sample_weight: Any, k
     mask = tf.logical_not(labels < 0)
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
-            raise ValueError(f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}")
+            raise ValueError(
+                f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
+            )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
     has_nan = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(labels)), axis=-1, keepdims=True)
     labels = tf.where(has_nan, tf.constant(math.nan, dtype), labels)

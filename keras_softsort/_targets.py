@@ -19,7 +19,9 @@ def sort_direction(target: str, direction: str) -> str:
     if target == "labels":
         return direction
     if direction != "DESCENDING":
-        raise ValueError(f"direction must be left at 'DESCENDING' with target='ranks' (rank 1 is row 0), got {direction!r}")
+        raise ValueError(
+            f"direction must be left at 'DESCENDING' with target='ranks' (rank 1 is row 0), got {direction!r}"
+        )
     return "ASCENDING"
 
 

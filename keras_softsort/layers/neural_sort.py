@@ -50,6 +50,4 @@ class NeuralSortLayer(PermutationLayer):
 
     def permutation(self, scores: Any, mask: Any) -> tf.Tensor:
         """NeuralSort's matrix."""
-        return ops.neural_sort(
-            scores, self.tau, top_k=self.top_k, hard=self.hard, mask=mask, direction=self.direction
-        )
+        return ops.neural_sort(scores, self.tau, top_k=self.top_k, hard=self.hard, mask=mask, direction=self.direction)

@@ -46,4 +46,6 @@ class ElementwiseAccuracy(OrderMetric):
     def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
         """The share of counted ranks that are right."""
         counted = tf.cast(counted, tf.float32)
-        return tf.math.divide_no_nan(tf.reduce_sum(tf.cast(right, tf.float32) * counted, -1), tf.reduce_sum(counted, -1))
+        return tf.math.divide_no_nan(
+            tf.reduce_sum(tf.cast(right, tf.float32) * counted, -1), tf.reduce_sum(counted, -1)
+        )

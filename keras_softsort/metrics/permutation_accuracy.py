@@ -33,7 +33,8 @@ class PermutationAccuracy(OrderMetric):
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> metric = ks.PermutationAccuracy()
-    >>> metric.update_state(tf.constant([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), tf.constant([[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
+    >>> labels = tf.constant([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    >>> metric.update_state(labels, tf.constant([[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
     >>> float(metric.result())
     0.5
     """

@@ -54,9 +54,10 @@ def positive_number(name: str, value: Any) -> float:
     """`value` as a float, finite and above 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    if not (math.isfinite(value) and value > 0):
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return float(value)
+    return number
 
 
 def positive_integer(name: str, value: Any) -> int:

@@ -44,7 +44,7 @@ def multiply_transposed(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
 
 
 def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """`hard` with the gradient of `soft`. (`soft + stop_gradient(hard - soft)` would round away from 0 and 1.)"""
+    """`hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would round away from 0 and 1."""
 
     @tf.custom_gradient
     def replace(_: tf.Tensor) -> tuple:

@@ -19,7 +19,7 @@ class SortProblem(NamedTuple):
     mask: tf.Tensor | None  # [..., n] bool
     direction: str
     method: str
-    power: float | None  # of SoftSort alone
+    power: float  # of SoftSort alone
 
 
 def compute_dtype(dtype: tf.DType) -> tf.DType:
@@ -34,18 +34,15 @@ def sort_problem(
     mask: Any = None,
     direction: str = "DESCENDING",
     method: str = "neural_sort",
-    power: float | None = None,
+    power: float = 1.0,
 ) -> SortProblem:
     """Check the arguments and put them together."""
     scores = _checks.list_tensor("scores", scores)
-    method = _checks.one_of("method", method, METHODS)
-    if method == "soft_sort":
-        power = 1.0 if power is None else _checks.positive_number("power", power)
     return SortProblem(
         scores=scores,
         tau=_checks.temperature(tau, compute_dtype(scores.dtype)),
         mask=_checks.list_mask(mask, scores),
         direction=_checks.one_of("direction", direction, _checks.DIRECTIONS),
-        method=method,
-        power=power,
+        method=_checks.one_of("method", method, METHODS),
+        power=_checks.positive_number("power", power),
     )

@@ -12,9 +12,7 @@ from keras_softsort.ops._compile import compiled_when_eager
 from keras_softsort.ops._problem import SortProblem, compute_dtype, sort_problem
 
 
-def soft_quantile(
-    scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None
-) -> tf.Tensor:
+def soft_quantile(scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None) -> tf.Tensor:
     """Soft quantiles of each list: softly sorted values, interpolated between ranks as NumPy's linear method does.
 
     With m kept items and their softly sorted values v in ascending order, `h = (m - 1) q`, the quantile is

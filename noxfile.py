@@ -1,0 +1,82 @@
+"""Everything that is checked, on both supported stacks. `nox` runs it all; `nox --list` names the parts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "tests", "tests_tf_ranking", "package"]
+nox.options.reuse_existing_virtualenvs = True
+nox.options.error_on_missing_interpreters = False
+
+TF_RANKING_PYTHONS = ("3.11", "3.10")
+# Only what goes wrong; TensorFlow's own start-up notes are no news.
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+def tf_ranking_python() -> str | None:
+    """An interpreter that TensorFlow 2.15 supports: this one, or another that really starts."""
+    if "{}.{}".format(*sys.version_info) in TF_RANKING_PYTHONS:
+        return sys.executable
+    for version in TF_RANKING_PYTHONS:
+        found = shutil.which(f"python{version}")
+        if found and subprocess.run([found, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint and types: the same commands as pre-commit's."""
+    dev = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["dev"]
+    session.install(*[tool for tool in dev if tool.startswith(("ruff", "mypy"))], "numpy")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The suite on the default stack: today's TensorFlow with Keras 3."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-q", *session.posargs, env=QUIET)
+
+
+@nox.session(python=tf_ranking_python() or False)
+def tests_tf_ranking(session: nox.Session) -> None:
+    """The suite on the TF-Ranking stack: TensorFlow 2.15 with Keras 2.15, where Python 3.11 or 3.10 is to be had."""
+    if tf_ranking_python() is None:
+        session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
+    session.install("-e", ".[test,tf-ranking]")
+    session.run("pytest", "-q", *session.posargs, env=QUIET)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """The built wheel, installed in an empty environment: it imports, with its type information."""
+    with tempfile.TemporaryDirectory() as folder:
+        session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".")
+        (wheel,) = Path(folder).glob("*.whl")
+        session.install("mypy", str(wheel))
+        check = Path(folder) / "check.py"
+        check.write_text(
+            "import keras_softsort as ks\n"
+            "assert ks.neural_sort([2.0, 5.0, 3.0]).shape == (3, 3)\n"
+            "ks.NeuralSortLayer(tau=0.5, output='values')\n"
+        )
+        session.chdir(folder)
+        session.run("python", check.name, env=QUIET)
+        # Fails without py.typed: mypy then knows nothing of the package.
+        session.run("mypy", "--follow-imports=silent", check.name)
+
+
+@nox.session
+def digits(session: nox.Session) -> None:
+    """The main job, as in the README, in an environment of its own."""
+    session.install(".[examples]")
+    session.run("python", "examples/sort_digits.py", *session.posargs, env=QUIET)
