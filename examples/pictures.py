@@ -32,7 +32,7 @@ def draw_sorting(
     upper, lower = right.subplots(2, 1, height_ratios=[1.15, 1])
     _heat_map(upper, permutations[0], numbers[0])
     _curves(lower, curve, results)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
     plt.close(figure)
     return path
 
@@ -97,7 +97,7 @@ def _curves(axis, curve: list[dict], results: dict) -> None:
 
 def draw_medians(truth: np.ndarray, predicted: dict[str, np.ndarray], path: Path) -> Path:
     """Predicted against true medians, one panel a method."""
-    figure, axes = plt.subplots(1, len(predicted), figsize=(4.6 * len(predicted), 4.8), layout="constrained")
+    figure, axes = plt.subplots(1, len(predicted), figsize=(4.6 * len(predicted), 5.6), layout="constrained")
     figure.suptitle(
         "Median of handwritten numbers, learned from the median alone (unseen images)", color=INK, fontsize=14
     )
@@ -109,6 +109,6 @@ def draw_medians(truth: np.ndarray, predicted: dict[str, np.ndarray], path: Path
         axis.set_ylabel("predicted")
         axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
     plt.close(figure)
     return path

@@ -41,5 +41,12 @@ def add_scalar_weight(layer: Any, name: str, value: float) -> Any:
     """A scalar weight that is not trained, and that mixed precision does not round to half."""
     dtype = "float64" if layer.compute_dtype == "float64" else "float32"
     no_cast = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
-    constant = keras.initializers.Constant(value)
-    return layer.add_weight(name=name, shape=(), dtype=dtype, initializer=constant, trainable=False, **no_cast)
+    return layer.add_weight(
+        name=name,
+        shape=(),
+        dtype=dtype,
+        # Keras' own Constant rounds to float32 on the way.
+        initializer=lambda shape, dtype: tf.constant(value, dtype, shape),
+        trainable=False,
+        **no_cast,
+    )

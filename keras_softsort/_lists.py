@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops import _checks
+
 
 class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with everything that says how much each item counts."""
@@ -25,17 +27,18 @@ class Lists(NamedTuple):
         return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
 
 
-def resolve_lists(y_true: Any, size: Any, dtype: tf.DType, sample_weight: Any, keras_mask: Any) -> Lists:
-    """Labels, mask and weights of lists of `size` items.
+def resolve_lists(y_true: Any, y_pred: tf.Tensor, sample_weight: Any, keras_mask: Any) -> Lists:
+    """Labels, mask and weights of the lists of which `y_pred` [B, ..., n] is a prediction.
 
     An item is padding where its label is below 0 or where the Keras mask says so. `sample_weight` is a number, `[B]`
     or `[B, 1]` (a weight a list) or `[B, n]` (a weight an item). Ragged labels and weights are padded.
     """
+    dtype, size = y_pred.dtype, tf.shape(y_pred)[-1]
     labels = tf.cast(_dense(y_true, -1, size), dtype)
-    if labels.shape.rank != 2:
-        raise ValueError(f"y_true must have shape [batch, n], got {labels.shape}")
-    if isinstance(size, int) and labels.shape[1] not in (None, size):
-        raise ValueError(f"y_true must have {size} items a list as y_pred has, got shape {labels.shape}")
+    expected = tf.TensorShape([y_pred.shape[0], y_pred.shape[-1]])
+    if not labels.shape.is_compatible_with(expected):
+        raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
+    labels = _checks.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
     mask = tf.logical_not(labels < 0)
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import add_scalar_weight, keras
+from keras_softsort._keras import IS_KERAS_3, add_scalar_weight, keras
 from keras_softsort.ops import _checks
 
 
@@ -34,17 +34,14 @@ class SortingLayer(keras.layers.Layer):
         return {**super().get_config(), "tau": self._initial_tau}
 
 
-def checked_output(name: str, output: str, outputs: tuple[str, ...]) -> str:
-    """`output`, one of what the layer `name` offers."""
-    try:
-        return _checks.one_of("output", output, outputs)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-
-
 def leading_ranks(mask: Any, count: int | None = None) -> Any:
     """The mask of sorted items: as many leading ranks as there are kept items, of all ranks or the first `count`."""
     if mask is None:
         return None
-    kept = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-    return tf.sequence_mask(kept, tf.shape(mask)[-1])[:, :count]
+    if IS_KERAS_3:  # which hands symbolic masks to `compute_mask`, and these only its own operations take
+        kept = keras.ops.cast(mask, "int32")
+        ranks = keras.ops.cumsum(keras.ops.ones_like(kept), axis=-1)
+        return (ranks <= keras.ops.sum(kept, axis=-1, keepdims=True))[:, :count]
+    kept = tf.cast(mask, tf.int32)
+    ranks = tf.cumsum(tf.ones_like(kept), axis=-1)
+    return (ranks <= tf.reduce_sum(kept, axis=-1, keepdims=True))[:, :count]

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.layers._base import SortingLayer, checked_output, leading_ranks
+from keras_softsort.layers._base import SortingLayer, leading_ranks
 from keras_softsort.ops import _checks
 from keras_softsort.ops._problem import compute_dtype
 
@@ -27,7 +27,7 @@ class PermutationLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.output_kind = checked_output(type(self).__name__, output, OUTPUTS)
+        self.output_kind = _checks.one_of("output", output, OUTPUTS)
         self.top_k = None if top_k is None else _checks.positive_integer("top_k", top_k)
         self.hard = _checks.boolean("hard", hard)
         self.direction = _checks.one_of("direction", direction, _checks.DIRECTIONS)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._keras import register
-from keras_softsort.layers._base import SortingLayer, checked_output, leading_ranks
+from keras_softsort.layers._base import SortingLayer, leading_ranks
 from keras_softsort.ops import _checks
 from keras_softsort.ops._problem import METHODS
 
@@ -55,7 +55,7 @@ class SoftTopKLayer(SortingLayer):
         super().__init__(tau, **kwargs)
         self.k = _checks.positive_integer("k", k)
         self.method = _checks.one_of("method", method, METHODS)
-        self.output_kind = checked_output(type(self).__name__, output, OUTPUTS)
+        self.output_kind = _checks.one_of("output", output, OUTPUTS)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, k], [batch, k, n] or [batch, n]."""

@@ -11,6 +11,8 @@ from keras_softsort._lists import Lists, resolve_lists
 from keras_softsort.ops import _checks
 from keras_softsort.ops._problem import compute_dtype
 
+REDUCTIONS = ("none", "sum", "sum_over_batch_size")
+
 
 class ListLoss(keras.losses.Loss):
     """A loss with one value a list, `list_losses`, each list normalised by itself.
@@ -19,8 +21,8 @@ class ListLoss(keras.losses.Loss):
     lost (and `[batch]` against `[batch, n]` would broadcast): here they are resolved first.
     """
 
-    def __init__(self, *, reduction: str = "sum_over_batch_size", name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(reduction=reduction, name=name, **kwargs)
+    def __init__(self, *, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
+        super().__init__(reduction=_checks.one_of("reduction", reduction or "none", REDUCTIONS), name=name)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list, weighted: [batch]."""
@@ -30,7 +32,7 @@ class ListLoss(keras.losses.Loss):
         """The reduced loss: the mean over lists, their sum, or with reduction `None` each list's."""
         with tf.name_scope(self.name or type(self).__name__):
             losses = self._weighted(y_true, y_pred, sample_weight)
-            if self.reduction in (None, "none"):
+            if self.reduction == "none":
                 return losses
             total = tf.reduce_sum(losses)
             if self.reduction == "sum":
@@ -45,6 +47,5 @@ class ListLoss(keras.losses.Loss):
         keras_mask = getattr(y_pred, "_keras_mask", None)
         y_pred = _checks.floating_tensor("y_pred", y_pred)
         y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
-        size = y_pred.shape[-1] or tf.shape(y_pred)[-1]
-        lists = resolve_lists(y_true, size, y_pred.dtype, sample_weight, keras_mask)
+        lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
         return self.list_losses(lists, y_pred)

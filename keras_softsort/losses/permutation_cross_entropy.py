@@ -26,9 +26,8 @@ class PermutationCrossEntropyLoss(ListLoss):
         padding.
       direction: the order of the rows of P for labels: `"DESCENDING"` (row 0 = the largest label) or `"ASCENDING"`.
         Ranks need none.
-      reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` (`"none"` on Keras 2): each list's.
+      reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
-      **kwargs: those of a Keras loss.
 
     Call arguments: `y_true` `[batch, n]` (dense or ragged), `y_pred` `[batch, n, n]` or the first rows
     `[batch, k, n]` (then the mean is over the first min(k, m) ranks), `sample_weight` `[batch]`, `[batch, 1]` or
@@ -37,7 +36,7 @@ class PermutationCrossEntropyLoss(ListLoss):
     gradient. A NaN label makes its list's loss NaN.
 
     Raises:
-      ValueError: unknown `target` or `direction`, `direction` given with ranks, shapes that do not match.
+      ValueError: unknown `target`, `direction` or `reduction`, `direction` given with ranks, shapes that do not match.
       TypeError: `y_pred` is not floating-point.
 
     Cost: O(n^2) time and memory a list.
@@ -60,11 +59,10 @@ class PermutationCrossEntropyLoss(ListLoss):
         *,
         target: str = "labels",
         direction: str = "DESCENDING",
-        reduction: str = "sum_over_batch_size",
+        reduction: str | None = "sum_over_batch_size",
         name: str | None = "permutation_cross_entropy",
-        **kwargs: Any,
     ) -> None:
-        super().__init__(reduction=reduction, name=name, **kwargs)
+        super().__init__(reduction=reduction, name=name)
         self._sort_direction = sort_direction(target, direction)
         self.target = target
         self.direction = direction
@@ -73,7 +71,7 @@ class PermutationCrossEntropyLoss(ListLoss):
         """The loss of each list: [batch]."""
         if y_pred.shape.rank != 3:
             raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {y_pred.shape}")
-        ranks = y_pred.shape[1] or tf.shape(y_pred)[1]
+        ranks = tf.shape(y_pred)[1]
         allowed = tf.cast(matches(lists, self._sort_direction, ranks), y_pred.dtype)
         shares = tf.math.divide_no_nan(allowed, tf.reduce_sum(allowed, axis=2, keepdims=True))
         tiny = tf.constant(_checks.dtype_tiny(y_pred.dtype), y_pred.dtype)
@@ -81,7 +79,7 @@ class PermutationCrossEntropyLoss(ListLoss):
         entropies = -tf.reduce_sum(shares * lists.weights[:, tf.newaxis, :] * log_weights, axis=[1, 2])
         nan_list = tf.reduce_any(tf.math.is_nan(lists.labels), axis=-1)
         entropies = tf.where(nan_list, tf.constant(math.nan, y_pred.dtype), entropies)
-        return entropies / tf.minimum(lists.sizes(), tf.cast(ranks, y_pred.dtype))
+        return entropies / tf.minimum(lists.sizes(), tf.cast(tf.maximum(ranks, 1), y_pred.dtype))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

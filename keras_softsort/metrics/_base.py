@@ -34,10 +34,9 @@ class OrderMetric(keras.metrics.Mean):
         """Add a batch: `y_true` [batch, n], `y_pred` [batch, n] or [batch, ranks, n]; empty lists do not count."""
         keras_mask = getattr(y_pred, "_keras_mask", None)
         y_pred = _checks.floating_tensor("y_pred", y_pred)
-        dtype = compute_dtype(y_pred.dtype)
-        size = y_pred.shape[-1] or tf.shape(y_pred)[-1]
-        lists = resolve_lists(y_true, size, dtype, sample_weight, keras_mask)
-        order = self._predicted_order(tf.cast(y_pred, dtype), lists)
+        y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
+        lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
+        order = self._predicted_order(y_pred, lists)
         ranks = tf.shape(order)[1]
         right = tf.equal(
             tf.gather(lists.labels, order, batch_dims=1), sorted_labels(lists, self._sort_direction)[:, :ranks]

@@ -40,9 +40,9 @@ def temperature(tau: Any, dtype: tf.DType) -> tf.Tensor:
     tensor = floating_tensor("tau", tau)
     if tensor.shape.rank != 0:
         raise ValueError(f"tau must be a scalar, got shape {tensor.shape}")
-    tensor = tf.cast(tensor, dtype)
-    tensor = tf.where(tensor > 0, tensor, tf.constant(math.nan, dtype))
-    return tf.where(tensor < dtype_tiny(dtype), tf.constant(dtype_tiny(dtype), dtype), tensor)
+    # Compared before the cast, which may round a positive temperature to 0.
+    positive = tf.maximum(tf.cast(tensor, dtype), tf.constant(dtype_tiny(dtype), dtype))
+    return tf.where(tensor > 0, positive, tf.constant(math.nan, dtype))
 
 
 def dtype_tiny(dtype: tf.DType) -> float:
@@ -83,7 +83,7 @@ def boolean(name: str, value: Any) -> bool:
     return value
 
 
-def list_mask(mask: Any, scores: tf.Tensor, name: str = "scores") -> tf.Tensor | None:
+def list_mask(mask: Any, scores: tf.Tensor) -> tf.Tensor | None:
     """`mask` as a bool tensor of the shape of `scores`, never broadcast."""
     if mask is None:
         return None
@@ -91,22 +91,29 @@ def list_mask(mask: Any, scores: tf.Tensor, name: str = "scores") -> tf.Tensor |
     if mask.dtype != tf.bool:
         raise TypeError(f"mask must be bool (True = keep), got dtype {mask.dtype.name}")
     if not mask.shape.is_compatible_with(scores.shape):
-        raise ValueError(f"mask must have the shape of {name}, {scores.shape}, got {mask.shape}")
-    # Sizes that are unknown until run time: reshape fails there where tf.where would broadcast.
-    return mask if mask.shape == scores.shape else tf.reshape(mask, tf.shape(scores))
+        raise ValueError(f"mask must have the shape of scores, {scores.shape}, got {mask.shape}")
+    return of_shape("mask", mask, tf.shape(scores))
 
 
-def at_most_list_size(name: str, k: int, scores: tf.Tensor) -> tf.Tensor:
-    """`scores`, checked to hold at least `k` items a list: when traced if the size is known, else when run."""
-    size = scores.shape[-1]
-    if size is None:
-        found = tf.shape(scores)[-1]
-        check = tf.debugging.assert_less_equal(k, found, f"{name} must be at most the list size, got {name}={k}")
-        with tf.control_dependencies([check]):
-            return tf.identity(scores)
-    if k > size:
-        raise ValueError(f"{name} must be at most the list size, {size}, got {k}")
-    return scores
+def of_shape(name: str, tensor: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
+    """`tensor`, checked when run to have the shape `expected` if it is unknown when traced, lest it be broadcast."""
+    if tensor.shape.is_fully_defined() and tf.get_static_value(expected) is not None:
+        return tensor
+    check = tf.debugging.assert_equal(tf.shape(tensor), expected, f"{name} must have the same batch and list size")
+    with tf.control_dependencies([check]):
+        return tf.identity(tensor)
+
+
+def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:
+    """`tensor` [..., n], checked for k <= n: when traced if both are known, else when run."""
+    known_k, size = tf.get_static_value(k), tensor.shape[-1]
+    if known_k is not None and size is not None:
+        if known_k > size:
+            raise ValueError(f"{name} must be at most the list size, {size}, got {known_k}")
+        return tensor
+    check = tf.debugging.assert_less_equal(k, tf.shape(tensor)[-1], f"{name} must be at most the list size")
+    with tf.control_dependencies([check]):
+        return tf.identity(tensor)
 
 
 def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:

@@ -20,9 +20,7 @@ from keras_softsort.ops._softmax import peaked_softmax, softmax_gradient
 def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
     """Rows `rows` [B, r] of the soft permutation of `lists`: [B, r, n]."""
     # Tied items share the rank of the first of them, so that their weights are equal to the last bit.
-    ascending = -lists.sort_keys
-    first = tf.searchsorted(ascending, ascending, side="left")
-    last = tf.searchsorted(ascending, ascending, side="right") - 1
+    first, last = lists.ties()
     valid_rows = lists.valid_ranks(rows)
     center = _exact_center(lists.sort_keys)
 

@@ -13,24 +13,34 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float) -> tf.Ten
     valid_rows = lists.valid_ranks(rows)
 
     @tf.custom_gradient
-    def matrix(row_scores: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+    def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+        row_scores = take(scores, take(lists.order, rows))
         difference = row_scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
         permutation = peaked_softmax(_power(tf.abs(difference), power), tau, lists.mask, valid_rows)
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             d_logits = softmax_gradient(permutation, upstream, tau, valid_rows)
             d_difference = d_logits * _signed_slope(difference, power)
-            d_scores = tf.reduce_sum(d_difference, axis=1)
             d_rows = -tf.reduce_sum(d_difference, axis=2)
+            d_scores = tf.reduce_sum(d_difference, axis=1) + _to_items(d_rows, rows, lists)
             # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau) give the temperature's gradient.
             middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
-            scaled = tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True)
-            scaled += tf.reduce_sum(d_rows * (row_scores - middle), axis=-1, keepdims=True)
-            return d_rows, d_scores, -scaled / (power * tau)
+            d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
+            return d_scores, d_tau
 
         return permutation, gradient
 
-    return matrix(take(lists.scores, take(lists.order, rows)), lists.scores, lists.tau)
+    return matrix(lists.scores, lists.tau)
+
+
+def _to_items(d_rows: tf.Tensor, rows: tf.Tensor, lists: OrderedLists) -> tf.Tensor:
+    """The gradient [B, r] of sorted scores as one of the items' [B, n]; tied items share that of their ranks."""
+    first, last = lists.ties()
+    batch, size = tf.unstack(tf.shape(first))
+    offsets = size * tf.range(batch)[:, tf.newaxis]
+    sums = tf.math.unsorted_segment_sum(d_rows, take(first, rows) + offsets, batch * size)
+    shares = tf.reshape(sums, [batch, size]) / tf.cast(last - first + 1, d_rows.dtype)  # at each first rank
+    return take(shares, take(first, lists.ranks))
 
 
 def _power(distance: tf.Tensor, power: float) -> tf.Tensor:

@@ -23,14 +23,19 @@ def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = Fal
     return _finish(result, problem)
 
 
-def multiply(problem: SortProblem, values: tf.Tensor, rows: tf.Tensor | None, top_k: int | None = None) -> tf.Tensor:
-    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] picks ranks (default: all, or `top_k`)."""
+def multiply(problem: SortProblem, values: tf.Tensor, rows: tf.Tensor | None = None) -> tf.Tensor:
+    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] picks ranks (default: all)."""
     lists = ordered_lists(problem)
-    rows = _leading_rows(lists, top_k) if rows is None else flatten_lists(rows)
-    values = tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
-    if lists.mask is not None:
-        values = tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
-    return _finish(tf.matmul(_dense_rows(problem, lists, rows), values), problem)
+    rows = _leading_rows(lists, None) if rows is None else flatten_lists(rows)
+    return _finish(tf.matmul(_dense_rows(problem, lists, rows), _kept(lists, values)), problem)
+
+
+def top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
+    lists = ordered_lists(problem)
+    weights = _dense_rows(problem, lists, _leading_rows(lists, k))
+    values = tf.matmul(weights, _kept(lists, problem.scores[..., tf.newaxis]))
+    return _finish(values[..., 0], problem), _finish(weights, problem)
 
 
 def multiply_transposed(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
@@ -64,6 +69,12 @@ def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
     exact = tf.cast(tf.equal(rows[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
     tau = lists.tau[:, :, tf.newaxis]
     return tf.where(tf.math.is_nan(tau), tau, exact)
+
+
+def _kept(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+    """`values` [..., n, d] as [B, n, d] in the compute dtype, 0 where masked."""
+    values = tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
+    return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
 
 
 def _leading_rows(lists: OrderedLists, count: int | None) -> tf.Tensor:

@@ -27,6 +27,12 @@ class OrderedLists(NamedTuple):
         count = tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
         return ranks < count
 
+    def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The first and the last rank [B, n] that hold the same score as each rank does."""
+        ascending = -self.sort_keys
+        first = tf.searchsorted(ascending, ascending, side="left")
+        return first, tf.searchsorted(ascending, ascending, side="right") - 1
+
 
 def ordered_lists(problem: SortProblem) -> OrderedLists:
     """Sort each list of `problem`, leading axes flattened to one."""

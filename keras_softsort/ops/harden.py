@@ -46,9 +46,8 @@ def harden(permutation: Any) -> tf.Tensor:
     shape = permutation.shape
     if shape.rank < 2:
         raise ValueError(f"permutation must have shape [..., r, n], got {shape}")
-    if shape[-2] is not None and shape[-1] is not None and shape[-2] > shape[-1]:
-        raise ValueError(f"permutation must have at most as many ranks as items, got shape {shape}")
-    return _harden(permutation)
+    ranks = tf.shape(permutation)[-2] if shape[-2] is None else shape[-2]
+    return _harden(_checks.at_most_list_size("the number of ranks of permutation", ranks, permutation))
 
 
 @compiled_when_eager

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._compile import compiled_when_eager
-from keras_softsort.ops._problem import SortProblem, sort_problem
+from keras_softsort.ops._problem import sort_problem
 
 
 class SoftTopK(NamedTuple):
@@ -57,7 +57,4 @@ def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sor
     return SoftTopK(*_top_k(problem, k))
 
 
-@compiled_when_eager
-def _top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
-    values = _engine.multiply(problem, problem.scores[..., tf.newaxis], rows=None, top_k=k)
-    return values[..., 0], _engine.permutation(problem, top_k=k)
+_top_k = compiled_when_eager(_engine.top_k)

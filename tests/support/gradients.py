@@ -1,0 +1,52 @@
+"""Gradients checked by central differences, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+# Rounding costs about 1e-16 / STEP, truncation STEP^2 times a third derivative of order 100: both below 1e-8.
+STEP = 1e-5
+RTOL, ATOL = 1e-6, 1e-7
+
+
+def fixed_weights(shape, seed=7):
+    """Weights of the sum whose gradient is taken: random, so that no symmetry hides an error."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def central_differences(function, arrays, weights, step=STEP):
+    """d sum(weights * function(*arrays)) / d array, for each array."""
+    arrays = [np.array(array, np.float64) for array in arrays]
+    results = []
+    for array in arrays:
+        result = np.zeros(array.shape)
+        for index in np.ndindex(array.shape):
+            kept = array[index]
+            array[index] = kept + step
+            above = np.sum(weights * function(*arrays))
+            array[index] = kept - step
+            below = np.sum(weights * function(*arrays))
+            array[index] = kept
+            result[index] = (above - below) / (2 * step)
+        results.append(result)
+    return results
+
+
+def tape_gradients(function, tensors, weights):
+    """The value of `function` and the gradient of its weighted sum."""
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        value = function(*tensors)
+    return value, tape.gradient(value, tensors, output_gradients=tf.cast(weights, value.dtype))
+
+
+def check_gradients(function, *arrays, rtol=RTOL, atol=ATOL):
+    """Fail unless the tape's gradient of a TensorFlow function is that of central differences."""
+    tensors = [tf.constant(array, tf.float64) for array in arrays]
+    traced = tf.function(function)
+    weights = fixed_weights(traced(*tensors).shape)
+    _, found = tf.function(lambda *args: tape_gradients(function, list(args), weights))(*tensors)
+    wanted = central_differences(lambda *args: traced(*map(tf.constant, args)).numpy(), arrays, weights)
+    for gradient, truth in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(gradient, truth, rtol=rtol, atol=atol)

@@ -1,0 +1,133 @@
+"""Every Keras object of the package with arguments that are not the defaults, and models to try it in."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import keras_softsort as ks
+
+keras = tf.keras
+IS_KERAS_3 = getattr(keras, "__version__", "2").startswith("3.")
+PAD = -9.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A class and the arguments to make it with."""
+
+    cls: type
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self):
+        return "-".join([self.cls.__name__, *(f"{key}={value}" for key, value in self.arguments.items())])
+
+    def make(self, **more):
+        return self.cls(**self.arguments, **more)
+
+    @property
+    def is_matrix(self):
+        return issubclass(self.cls, ks.NeuralSortLayer | ks.SoftSortLayer) and "output" not in self.arguments
+
+    @property
+    def is_hard(self):
+        return self.arguments.get("hard", False)
+
+
+LAYERS = [
+    Case(ks.NeuralSortLayer, {"tau": 0.7}),
+    Case(ks.NeuralSortLayer, {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING"}),
+    Case(ks.NeuralSortLayer, {"tau": 0.7, "output": "values", "top_k": 3}),
+    Case(ks.NeuralSortLayer, {"tau": 2.0, "output": "ranks", "direction": "ASCENDING"}),
+    Case(ks.SoftSortLayer, {"tau": 0.6, "power": 2.0, "top_k": 3}),
+    Case(ks.SoftSortLayer, {"tau": 0.5, "output": "values", "hard": True}),
+    Case(ks.SoftSortLayer, {"tau": 0.5, "power": 1.5, "output": "ranks", "direction": "ASCENDING"}),
+    Case(ks.SoftRankLayer, {"tau": 0.4, "method": "soft_sort", "direction": "ASCENDING"}),
+    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.3, "method": "soft_sort"}),
+    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "output": "weights"}),
+    Case(ks.SoftTopKLayer, {"k": 3, "tau": 0.6, "output": "membership"}),
+    Case(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
+]
+NO_REDUCTION = None if IS_KERAS_3 else "none"
+LOSSES = [
+    Case(ks.PermutationCrossEntropyLoss, {"direction": "ASCENDING", "reduction": "sum", "name": "mine"}),
+    Case(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
+]
+METRICS = [
+    Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
+    for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy)
+    for i, arguments in enumerate([{"direction": "ASCENDING"}, {"target": "ranks"}])
+]
+ALL = [*LAYERS, *LOSSES, *METRICS]
+
+
+class Squeeze(keras.layers.Layer):
+    """[batch, n, 1] to [batch, n] with its mask, which Keras' own Reshape drops."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return tf.squeeze(inputs, axis=-1)
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape[:-1])
+
+
+def scores_model(layer):
+    """[batch, n] of unknown sizes to what `layer` makes of it."""
+    inputs = keras.Input((None,))
+    return keras.Model(inputs, layer(inputs))
+
+
+def head():
+    """Layers from features [batch, n, 3] to scores [batch, n]; items whose features are all `PAD` are masked."""
+    start = keras.initializers.Constant([[1.0], [-0.5], [0.3]])
+    return [keras.layers.Masking(PAD), keras.layers.Dense(1, kernel_initializer=start), Squeeze()]
+
+
+def features_model(kind, layer):
+    """The same model in the three ways of writing one."""
+    layers = [*head(), layer]
+    if kind == "sequential":
+        return keras.Sequential([keras.Input((None, 3)), *layers])
+    if kind == "subclassed":
+        return Subclassed(layers)
+    inputs = outputs = keras.Input((None, 3))
+    for part in layers:
+        outputs = part(outputs)
+    return keras.Model(inputs, outputs)
+
+
+class Subclassed(keras.Model):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = parts
+
+    def call(self, inputs):
+        for part in self.parts:
+            inputs = part(inputs)
+        return inputs
+
+
+def features(batch=6, n=5, seed=3):
+    """Features and labels that a linear model can learn to sort by."""
+    x = np.random.default_rng(seed).normal(size=(batch, n, 3)).astype("float32")
+    return x, np.abs(x @ np.float32([0.2, 1.0, -0.7]))
+
+
+def scores(batch=4, n=5, seed=3):
+    return np.random.default_rng(seed).normal(size=(batch, n)).astype("float32")
+
+
+def pad(x, y, by=3):
+    """The same lists with `by` items more that are padding."""
+    wide = np.pad(x, [(0, 0), (0, by), (0, 0)], constant_values=PAD)
+    return wide, np.pad(y, [(0, 0), (0, by)], constant_values=-1)
+
+
+def squares(_, y_pred):
+    """A loss that keeps its axes: Keras multiplies a loss by the mask, which a mean over items would not fit."""
+    return tf.square(y_pred)

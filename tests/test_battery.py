@@ -1,0 +1,215 @@
+"""What every Keras object of the package must do, whatever it computes."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+from support.processes import json_from
+
+import keras_softsort as ks
+
+keras = tf.keras
+layer_cases = pytest.mark.parametrize("case", objects.LAYERS, ids=str)
+
+
+def registered():
+    known = keras.utils.get_custom_objects()
+    return {cls for name, cls in known.items() if name.startswith("keras_softsort>")}
+
+
+def public_classes():
+    names = [(module, name) for module in (ks.layers, ks.losses, ks.metrics) for name in module.__all__]
+    return {getattr(module, name) for module, name in names}
+
+
+def test_every_object_is_registered_and_has_a_case():
+    assert registered() == public_classes() == {case.cls for case in objects.ALL}
+
+
+def test_every_argument_has_a_case_away_from_its_default():
+    for cls in public_classes():
+        tried = {}
+        for case in objects.ALL:
+            if case.cls is cls:
+                tried.update(case.arguments)
+        assert set(constructor_arguments(cls)) <= set(tried)
+
+
+def constructor_arguments(cls):
+    """Those of our own classes, through `**kwargs`; Keras' are not ours to test."""
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("keras_softsort")]
+    parameters = [p for base in ours for p in inspect.signature(base.__init__).parameters.values()]
+    return {p.name for p in parameters if p.name != "self" and p.kind is not p.VAR_KEYWORD}
+
+
+@pytest.mark.parametrize("case", objects.ALL, ids=str)
+def test_config_round_trip(case):
+    made = case.make()
+    config = made.get_config()
+    assert constructor_arguments(case.cls) <= set(config)
+    for name, value in case.arguments.items():
+        assert config[name] == value
+    again = case.cls.from_config(json.loads(json.dumps(config)))
+    assert type(again) is case.cls
+    assert again.get_config() == config
+
+
+def test_reduction_none_round_trips():
+    config = ks.PermutationCrossEntropyLoss(reduction=objects.NO_REDUCTION).get_config()
+    loss = ks.PermutationCrossEntropyLoss.from_config(json.loads(json.dumps(config)))
+    assert loss(objects.scores(3, 4), np.full((3, 4, 4), 0.25, "float32")).shape == (3,)
+
+
+LOAD = """
+import json, pathlib, sys
+import numpy as np, tensorflow as tf
+import keras_softsort
+folder = pathlib.Path(sys.argv[1])
+data = np.load(folder / "data.npz")
+found = {}
+for path in sorted(folder.glob("*.keras")):
+    model = tf.keras.models.load_model(path)
+    if path.stem.startswith("compiled"):
+        found[path.stem] = model.evaluate(data["x"], data["y"], verbose=0, return_dict=True)
+    else:
+        found[path.stem] = model.predict(data["x"], verbose=0).tolist()
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def reloaded(tmp_path_factory):
+    """What models give here and in a new process: one process for all, since its start is what costs."""
+    folder = tmp_path_factory.mktemp("models")
+    x, y = objects.scores(4, 5), np.argsort(objects.scores(4, 5, seed=8)).astype("float32") + 1
+    np.savez(folder / "data.npz", x=x, y=y)
+    here = {}
+    for i, case in enumerate(objects.LAYERS):
+        layer = case.make()
+        model = objects.scores_model(layer)
+        layer.tau.assign(0.9)  # the value in force is what has to be saved, not only the argument
+        model.save(folder / f"layer_{i:02}.keras")
+        here[f"layer_{i:02}"] = model.predict(x, verbose=0)
+    for i, loss in enumerate(objects.LOSSES):
+        model = objects.scores_model(ks.NeuralSortLayer())
+        metrics = [case.make() for case in objects.METRICS]
+        model.compile("sgd", loss=loss.make(), metrics=metrics)
+        expected = model.evaluate(x, y, verbose=0, return_dict=True)
+        model.save(folder / f"compiled_{i:02}.keras")
+        here[f"compiled_{i:02}"] = expected
+    return here, json_from(LOAD, folder)
+
+
+@pytest.mark.parametrize("index", range(len(objects.LAYERS)), ids=lambda i: str(objects.LAYERS[i]))
+def test_layer_in_a_keras_file(reloaded, index):
+    here, there = reloaded
+    np.testing.assert_allclose(there[f"layer_{index:02}"], here[f"layer_{index:02}"], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("index", range(len(objects.LOSSES)), ids=lambda i: str(objects.LOSSES[i]))
+def test_loss_and_metrics_in_a_keras_file(reloaded, index):
+    here, there = (found[f"compiled_{index:02}"] for found in reloaded)
+    assert set(here) == {"loss", *(case.arguments["name"] for case in objects.METRICS)}
+    assert there == pytest.approx(here, rel=1e-6)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@layer_cases
+def test_fit(case, jit_compile):
+    model = objects.features_model("functional", case.make())
+    x, y = objects.features()
+    if case.is_matrix:
+        direction = case.arguments.get("direction", "DESCENDING")
+        loss, target = ks.PermutationCrossEntropyLoss(direction=direction), y
+    else:
+        loss, target = objects.squares, np.zeros((6, 1), "float32")
+    model.compile(keras.optimizers.Adam(0.05), loss=loss, jit_compile=jit_compile)
+    before = [weight.copy() for weight in model.get_weights()]
+    losses = model.fit(x, target, epochs=6, batch_size=6, verbose=0).history["loss"]
+    assert np.all(np.isfinite(losses))
+    assert max(np.max(np.abs(now - then)) for now, then in zip(model.get_weights(), before, strict=True)) > 1e-3
+    # A hard permutation's loss moves in steps, if at all.
+    assert case.is_hard or losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize(("policy", "atol"), [("mixed_float16", 1e-2), ("mixed_bfloat16", 8e-2)])
+@layer_cases
+def test_mixed_precision(case, policy, atol):
+    # Scores that both half types hold exactly, well apart: what is left is the rounding of the result.
+    x = np.float32([[0.5, -1.0, 2.0, 1.25, -0.25], [1.5, 0.75, -2.0, 0.25, -1.25]])
+    layer = case.make(dtype=policy)
+    result = layer(x)
+    assert tf.as_dtype(result.dtype).name == policy.removeprefix("mixed_")
+    assert tf.as_dtype(layer.tau.dtype) == tf.float32
+    # 0.7 is no half-precision number: a temperature that went through one would show here.
+    assert float(layer.tau) == np.float32(case.arguments["tau"])
+    np.testing.assert_allclose(tf.cast(result, tf.float32), case.make()(x), rtol=atol, atol=atol)
+
+
+@layer_cases
+def test_float64(case):
+    x = objects.scores().astype("float64")
+    layer = case.make(dtype="float64")
+    result = layer(x)
+    assert tf.as_dtype(result.dtype) == tf.as_dtype(layer.tau.dtype) == tf.float64
+    assert float(layer.tau) == case.arguments["tau"]
+    np.testing.assert_allclose(result, case.make()(x.astype("float32")), rtol=1e-4, atol=1e-5)
+
+
+@layer_cases
+def test_unknown_sizes(case):
+    model = objects.scores_model(case.make())
+    assert model.output_shape[0] is None
+    assert model.input_shape == (None, None)
+    for batch, n in [(1, 3), (3, 5), (2, 8)]:
+        x = objects.scores(batch, n)
+        result = model.predict(x, verbose=0)
+        assert all(known in (None, found) for known, found in zip(model.output_shape, result.shape, strict=True))
+        np.testing.assert_allclose(result, case.make()(x), rtol=1e-5, atol=1e-6)
+
+
+@layer_cases
+def test_deterministic_at_inference(case):
+    layer, x = case.make(), objects.scores()
+    np.testing.assert_array_equal(layer(x), layer(x, training=False))
+    assert all("seed" not in weight.name for weight in layer.weights)
+
+
+@layer_cases
+def test_padding_changes_no_output(case):
+    model = objects.features_model("functional", case.make())
+    x, y = objects.features()
+    narrow = model.predict(x, verbose=0)
+    wide = model.predict(objects.pad(x, y)[0], verbose=0)
+    np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["sequential", "functional", "subclassed"])
+@pytest.mark.parametrize("case", [case for case in objects.LAYERS if case.is_matrix], ids=str)
+def test_padding_changes_no_training_step(case, kind):
+    x, y = objects.features()
+    x[0, -2:], y[0, -2:] = objects.PAD, 0.1  # the Keras mask alone says that these are padding
+    y[1, -1] = -1  # the label alone says so here
+    outcomes = []
+    for inputs, labels in [(x, y), objects.pad(x, y)]:
+        model = objects.features_model(kind, case.make())
+        metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
+        model.compile(keras.optimizers.SGD(1.0), loss=ks.PermutationCrossEntropyLoss(), weighted_metrics=metrics)
+        logs = model.train_on_batch(inputs, labels, return_dict=True)
+        outcomes.append([*logs.values(), *np.concatenate([weight.ravel() for weight in model.get_weights()])])
+    np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
+
+
+@layer_cases
+def test_mask_given_in_the_call(case):
+    scores, mask = keras.Input((None,)), keras.Input((None,), dtype="bool")
+    model = keras.Model([scores, mask], case.make()(scores, mask=mask))
+    x = objects.scores()
+    keep = np.ones((4, 8), bool)
+    keep[:, 5:] = False
+    wide = model.predict([np.pad(x, [(0, 0), (0, 3)], constant_values=50), keep], verbose=0)
+    narrow = case.make()(x).numpy()
+    np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)

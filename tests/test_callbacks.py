@@ -1,0 +1,185 @@
+"""TauSchedule: what it sets, when, on which layers, and that a compiled model sees it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+
+
+class Recorder(keras.callbacks.Callback):
+    """The temperatures of a layer as each batch found them."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.taus = layer, []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.taus.append(float(self.layer.tau))
+
+
+def fit(model, schedule, epochs=3, rate=0.1, more=(), **options):
+    x, y = objects.features(batch=4)
+    model.compile(keras.optimizers.SGD(rate), loss=ks.PermutationCrossEntropyLoss(), **options)
+    return model.fit(x, y, epochs=epochs, batch_size=2, verbose=0, callbacks=[schedule, *more], shuffle=False)
+
+
+def sorter(**arguments):
+    layer = ks.NeuralSortLayer(tau=3.0, **arguments)
+    return objects.features_model("functional", layer), layer
+
+
+SCHEDULES = {
+    "function": lambda step: 0.5**step,
+    "LearningRateSchedule": keras.optimizers.schedules.ExponentialDecay(1.0, decay_steps=1, decay_rate=0.5),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+@pytest.mark.parametrize(
+    ("frequency", "taus", "logged"),
+    [
+        ("epoch", [1, 1, 0.5, 0.5, 0.25, 0.25], [1, 0.5, 0.25]),
+        ("batch", [1, 0.5, 0.25, 0.125, 0.0625, 0.03125], [0.5, 0.125, 0.03125]),
+    ],
+)
+def test_sets_and_logs_tau(schedule, frequency, taus, logged):
+    model, layer = sorter()
+    recorder = Recorder(layer)
+    history = fit(model, ks.TauSchedule(schedule, frequency=frequency), more=[recorder])
+    assert recorder.taus == taus
+    assert history.history["tau"] == logged
+
+
+def test_batches_are_counted_from_the_start_of_each_training():
+    model, layer = sorter()
+    recorder, schedule = Recorder(layer), ks.TauSchedule(lambda step: step + 1.0, frequency="batch")
+    fit(model, schedule, epochs=1, more=[recorder])
+    fit(model, schedule, epochs=1, more=[recorder])
+    assert recorder.taus == [1, 2, 1, 2]
+
+
+def two_sorters():
+    first, second = ks.SoftRankLayer(tau=3.0, name="first"), ks.NeuralSortLayer(tau=3.0, name="second")
+    inputs = outputs = keras.Input((None, 3))
+    for part in [*objects.head(), first, second]:
+        outputs = part(outputs)
+    return keras.Model(inputs, outputs), first, second
+
+
+@pytest.mark.parametrize(
+    ("choose", "expected"),
+    [
+        (lambda first, second: ["first"], (0.5, 3.0)),
+        (lambda first, second: [second], (3.0, 0.5)),
+        (lambda first, second: [first, "second"], (0.5, 0.5)),
+        (lambda first, second: None, (0.5, 0.5)),
+    ],
+    ids=["name", "object", "both", "all"],
+)
+def test_sets_the_chosen_layers(choose, expected):
+    model, first, second = two_sorters()
+    fit(model, ks.TauSchedule(lambda epoch: 0.5, layers=choose(first, second)), epochs=1)
+    assert (float(first.tau), float(second.tau)) == expected
+
+
+class Wrapper(keras.layers.Layer):
+    """A layer that holds another, as users write them."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return self.inner(inputs)
+
+
+def inner_model(layer):
+    inputs = keras.Input((None,))
+    return keras.Model(inputs, layer(inputs))
+
+
+@pytest.mark.parametrize("nest", [inner_model, Wrapper], ids=["model", "layer"])
+@pytest.mark.parametrize("layers", [None, ["deep"]], ids=["all", "name"])
+def test_reaches_nested_layers(nest, layers):
+    layer = ks.NeuralSortLayer(tau=3.0, name="deep")
+    dense, squeeze = objects.head()[1:]  # no Masking, which a model inside a model need not support
+    inputs = keras.Input((None, 3))
+    model = keras.Model(inputs, nest(layer)(squeeze(dense(inputs))))
+    fit(model, ks.TauSchedule(lambda epoch: 0.25, layers=layers), epochs=1)
+    assert float(layer.tau) == 0.25
+
+
+class CountTraces(keras.layers.Layer):
+    """Hands scores on and counts how often Python ran, which is once a trace."""
+
+    traces = 0
+
+    def call(self, inputs):
+        self.traces += 1
+        return inputs
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_compiled_model_sees_each_tau_without_a_new_trace(jit_compile):
+    counter, layer = CountTraces(), ks.NeuralSortLayer(tau=3.0)
+    inputs = keras.Input((5,))
+    model = keras.Model(inputs, layer(counter(keras.layers.Dense(5)(inputs))))
+    x = objects.scores(4, 5)
+    loss = ks.PermutationCrossEntropyLoss()
+    model.compile(keras.optimizers.SGD(0.0), loss=loss, jit_compile=jit_compile)
+    traces = []
+    after_epoch = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: traces.append(counter.traces))
+    schedule = ks.TauSchedule(lambda epoch: [2.0, 0.5, 0.1][epoch])
+    history = model.fit(x, np.abs(x), epochs=3, batch_size=4, verbose=0, callbacks=[schedule, after_epoch]).history
+    # The weights stand still (rate 0), so that each epoch's loss is that of its tau alone.
+    mapped = model.layers[1](x)
+    expected = [float(loss(np.abs(x), ks.ops.neural_sort(mapped, tau))) for tau in (2.0, 0.5, 0.1)]
+    np.testing.assert_allclose(history["loss"], expected, rtol=1e-4)
+    assert traces[0] == traces[-1]
+
+
+@pytest.mark.parametrize("schedule", [0.5, None, "linear"])
+def test_schedule_must_be_callable(schedule):
+    with pytest.raises(TypeError, match=rf"schedule must be a function.*got {schedule!r}"):
+        ks.TauSchedule(schedule)
+
+
+def test_unknown_frequency():
+    with pytest.raises(ValueError, match=r"frequency must be one of \['batch', 'epoch'\], got 'step'"):
+        ks.TauSchedule(lambda step: 1.0, frequency="step")
+
+
+@pytest.mark.parametrize("frequency", ["epoch", "batch"])
+@pytest.mark.parametrize("tau", [0.0, -1.0, float("nan"), float("inf")])
+def test_tau_must_be_positive_and_finite(tau, frequency):
+    model, layer = sorter()
+    with pytest.raises(ValueError, match=rf"positive, finite tau, got {tau!r} at {frequency} 0"):
+        fit(model, ks.TauSchedule(lambda step: tau, frequency=frequency))
+    assert float(layer.tau) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        (["missing"], "layers must name layers of the model, got 'missing'; it has .*'plain'"),
+        (["plain"], "layers must have a temperature, got 'plain', which has none"),
+    ],
+)
+def test_layers_that_cannot_be_set(layers, message):
+    inputs = keras.Input((None, 3))
+    outputs = keras.layers.Dense(1, name="plain")(inputs)
+    model = keras.Model(inputs, ks.NeuralSortLayer()(objects.Squeeze()(outputs)))
+    with pytest.raises(ValueError, match=message):
+        fit(model, ks.TauSchedule(lambda epoch: 1.0, layers=layers))
+
+
+def test_model_without_a_temperature():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3)])
+    model.compile("sgd", loss="mse")
+    with pytest.raises(ValueError, match="found no layer with a temperature"):
+        model.fit(np.ones((2, 3)), np.ones((2, 3)), verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 1.0)])

@@ -1,0 +1,214 @@
+"""Every argument of every layer, the masks handed on, and what is refused."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+SORTERS = [ks.NeuralSortLayer, ks.SoftSortLayer]
+MAKERS = {
+    ks.NeuralSortLayer: {},
+    ks.SoftSortLayer: {},
+    ks.SoftRankLayer: {},
+    ks.SoftTopKLayer: {"k": 2},
+    ks.SoftQuantileLayer: {"q": [0.3, 0.5]},
+}
+every_layer = pytest.mark.parametrize("cls", MAKERS, ids=lambda cls: cls.__name__)
+sorters = pytest.mark.parametrize("cls", SORTERS, ids=lambda cls: cls.__name__)
+X = np.float32([[0.1, -0.7, 1.2, 0.4], [0.3, 0.9, -1.1, 0.2]])
+
+
+def matrix(cls, tau=0.5, *, ascending=False, power=1.0, method=None):
+    """P in float64, by the papers' formulas."""
+    x = np.float64(X)
+    n = x.shape[-1]
+    ordered = np.sort(x)[:, :: 1 if ascending else -1]
+    if method == "soft_sort" or cls is ks.SoftSortLayer:
+        logits = -(np.abs(ordered[:, :, None] - x[:, None, :]) ** power)
+    else:
+        factor = (n + 1 - 2 * np.arange(1, n + 1)) * (-1 if ascending else 1)
+        spread = np.abs(x[:, :, None] - x[:, None, :]).sum(-1)
+        logits = factor[None, :, None] * x[:, None, :] - spread[:, None, :]
+    weights = np.exp(logits / tau)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def values(p, x=X):
+    return np.einsum("bij,bj->bi", p, x)
+
+
+def ranks(p):
+    return np.einsum("bij,i->bj", p, np.arange(1, p.shape[1] + 1))
+
+
+OUTPUTS = {"permutation": lambda p: p, "values": values, "ranks": ranks}
+
+
+def close(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("output", OUTPUTS)
+@sorters
+def test_output_and_direction(cls, output, ascending):
+    direction = "ASCENDING" if ascending else "DESCENDING"
+    layer = cls(tau=0.5, output=output, direction=direction)
+    close(layer(X), OUTPUTS[output](matrix(cls, ascending=ascending)))
+
+
+@pytest.mark.parametrize("output", ["permutation", "values"])
+@sorters
+def test_top_k(cls, output):
+    close(cls(tau=0.5, output=output, top_k=2)(X), OUTPUTS[output](matrix(cls)[:, :2]))
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@sorters
+def test_hard(cls, output):
+    tied = np.float32([[1.0, 3.0, 1.0, 2.0]])
+    exact = np.eye(4)[[1, 3, 0, 2]][None]
+    wanted = OUTPUTS[output](exact) if output != "values" else values(exact, tied)
+    np.testing.assert_array_equal(cls(tau=0.5, output=output, hard=True)(tied), wanted)
+
+
+@sorters
+def test_hard_has_the_soft_gradient(cls):
+    weights, slopes = tf.constant(np.random.default_rng(1).normal(size=(2, 4, 4)), tf.float32), []
+    for hard in (False, True):
+        x = tf.Variable(X)
+        with tf.GradientTape() as tape:
+            total = tf.reduce_sum(weights * cls(tau=0.5, hard=hard)(x))
+        slopes.append(tape.gradient(total, x))
+    assert np.abs(slopes[0]).max() > 0.01
+    close(slopes[1], slopes[0])
+
+
+def test_power():
+    close(ks.SoftSortLayer(tau=0.5, power=2.0)(X), matrix(ks.SoftSortLayer, power=2.0))
+
+
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("ascending", [False, True])
+def test_soft_rank(method, ascending):
+    layer = ks.SoftRankLayer(tau=0.4, method=method, direction="ASCENDING" if ascending else "DESCENDING")
+    close(layer(X), ranks(matrix(None, 0.4, ascending=ascending, method=method)))
+
+
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("output", ["values", "weights", "membership"])
+def test_soft_top_k(method, k, output):
+    rows = matrix(None, 0.4, method=method)[:, :k]
+    wanted = {"values": values(rows), "weights": rows, "membership": rows.sum(1)}[output]
+    close(ks.SoftTopKLayer(k, tau=0.4, method=method, output=output)(X), wanted)
+
+
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("q", [0.4, [0.0, 0.4, 1.0]])
+def test_soft_quantile(method, q):
+    ordered = values(matrix(None, 0.3, ascending=True, method=method))
+    wanted = np.stack([np.quantile(row, np.atleast_1d(q)) for row in np.sort(ordered)])
+    assert np.all(np.diff(ordered) > 0)
+    close(ks.SoftQuantileLayer(q, tau=0.3, method=method)(X), wanted)
+
+
+@every_layer
+def test_tau_is_seen_by_compiled_functions(cls):
+    layer = cls(tau=0.5, **MAKERS[cls])
+    model = objects.scores_model(layer)
+    before = model.predict(X, verbose=0)
+    layer.tau.assign(2.0)
+    after = model.predict(X, verbose=0)
+    close(after, cls(tau=2.0, **MAKERS[cls])(X))
+    assert np.abs(after - before).max() > 0.05
+    assert layer.trainable_weights == []
+
+
+@every_layer
+def test_works_in_sequential_add(cls):
+    model = keras.Sequential()
+    model.add(keras.Input((4,)))
+    model.add(cls(tau=0.5, **MAKERS[cls]))
+    close(model.predict(X, verbose=0), cls(tau=0.5, **MAKERS[cls])(X))
+
+
+MASK = np.array([[True, False, True, True], [False, False, True, False]])
+LEADING = np.array([[True, True, True, False], [True, False, False, False]])
+MASKS = [
+    (ks.NeuralSortLayer(), MASK),
+    (ks.NeuralSortLayer(top_k=2), None),
+    (ks.SoftSortLayer(output="ranks"), MASK),
+    (ks.SoftSortLayer(output="values"), LEADING),
+    (ks.SoftSortLayer(output="values", top_k=2), LEADING[:, :2]),
+    (ks.SoftRankLayer(), MASK),
+    (ks.SoftTopKLayer(2), LEADING[:, :2]),
+    (ks.SoftTopKLayer(2, output="weights"), None),
+    (ks.SoftTopKLayer(2, output="membership"), MASK),
+    (ks.SoftQuantileLayer(0.5), None),
+]
+
+
+@pytest.mark.parametrize(("layer", "wanted"), MASKS, ids=lambda value: getattr(value, "name", ""))
+def test_mask_handed_on(layer, wanted):
+    found = layer.compute_mask(tf.constant(X), tf.constant(MASK))
+    assert layer.compute_mask(tf.constant(X), None) is None
+    assert (found is None) == (wanted is None)
+    if wanted is not None:
+        np.testing.assert_array_equal(found, wanted)
+
+
+@every_layer
+@pytest.mark.parametrize(
+    ("tau", "error"), [(0, ValueError), (-1.0, ValueError), (float("nan"), ValueError), ("1", TypeError)]
+)
+def test_bad_tau(cls, tau, error):
+    with pytest.raises(error, match=rf"tau must be .*, got {tau!r}"):
+        cls(tau=tau, **MAKERS[cls])
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "error", "message"),
+    [
+        *[(cls, {"output": "matrix"}, ValueError, r"output must be one of .*, got 'matrix'") for cls in SORTERS],
+        *[(cls, {"output": "ranks", "top_k": 2}, ValueError, r"top_k must be None .*, got 2") for cls in SORTERS],
+        *[(cls, {"top_k": 0}, ValueError, "top_k must be at least 1, got 0") for cls in SORTERS],
+        *[(cls, {"top_k": 1.5}, TypeError, r"top_k must be an integer, got 1\.5") for cls in SORTERS],
+        *[(cls, {"hard": 1}, TypeError, "hard must be True or False, got 1") for cls in SORTERS],
+        *[(cls, {"direction": "UP"}, ValueError, "direction must be one of .*, got 'UP'") for cls in SORTERS],
+        (ks.SoftSortLayer, {"power": 0}, ValueError, "power must be positive and finite, got 0"),
+        (ks.SoftRankLayer, {"direction": "UP"}, ValueError, "direction must be one of .*, got 'UP'"),
+        (ks.SoftRankLayer, {"method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
+        (ks.SoftTopKLayer, {"k": 0}, ValueError, "k must be at least 1, got 0"),
+        (ks.SoftTopKLayer, {"k": True}, TypeError, "k must be an integer, got True"),
+        (ks.SoftTopKLayer, {"k": 1, "output": "ranks"}, ValueError, "output must be one of .*, got 'ranks'"),
+        (ks.SoftTopKLayer, {"k": 1, "method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
+        (ks.SoftQuantileLayer, {"q": 1.5}, ValueError, r"q must lie in \[0, 1\], got 1\.5"),
+        (ks.SoftQuantileLayer, {"q": "half"}, TypeError, "q must be a number .*, got 'half'"),
+        (ks.SoftQuantileLayer, {"q": 0.5, "method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
+    ],
+)
+def test_bad_arguments(cls, arguments, error, message):
+    with pytest.raises(error, match=message):
+        cls(**arguments)
+
+
+@pytest.mark.parametrize("layer", [ks.NeuralSortLayer(top_k=5), ks.SoftSortLayer(top_k=5), ks.SoftTopKLayer(5)])
+def test_more_ranks_than_items(layer):
+    with pytest.raises(ValueError, match=r"k must be at most the list size, 4, got 5"):
+        layer(keras.Input((4,)))
+
+
+@every_layer
+def test_input_that_is_no_batch_of_lists(cls):
+    with pytest.raises(ValueError, match=r"scores must have shape \[batch, n\], got \(.*, 3, 2\)"):
+        cls(**MAKERS[cls])(keras.Input((3, 2)))
+
+
+@every_layer
+def test_integer_scores(cls):
+    with pytest.raises(TypeError, match="scores must be floating-point, got dtype int32"):
+        cls(**MAKERS[cls])(np.int32([[1, 2, 3]]))

@@ -1,0 +1,234 @@
+"""PermutationCrossEntropyLoss against arithmetic in NumPy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+NONE = objects.NO_REDUCTION
+
+
+def soft_matrices(batch=3, n=4, rows=None, seed=5):
+    logits = np.random.default_rng(seed).normal(size=(batch, rows or n, n))
+    weights = np.exp(logits)
+    return (weights / weights.sum(-1, keepdims=True)).astype("float32")
+
+
+def cross_entropy(labels, matrix, item_weights=None, *, ascending=False):
+    """The loss of one list: a sum over ranks of the mean over the items that belong there."""
+    kept = [j for j, label in enumerate(labels) if label >= 0]
+    ordered = sorted((labels[j] for j in kept), reverse=not ascending)[: len(matrix)]
+    total = 0.0
+    for row, label in zip(matrix, ordered, strict=False):
+        belong = [j for j in kept if labels[j] == label]
+        total -= sum((1 if item_weights is None else item_weights[j]) * np.log(row[j]) for j in belong) / len(belong)
+    return total / max(len(ordered), 1)
+
+
+LISTS = {
+    "distinct": [[3.0, 1.0, 2.0, 0.0], [0.5, 2.5, 7.0, 4.0], [9.0, 8.0, 7.0, 6.0]],
+    "ties": [[1.0, 1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [2.0, 1.0, 2.0, 1.0]],
+    "padding": [[3.0, -1.0, 2.0, 0.0], [-1.0, -1.0, 4.0, -1.0], [1.0, 1.0, -1.0, 5.0]],
+    "empty list": [[3.0, 1.0, 2.0, 0.0], [-1.0, -1.0, -1.0, -1.0], [1.0, 2.0, 3.0, -1.0]],
+}
+lists = pytest.mark.parametrize("labels", LISTS.values(), ids=LISTS)
+
+
+def each_list(labels, matrix, weights=None, **options):
+    loss = ks.PermutationCrossEntropyLoss(reduction=NONE, **options)
+    return loss(np.float32(labels), matrix, sample_weight=weights).numpy()
+
+
+@pytest.mark.parametrize("rows", [None, 2, 1])
+@pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
+@lists
+def test_value(labels, direction, rows):
+    matrix = soft_matrices(rows=rows)
+    ascending = direction == "ASCENDING"
+    expected = [cross_entropy(own, p, ascending=ascending) for own, p in zip(labels, matrix, strict=True)]
+    np.testing.assert_allclose(each_list(labels, matrix, direction=direction), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "ranks", [[[1, 4, 2, 3], [4, 3, 2, 1], [2, 1, -1, 3]], [[1, 1, 3, 3], [1, 2, 2, 4], [1, 1, 1, -1]]]
+)
+def test_ranks_as_target(ranks):
+    matrix = soft_matrices()
+    # Rank 1 belongs in row 0: the order of ascending ranks, in whatever direction labels would be sorted.
+    expected = [cross_entropy(own, p, ascending=True) for own, p in zip(ranks, matrix, strict=True)]
+    np.testing.assert_allclose(each_list(ranks, matrix, target="ranks"), expected, rtol=1e-5)
+
+
+def test_tied_items_share_a_rank_evenly():
+    matrix = np.float32([[[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]]])
+    expected = -(np.log(0.5 * 0.3) / 2 + np.log(0.1 * 0.6) / 2 + np.log(0.6)) / 3
+    assert each_list([[2.0, 2.0, 1.0]], matrix) == pytest.approx(expected, rel=1e-5)
+
+
+def test_reductions():
+    matrix, labels = soft_matrices(), np.float32(LISTS["empty list"])
+    values = each_list(labels, matrix)
+    total = ks.PermutationCrossEntropyLoss(reduction="sum")(labels, matrix)
+    mean = ks.PermutationCrossEntropyLoss()(labels, matrix)
+    assert values.shape == (3,)
+    assert float(total) == pytest.approx(values.sum(), rel=1e-6)
+    assert float(mean) == pytest.approx(values.sum() / 3, rel=1e-6)
+    np.testing.assert_allclose(ks.PermutationCrossEntropyLoss().call(labels, matrix), values, rtol=1e-6)
+
+
+@pytest.mark.parametrize("reduction", ["mean_with_sample_weight", "median"])
+def test_a_reduction_that_is_not_offered_is_an_error(reduction):
+    with pytest.raises(ValueError, match=f"reduction must be one of .* got '{reduction}'"):
+        ks.PermutationCrossEntropyLoss(reduction=reduction)
+
+
+WEIGHTS = {
+    "[]": np.float32(2.5),
+    "[B]": np.float32([1.0, 0.0, 3.0, 0.5]),
+    "[B, 1]": np.float32([[1.0], [0.0], [3.0], [0.5]]),
+    "[B, n]": np.random.default_rng(2).uniform(size=(4, 4)).astype("float32"),
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+def test_sample_weight_with_as_many_lists_as_items(weights):
+    # B == n: a weight a list that met [B, n] by broadcasting would weigh items instead.
+    labels, matrix = np.float32(LISTS["padding"] + [[4.0, 4.0, 1.0, 2.0]]), soft_matrices(4)
+    per_item = np.broadcast_to(weights if weights.ndim != 1 else weights[:, None], (4, 4))
+    expected = [cross_entropy(*row) for row in zip(labels, matrix, per_item, strict=True)]
+    np.testing.assert_allclose(each_list(labels, matrix, weights), expected, rtol=1e-5)
+    mean = ks.PermutationCrossEntropyLoss()(labels, matrix, sample_weight=weights)
+    assert float(mean) == pytest.approx(np.mean(expected), rel=1e-5)
+
+
+def test_ragged_labels_and_weights():
+    labels = tf.ragged.constant([[3.0, 1.0, 2.0], [1.0, 4.0, 0.0, 2.0], []], ragged_rank=1)
+    weights = tf.ragged.constant([[1.0, 2.0, 0.5], [1.0, 1.0, 3.0, 0.0], []], ragged_rank=1)
+    dense, dense_weights, matrix = labels.to_tensor(-1.0), weights.to_tensor(7.0), soft_matrices()
+    np.testing.assert_allclose(each_list_of(labels, matrix, weights), each_list_of(dense, matrix, dense_weights))
+    expected = [cross_entropy(*row) for row in zip(dense.numpy(), matrix, dense_weights.numpy(), strict=True)]
+    np.testing.assert_allclose(each_list_of(labels, matrix, weights), expected, rtol=1e-5)
+
+
+def each_list_of(labels, matrix, weights):
+    return ks.PermutationCrossEntropyLoss(reduction=NONE)(labels, matrix, sample_weight=weights)
+
+
+def gradient(labels, matrix, mask=None, **options):
+    matrix = tf.convert_to_tensor(matrix)
+    with tf.GradientTape() as tape:
+        tape.watch(matrix)
+        prediction = tf.identity(matrix)
+        if mask is not None:
+            prediction._keras_mask = tf.constant(mask)
+        value = ks.PermutationCrossEntropyLoss(**options)(labels, prediction)
+    return value.numpy(), tape.gradient(value, matrix).numpy()
+
+
+@pytest.mark.parametrize("how", ["labels", "keras mask"])
+def test_padding_changes_neither_value_nor_gradient(how):
+    labels, matrix = np.float32(LISTS["ties"]), soft_matrices()
+    wide = np.pad(matrix, [(0, 0), (0, 2), (0, 2)], constant_values=1 / 6).astype("float32")
+    fill, mask = (-1, None) if how == "labels" else (5, np.arange(6) < 4)
+    mask = None if mask is None else np.broadcast_to(mask, (3, 6))
+    value, slope = gradient(labels, matrix)
+    wide_value, wide_slope = gradient(np.pad(labels, [(0, 0), (0, 2)], constant_values=fill), wide, mask)
+    assert wide_value == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(wide_slope[:, :4, :4], slope, rtol=1e-5)
+    wide_slope[:, :4, :4] = 0
+    np.testing.assert_array_equal(wide_slope, 0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
+def test_nothing_to_sort_costs_nothing(shape):
+    matrix = np.full((*shape, shape[1]), 1 / 3, "float32")
+    value, slope = gradient(np.full(shape, -1, "float32"), matrix)
+    assert value == 0
+    np.testing.assert_array_equal(slope, np.zeros_like(matrix))
+
+
+def test_nan_label_spoils_its_own_list_alone():
+    labels = np.float32(LISTS["distinct"])
+    labels[1, 2] = np.nan
+    values = each_list(labels, soft_matrices())
+    np.testing.assert_array_equal(np.isnan(values), [False, True, False])
+    np.testing.assert_array_equal(values[[0, 2]], each_list(LISTS["distinct"], soft_matrices())[[0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "computed"), [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")]
+)
+def test_dtypes(dtype, computed):
+    matrix = tf.cast(soft_matrices(), dtype)
+    value = ks.PermutationCrossEntropyLoss()(np.float32(LISTS["ties"]), matrix)
+    rounded = tf.cast(matrix, tf.float64).numpy()
+    expected = np.mean([cross_entropy(*row) for row in zip(LISTS["ties"], rounded, strict=True)])
+    assert value.dtype == computed
+    assert float(value) == pytest.approx(expected, rel=1e-6)
+
+
+def test_weights_of_zero():
+    value, slope = gradient(np.float32([[2.0, 1.0]]), np.float32([[[0.0, 1.0], [0.5, 0.5]]]))
+    # The smallest normal float stands in for 0; its slope of 1e38 is left out.
+    tiny = float(np.finfo("float32").tiny)
+    assert value == pytest.approx(-(np.log(tiny) + np.log(0.5)) / 2, rel=1e-6)
+    np.testing.assert_allclose(slope, [[[0.0, 0.0], [0.0, -1.0]]], atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
+def test_sample_weight_in_fit(shape):
+    # Four lists of four items in one step: its loss is the weighted one, mask and all.
+    x, y = objects.features(4, 4)
+    x[0, -1] = objects.PAD
+    weights = WEIGHTS[shape]
+    model = objects.features_model("functional", ks.NeuralSortLayer(tau=0.7))
+    matrix = model(x).numpy()
+    labels = y.copy()
+    labels[0, -1] = -1
+    per_item = np.broadcast_to(weights if weights.ndim != 1 else weights[:, None], (4, 4))
+    expected = np.mean([cross_entropy(*row) for row in zip(labels, matrix, per_item, strict=True)])
+    model.compile("sgd", loss=ks.PermutationCrossEntropyLoss())
+    history = model.fit(x, y, sample_weight=weights, batch_size=4, verbose=0).history
+    assert history["loss"][0] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("labels", "matrix", "weights", "message"),
+    [
+        (np.ones((3, 5)), np.ones((3, 4, 4)), None, r"y_true must have 4 items a list.*\(3, 5\)"),
+        (np.ones(3), np.ones((3, 4, 4)), None, r"y_true must have shape \[batch, n\], got \(3,\)"),
+        (np.ones((3, 4)), np.ones((3, 4)), None, r"y_pred must be a permutation matrix.*\(3, 4\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones(4), r"sample_weight must have shape.*got \(4, 1\)|got \(4,\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 4, 1)), r"sample_weight must have shape.*\(3, 4, 1\)"),
+    ],
+)
+def test_shapes_that_do_not_fit(labels, matrix, weights, message):
+    with pytest.raises(ValueError, match=message):
+        ks.PermutationCrossEntropyLoss()(labels, matrix, sample_weight=weights)
+
+
+def test_mismatched_number_of_lists():
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        ks.PermutationCrossEntropyLoss()(np.ones((1, 4)), np.ones((3, 4, 4)) / 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "items"}, r"target must be one of \['labels', 'ranks'\], got 'items'"),
+        ({"direction": "UP"}, r"direction must be one of .*, got 'UP'"),
+        ({"target": "ranks", "direction": "ASCENDING"}, r"direction must be left .*got 'ASCENDING'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ks.PermutationCrossEntropyLoss(**arguments)
+
+
+def test_integer_prediction():
+    with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
+        ks.PermutationCrossEntropyLoss()(np.ones((1, 2)), np.ones((1, 2, 2), int))

@@ -1,0 +1,145 @@
+"""Exported models: run by TensorFlow alone, and free of what TensorFlow Serving refuses."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+from support.processes import json_from
+from tensorflow.core.protobuf import saved_model_pb2
+
+import keras_softsort as ks
+
+SIZES = [(1, 3), (4, 5), (2, 7)]
+RANDOM = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "RngReadAndSkip")
+
+
+def forbidden(graph):
+    """What in a GraphDef TensorFlow Serving would refuse or that would make its answers differ."""
+    found = set()
+    for holder in [graph, *graph.library.function]:
+        nodes = holder.node if holder is graph else holder.node_def
+        attributes = [node.attr for node in nodes] + ([] if holder is graph else [holder.attr])
+        if any(attr["_XlaMustCompile"].b for attr in attributes if "_XlaMustCompile" in attr):
+            found.add("_XlaMustCompile")
+        found |= {node.op for node in nodes if "PyFunc" in node.op or any(name in node.op for name in RANDOM)}
+    return found
+
+
+def saved_graph(folder):
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((folder / "saved_model.pb").read_bytes())
+    return saved.meta_graphs[0].graph_def
+
+
+def trained_model():
+    """Compiled with XLA and trained so: what is exported must still not ask for it."""
+    inputs = tf.keras.Input((None,))
+    model = tf.keras.Model(inputs, ks.NeuralSortLayer(tau=0.7)(inputs))
+    model.compile("sgd", loss=ks.PermutationCrossEntropyLoss(), jit_compile=True)
+    model.predict(objects.scores(), verbose=0)
+    return model
+
+
+MODELS = {
+    f"{i:02}": (str(case), lambda case=case: objects.scores_model(case.make())) for i, case in enumerate(objects.LAYERS)
+}
+MODELS["99"] = ("jit_compile", trained_model)
+
+SERVE = """
+import json, pathlib, sys
+import numpy as np, tensorflow as tf
+folder = pathlib.Path(sys.argv[1])
+tf.saved_model.load(folder / "control")
+by_tensorflow = set(sys.modules)
+data = np.load(folder / "data.npz")
+found = {}
+for path in sorted(folder.glob("export_*")) + sorted(folder.glob("plain_*")):
+    run = tf.saved_model.load(path).signatures["serving_default"]
+    (name,) = run.structured_input_signature[1]
+    for key in data:
+        (result,) = run(**{name: tf.constant(data[key])}).values()
+        found[f"{path.name}/{key}"] = result.numpy().tolist()
+new = {module.split(".")[0] for module in set(sys.modules) - by_tensorflow}
+print(json.dumps([found, sorted(new & {"keras", "tf_keras", "keras_softsort"}), "keras_softsort" in sys.modules]))
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The folder with every model in both ways of saving, what each gave here, and what one process made of all."""
+    folder, here = tmp_path_factory.mktemp("served"), {}
+    data = {f"{batch}x{n}": objects.scores(batch, n) for batch, n in SIZES}
+    np.savez(folder / "data.npz", **data)
+    tf.saved_model.save(tf.Module(), folder / "control")
+    for key, (_, make) in MODELS.items():
+        model = make()
+        model.export(str(folder / f"export_{key}"))
+        call = tf.function(model.call, input_signature=[tf.TensorSpec([None, None], tf.float32, name="scores")])
+        module = tf.Module()
+        module.model, module.call = model, call
+        tf.saved_model.save(module, folder / f"plain_{key}", signatures=call.get_concrete_function())
+        here |= {f"{key}/{size}": model.predict(x, verbose=0) for size, x in data.items()}
+    return folder, here, json_from(SERVE, folder)
+
+
+each_model = pytest.mark.parametrize("key", MODELS, ids=lambda key: MODELS[key][0])
+each_way = pytest.mark.parametrize("way", ["export", "plain"])
+
+
+@each_way
+@each_model
+def test_same_outputs_in_a_process_of_its_own(served, key, way):
+    _, here, (there, _, _) = served
+    for batch, n in SIZES:
+        size = f"{batch}x{n}"
+        np.testing.assert_allclose(there[f"{way}_{key}/{size}"], here[f"{key}/{size}"], rtol=1e-5, atol=1e-6)
+
+
+def test_neither_keras_nor_the_package_was_needed(served):
+    _, _, (_, loaded, package) = served
+    assert loaded == []
+    assert package is False
+
+
+@each_way
+@each_model
+def test_graph_can_be_served(served, key, way):
+    graph = saved_graph(served[0] / f"{way}_{key}")
+    assert len(graph.library.function) > 0
+    assert forbidden(graph) == set()
+
+
+@tf.function(jit_compile=True)
+def compiled(x):
+    return x + 1
+
+
+def calls_compiled(x):
+    return compiled(x)
+
+
+def graph_of(function):
+    return tf.function(function).get_concrete_function(tf.TensorSpec([3], tf.float32)).graph.as_graph_def()
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (calls_compiled, "_XlaMustCompile"),
+        (lambda x: tf.py_function(lambda y: y, [x], tf.float32), "EagerPyFunc"),
+        (lambda x: tf.numpy_function(lambda y: y, [x], tf.float32), "PyFunc"),
+        (lambda x: x + tf.random.normal([3]), "RandomStandardNormal"),
+        (lambda x: x + tf.random.stateless_uniform([3], [1, 2]), "StatelessRandomUniformV2"),
+    ],
+    ids=["jit", "py_function", "numpy_function", "random", "stateless random"],
+)
+def test_the_check_finds_what_is_forbidden(function, name):
+    found = forbidden(graph_of(function))
+    assert name in found
+
+
+def test_the_check_finds_jit_in_a_saved_model(tmp_path):
+    module = tf.Module()
+    module.call = tf.function(calls_compiled, input_signature=[tf.TensorSpec([3], tf.float32)])
+    tf.saved_model.save(module, tmp_path)
+    assert forbidden(saved_graph(tmp_path)) == {"_XlaMustCompile"}
