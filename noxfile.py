@@ -15,8 +15,9 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = False
 
 TF_RANKING_PYTHONS = ("3.11", "3.10")
-# Only what goes wrong; TensorFlow's own start-up notes are no news.
+# Only what goes wrong: TensorFlow's own start-up notes are no news.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+PYTEST = ("pytest", "-q", "-n", "auto", "--dist", "loadfile")
 
 
 def tf_ranking_python() -> str | None:
@@ -44,7 +45,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The suite on the default stack: today's TensorFlow with Keras 3."""
     session.install("-e", ".[test]")
-    session.run("pytest", "-q", *session.posargs, env=QUIET)
+    session.run(*PYTEST, *session.posargs, env=QUIET)
 
 
 @nox.session(python=tf_ranking_python() or False)
@@ -53,7 +54,7 @@ def tests_tf_ranking(session: nox.Session) -> None:
     if tf_ranking_python() is None:
         session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
     session.install("-e", ".[test,tf-ranking]")
-    session.run("pytest", "-q", *session.posargs, env=QUIET)
+    session.run(*PYTEST, *session.posargs, env=QUIET)
 
 
 @nox.session

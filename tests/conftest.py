@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-# The machines that run these tests have few cores; TensorFlow's pools would fight over them.
-tf.config.threading.set_intra_op_parallelism_threads(2)
+# One process a core runs these tests, most of them tracing and compiling; TensorFlow's pools would fight over cores.
+tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(1)
 
 

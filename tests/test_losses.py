@@ -198,8 +198,8 @@ def test_sample_weight_in_fit(shape):
 @pytest.mark.parametrize(
     ("labels", "matrix", "weights", "message"),
     [
-        (np.ones((3, 5)), np.ones((3, 4, 4)), None, r"y_true must have 4 items a list.*\(3, 5\)"),
-        (np.ones(3), np.ones((3, 4, 4)), None, r"y_true must have shape \[batch, n\], got \(3,\)"),
+        (np.ones((3, 5)), np.ones((3, 4, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
+        (np.ones(3), np.ones((3, 4, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3,\)"),
         (np.ones((3, 4)), np.ones((3, 4)), None, r"y_pred must be a permutation matrix.*\(3, 4\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones(4), r"sample_weight must have shape.*got \(4, 1\)|got \(4,\)"),

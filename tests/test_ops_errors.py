@@ -149,7 +149,7 @@ def test_number_of_rows(name, call):
             call(wrong)
     unknown = tf.function(lambda scores: call(4, scores), input_signature=[tf.TensorSpec([None, None])])
     unknown(tf.zeros([2, 4]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name} must be at most the list size, got {name}=4"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name} must be at most the list size, got 4"):
         unknown(S)
 
 
@@ -205,7 +205,7 @@ def test_values(values, error, message):
         (
             tf.ones([2, 4, 3]),
             ValueError,
-            r"permutation must have at most as many ranks as items, got shape \(2, 4, 3\)",
+            "the number of ranks of permutation must be at most the list size, 3, got 4",
         ),
         (tf.eye(2, dtype=tf.float32) > 0, TypeError, "permutation must be floating-point, got dtype bool"),
     ],

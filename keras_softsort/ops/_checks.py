@@ -111,7 +111,8 @@ def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:
         if known_k > size:
             raise ValueError(f"{name} must be at most the list size, {size}, got {known_k}")
         return tensor
-    check = tf.debugging.assert_less_equal(k, tf.shape(tensor)[-1], f"{name} must be at most the list size")
+    came = "" if known_k is None else f", got {known_k}"
+    check = tf.debugging.assert_less_equal(k, tf.shape(tensor)[-1], f"{name} must be at most the list size{came}")
     with tf.control_dependencies([check]):
         return tf.identity(tensor)
 
