@@ -18,10 +18,12 @@ from keras_softsort.ops._problem import compute_dtype
 class OrderMetric(keras.metrics.Mean):
     """The mean over lists of `list_values`, told which ranks hold an item that belongs there."""
 
+    default_name: str
+
     def __init__(
         self, *, target: str = "labels", direction: str = "DESCENDING", name: str | None = None, dtype: Any = None
     ) -> None:
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name or self.default_name, dtype=dtype)
         self._sort_direction = sort_direction(target, direction)
         self.target = target
         self.direction = direction

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from keras_softsort._keras import register
@@ -28,20 +26,12 @@ class ElementwiseAccuracy(OrderMetric):
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> metric = ks.ElementwiseAccuracy()
-    >>> metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
     >>> float(metric.result())
     0.5
     """
 
-    def __init__(
-        self,
-        *,
-        target: str = "labels",
-        direction: str = "DESCENDING",
-        name: str = "elementwise_accuracy",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(target=target, direction=direction, name=name, dtype=dtype)
+    default_name = "elementwise_accuracy"
 
     def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
         """The share of counted ranks that are right."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from keras_softsort._keras import register
@@ -34,20 +32,12 @@ class PermutationAccuracy(OrderMetric):
     >>> import keras_softsort as ks
     >>> metric = ks.PermutationAccuracy()
     >>> labels = tf.constant([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
-    >>> metric.update_state(labels, tf.constant([[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
+    >>> _ = metric.update_state(labels, tf.constant([[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
     >>> float(metric.result())
     0.5
     """
 
-    def __init__(
-        self,
-        *,
-        target: str = "labels",
-        direction: str = "DESCENDING",
-        name: str = "permutation_accuracy",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(target=target, direction=direction, name=name, dtype=dtype)
+    default_name = "permutation_accuracy"
 
     def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
         """1 where every counted rank is right."""

@@ -30,7 +30,7 @@ def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
         permutation = peaked_softmax(drop, tau, lists.mask, valid_rows)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_logits = softmax_gradient(permutation, upstream, tau, valid_rows)
+            d_logits = softmax_gradient(permutation, upstream, valid_rows)
             tied = tf.cast(take(first + last, lists.ranks), scores.dtype)
             row = tf.cast(rows, scores.dtype)
             direct = tf.reduce_sum(d_logits * (tied[:, tf.newaxis, :] - 2 * row[:, :, tf.newaxis]), axis=1)
@@ -38,7 +38,7 @@ def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
             column = take(tf.reduce_sum(d_logits, axis=1), lists.order)
             above = take(tf.cumsum(column, axis=-1, exclusive=True), first)
             not_below = take(tf.cumsum(column, axis=-1), last)
-            d_scores = direct + take(above + not_below, lists.ranks)
+            d_scores = (direct + take(above + not_below, lists.ranks)) / tau
             # P(c s, c tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
             middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
             d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / tau
@@ -57,15 +57,14 @@ def _drop(scores: tf.Tensor, lists: OrderedLists, first: tf.Tensor, rows: tf.Ten
     high = tf.cast(sums, dtype)
     low = tf.cast(sums - tf.cast(high, tf.float64), dtype)
 
-    item_first = take(first, lists.ranks)
-    row_first = take(first, rows)
-    rank_difference = tf.cast(item_first[:, tf.newaxis, :] - rows[:, :, tf.newaxis], dtype)
-    drop = _differences(high, item_first, rows) - 2 * rank_difference * scores[:, tf.newaxis, :]
+    item_first, row_first = take(first, lists.ranks), take(first, rows)
+    ranks_apart = tf.cast(item_first, dtype)[:, tf.newaxis, :] - tf.cast(rows, dtype)[:, :, tf.newaxis]
+    drop = _differences(high, item_first, rows) - ranks_apart * (2 * scores)[:, tf.newaxis, :]
     if dtype != tf.float64:
         drop += _differences(low, item_first, rows)
-    # The peak, and what is tied with it, exactly; elsewhere rounding may not lift a logit above the peak.
+    # The peak, and what is tied with it, exactly: at extreme scores the rounding of a tie is larger than tau.
     at_peak = item_first[:, tf.newaxis, :] == row_first[:, :, tf.newaxis]
-    return tf.where(at_peak, tf.zeros([], dtype), tf.maximum(drop, tf.zeros([], dtype)))
+    return tf.where(at_peak, tf.zeros([], dtype), drop)
 
 
 def _differences(values: tf.Tensor, columns: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:

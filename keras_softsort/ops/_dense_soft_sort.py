@@ -19,10 +19,10 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float) -> tf.Ten
         permutation = peaked_softmax(_power(tf.abs(difference), power), tau, lists.mask, valid_rows)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_logits = softmax_gradient(permutation, upstream, tau, valid_rows)
+            d_logits = softmax_gradient(permutation, upstream, valid_rows)
             d_difference = d_logits * _signed_slope(difference, power)
             d_rows = -tf.reduce_sum(d_difference, axis=2)
-            d_scores = tf.reduce_sum(d_difference, axis=1) + _to_items(d_rows, rows, lists)
+            d_scores = (tf.reduce_sum(d_difference, axis=1) + _to_items(d_rows, rows, lists)) / tau
             # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau) give the temperature's gradient.
             middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
             d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)

@@ -54,8 +54,17 @@ def ordered_lists(problem: SortProblem) -> OrderedLists:
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
     keys = tf.stop_gradient(keys)
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
-    ranks = tf.argsort(order, stable=True)
+    ranks = _inverse(order)
     return OrderedLists(scores, tau, mask, order, ranks, take(keys, order))
+
+
+def _inverse(order: tf.Tensor) -> tf.Tensor:
+    """The inverse of each permutation [B, n]; a scatter, which costs less than a second sort."""
+    batch, size = tf.unstack(tf.shape(order))
+    places = order + size * tf.range(batch)[:, tf.newaxis]
+    ranks = tf.broadcast_to(tf.range(size), [batch, size])
+    flat = tf.scatter_nd(tf.reshape(places, [-1, 1]), tf.reshape(ranks, [-1]), [batch * size])
+    return tf.ensure_shape(tf.reshape(flat, [batch, size]), order.shape)
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
