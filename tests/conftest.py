@@ -12,7 +12,6 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 @pytest.fixture(autouse=True)
 def _fresh_start():
     """A test that depends on what ran before it would pass or fail by its place in the file."""
-    tf.keras.backend.clear_session()
     tf.keras.utils.set_random_seed(1)
 
 
