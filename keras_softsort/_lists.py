@@ -65,7 +65,8 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     )
     if not fits:
         raise ValueError(f"sample_weight must have shape [batch], [batch, 1] or [batch, n], got {weights.shape}")
-    return tf.where(mask, weights * kept, tf.zeros_like(kept))
+    # Fails for another batch size where a product would broadcast the mask.
+    return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(kept))
 
 
 def _dense(value: Any, fill: float, size: Any) -> tf.Tensor:

@@ -32,8 +32,11 @@ def sorted_labels(lists: Lists, direction: str) -> tf.Tensor:
     return sign * tf.sort(keys, axis=-1, direction="DESCENDING")
 
 
-def matches(lists: Lists, direction: str, ranks: int | None = None) -> tf.Tensor:
-    """Whether an item may stand at a rank: `[B, ranks or n, n]` bool; tied items may stand at any of their ranks."""
+def matches(lists: Lists, direction: str, ranks: tf.Tensor) -> tf.Tensor:
+    """Whether an item may stand at each of the first `ranks` ranks: `[B, ranks, n]` bool.
+
+    Tied items may stand at any of their ranks.
+    """
     ordered = sorted_labels(lists, direction)[:, :ranks]
     same = tf.equal(ordered[:, :, tf.newaxis], lists.labels[:, tf.newaxis, :])
     return tf.logical_and(same, lists.mask[:, tf.newaxis, :])
