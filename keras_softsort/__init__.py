@@ -5,12 +5,23 @@ from importlib.metadata import version as _version
 from keras_softsort import _keras as _keras  # first: it fails with one clear error under another Keras backend
 from keras_softsort import callbacks, layers, losses, metrics, ops
 from keras_softsort.callbacks import TauSchedule
-from keras_softsort.layers import NeuralSortLayer, SoftQuantileLayer, SoftRankLayer, SoftSortLayer, SoftTopKLayer
+from keras_softsort.layers import (
+    GumbelSinkhornLayer,
+    NeuralSortLayer,
+    SinkhornLayer,
+    SoftQuantileLayer,
+    SoftRankLayer,
+    SoftSortLayer,
+    SoftTopKLayer,
+)
 from keras_softsort.losses import PermutationCrossEntropyLoss
-from keras_softsort.metrics import ElementwiseAccuracy, PermutationAccuracy
+from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
+    gumbel_sinkhorn,
     harden,
+    linear_assignment,
     neural_sort,
+    sinkhorn,
     soft_quantile,
     soft_rank,
     soft_sort,
@@ -22,21 +33,27 @@ __version__ = _version("keras-softsort")
 
 __all__ = [
     "ElementwiseAccuracy",
+    "GumbelSinkhornLayer",
+    "KendallTau",
     "NeuralSortLayer",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
+    "SinkhornLayer",
     "SoftQuantileLayer",
     "SoftRankLayer",
     "SoftSortLayer",
     "SoftTopKLayer",
     "TauSchedule",
     "callbacks",
+    "gumbel_sinkhorn",
     "harden",
     "layers",
+    "linear_assignment",
     "losses",
     "metrics",
     "neural_sort",
     "ops",
+    "sinkhorn",
     "soft_quantile",
     "soft_rank",
     "soft_sort",

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -67,6 +68,8 @@ LOAD = """
 import json, pathlib, sys
 import numpy as np, tensorflow as tf
 import keras_softsort
+sys.path.insert(0, sys.argv[2])
+from support import objects  # registers what stands before some layers
 folder = pathlib.Path(sys.argv[1])
 data = np.load(folder / "data.npz")
 found = {}
@@ -88,9 +91,8 @@ def reloaded(tmp_path_factory):
     np.savez(folder / "data.npz", x=x, y=y)
     here = {}
     for i, case in enumerate(objects.LAYERS):
-        layer = case.make()
-        model = objects.scores_model(layer)
-        layer.tau.assign(0.9)  # the value in force is what has to be saved, not only the argument
+        model = objects.scores_model(*case.layers())
+        model.layers[-1].tau.assign(0.9)  # the value in force is what has to be saved, not only the argument
         model.save(folder / f"layer_{i:02}.keras")
         here[f"layer_{i:02}"] = model.predict(x, verbose=0)
     for i, loss in enumerate(objects.LOSSES):
@@ -100,7 +102,7 @@ def reloaded(tmp_path_factory):
         expected = model.evaluate(x, y, verbose=0, return_dict=True)
         model.save(folder / f"compiled_{i:02}.keras")
         here[f"compiled_{i:02}"] = expected
-    return here, json_from(LOAD, folder)
+    return here, json_from(LOAD, folder, pathlib.Path(__file__).parent)
 
 
 @pytest.mark.parametrize("index", range(len(objects.LAYERS)), ids=lambda i: str(objects.LAYERS[i]))
@@ -119,7 +121,7 @@ def test_loss_and_metrics_in_a_keras_file(reloaded, index):
 @pytest.mark.parametrize("jit_compile", [False, True])
 @layer_cases
 def test_fit(case, jit_compile):
-    model = objects.features_model("functional", case.make())
+    model = objects.features_model("functional", *case.layers())
     x, y = objects.features()
     if case.is_matrix:
         direction = case.arguments.get("direction", "DESCENDING")
@@ -141,46 +143,47 @@ def test_mixed_precision(case, policy, atol):
     # Scores that both half types hold exactly, well apart: what is left is the rounding of the result.
     x = np.float32([[0.5, -1.0, 2.0, 1.25, -0.25], [1.5, 0.75, -2.0, 0.25, -1.25]])
     layer = case.make(dtype=policy)
-    result = layer(x)
+    result = layer(case.inputs(x))
     assert tf.as_dtype(result.dtype).name == policy.removeprefix("mixed_")
     assert tf.as_dtype(layer.tau.dtype) == tf.float32
     # 0.7 is no half-precision number: a temperature that went through one would show here.
     assert float(layer.tau) == np.float32(case.arguments["tau"])
-    np.testing.assert_allclose(tf.cast(result, tf.float32), case.make()(x), rtol=atol, atol=atol)
+    np.testing.assert_allclose(tf.cast(result, tf.float32), case.make()(case.inputs(x)), rtol=atol, atol=atol)
 
 
 @layer_cases
 def test_float64(case):
     x = objects.scores().astype("float64")
     layer = case.make(dtype="float64")
-    result = layer(x)
+    result = layer(case.inputs(x))
     assert tf.as_dtype(result.dtype) == tf.as_dtype(layer.tau.dtype) == tf.float64
     assert float(layer.tau) == case.arguments["tau"]
-    np.testing.assert_allclose(result, case.make()(x.astype("float32")), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result, case.make()(case.inputs(x.astype("float32"))), rtol=1e-4, atol=1e-5)
 
 
 @layer_cases
 def test_unknown_sizes(case):
-    model = objects.scores_model(case.make())
+    model = objects.scores_model(*case.layers())
     assert model.output_shape[0] is None
     assert model.input_shape == (None, None)
     for batch, n in [(1, 3), (3, 5), (2, 8)]:
         x = objects.scores(batch, n)
         result = model.predict(x, verbose=0)
         assert all(known in (None, found) for known, found in zip(model.output_shape, result.shape, strict=True))
-        np.testing.assert_allclose(result, case.make()(x), rtol=1e-5, atol=1e-6)
+        # Traced, which compiles nothing: a shape costs XLA up to seconds.
+        np.testing.assert_allclose(result, tf.function(case.make())(case.inputs(x)), rtol=1e-5, atol=1e-6)
 
 
 @layer_cases
 def test_deterministic_at_inference(case):
-    layer, x = case.make(), objects.scores()
+    layer, x = case.make(), case.inputs(objects.scores())
     np.testing.assert_array_equal(layer(x), layer(x, training=False))
     assert all("seed" not in weight.name for weight in layer.weights)
 
 
 @layer_cases
 def test_padding_changes_no_output(case):
-    model = objects.features_model("functional", case.make())
+    model = objects.features_model("functional", *case.layers())
     x, y = objects.features()
     narrow = model.predict(x, verbose=0)
     wide = model.predict(objects.pad(x, y)[0], verbose=0)
@@ -195,7 +198,7 @@ def test_padding_changes_no_training_step(case, kind):
     y[1, -1] = -1  # the label alone says so here
     outcomes = []
     for inputs, labels in [(x, y), objects.pad(x, y)]:
-        model = objects.features_model(kind, case.make())
+        model = objects.features_model(kind, *case.layers())
         metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
         model.compile(keras.optimizers.SGD(1.0), loss=ks.PermutationCrossEntropyLoss(), weighted_metrics=metrics)
         logs = model.train_on_batch(inputs, labels, return_dict=True)
@@ -206,10 +209,11 @@ def test_padding_changes_no_training_step(case, kind):
 @layer_cases
 def test_mask_given_in_the_call(case):
     scores, mask = keras.Input((None,)), keras.Input((None,), dtype="bool")
-    model = keras.Model([scores, mask], case.make()(scores, mask=mask))
+    inputs = objects.Pairs()(scores) if case.is_matching else scores
+    model = keras.Model([scores, mask], case.make()(inputs, mask=mask))
     x = objects.scores()
     keep = np.ones((4, 8), bool)
     keep[:, 5:] = False
     wide = model.predict([np.pad(x, [(0, 0), (0, 3)], constant_values=50), keep], verbose=0)
-    narrow = case.make()(x).numpy()
+    narrow = case.make()(case.inputs(x)).numpy()
     np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)

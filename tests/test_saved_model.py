@@ -41,7 +41,8 @@ def trained_model():
 
 
 MODELS = {
-    f"{i:02}": (str(case), lambda case=case: objects.scores_model(case.make())) for i, case in enumerate(objects.LAYERS)
+    f"{i:02}": (str(case), lambda case=case: objects.scores_model(*case.layers()))
+    for i, case in enumerate(objects.LAYERS)
 }
 MODELS["99"] = ("jit_compile", trained_model)
 

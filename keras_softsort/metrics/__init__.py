@@ -1,6 +1,7 @@
 """Metrics of order for `model.compile`."""
 
 from keras_softsort.metrics.elementwise_accuracy import ElementwiseAccuracy
+from keras_softsort.metrics.kendall_tau import KendallTau
 from keras_softsort.metrics.permutation_accuracy import PermutationAccuracy
 
-__all__ = ["ElementwiseAccuracy", "PermutationAccuracy"]
+__all__ = ["ElementwiseAccuracy", "KendallTau", "PermutationAccuracy"]

@@ -1,4 +1,4 @@
-"""What order metrics share: the predicted order beside the true one, a value a list, their weighted mean."""
+"""What metrics share: the resolved lists, a value a list and their weighted mean; for order metrics the right ranks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from keras_softsort.ops import _checks
 from keras_softsort.ops._problem import compute_dtype
 
 
-class OrderMetric(keras.metrics.Mean):
-    """The mean over lists of `list_values`, told which ranks hold an item that belongs there."""
+class ListMetric(keras.metrics.Mean):
+    """The weighted mean over lists of `measure`."""
 
     default_name: str
 
@@ -28,8 +28,8 @@ class OrderMetric(keras.metrics.Mean):
         self.target = target
         self.direction = direction
 
-    def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
-        """The value of each list [batch], from which ranks are `right` and which are `counted` [batch, ranks]."""
+    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value of each list [batch], and which lists count [batch]; empty ones have no weight anyway."""
         raise NotImplementedError
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -38,6 +38,26 @@ class OrderMetric(keras.metrics.Mean):
         y_pred = _checks.floating_tensor("y_pred", y_pred)
         y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
         lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
+        if y_pred.shape.rank not in (2, 3):
+            raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {y_pred.shape}")
+        values, counts = self.measure(y_pred, lists)
+        weights = lists.mean_over_items(tf.ones_like(lists.labels))
+        return super().update_state(values, tf.where(counts, weights, tf.zeros_like(weights)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "target": self.target, "direction": self.direction}
+
+
+class OrderMetric(ListMetric):
+    """The mean over lists of `list_values`, told which ranks hold an item that belongs there."""
+
+    def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+        """The value of each list [batch], from which ranks are `right` and which are `counted` [batch, ranks]."""
+        raise NotImplementedError
+
+    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """The values of the predicted orders beside the true ones; every list counts."""
         order = self._predicted_order(y_pred, lists)
         ranks = tf.shape(order)[1]
         right = tf.equal(
@@ -47,18 +67,12 @@ class OrderMetric(keras.metrics.Mean):
         right = tf.logical_and(right, tf.logical_not(failed)[:, tf.newaxis])
         kept = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
         values = self.list_values(right, tf.sequence_mask(kept, ranks))
-        return super().update_state(values, lists.mean_over_items(tf.ones_like(lists.labels)))
+        return values, tf.ones_like(failed)
 
     def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
         """The item at each rank [batch, ranks], of a soft permutation or of scores."""
         if y_pred.shape.rank == 3:
             return tf.argmax(ops.harden(y_pred), axis=-1, output_type=tf.int32)
-        if y_pred.shape.rank != 2:
-            raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {y_pred.shape}")
         keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred
         keys = tf.where(lists.mask, keys, tf.constant(-math.inf, keys.dtype))
         return tf.argsort(keys, direction="DESCENDING", stable=True)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "target": self.target, "direction": self.direction}

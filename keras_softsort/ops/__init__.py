@@ -1,7 +1,10 @@
-"""Differentiable sorting as pure TensorFlow functions: no Keras, no hidden state."""
+"""Differentiable sorting and matching as pure TensorFlow functions: no Keras, no hidden state."""
 
+from keras_softsort.ops.gumbel_sinkhorn import gumbel_sinkhorn
 from keras_softsort.ops.harden import harden
+from keras_softsort.ops.linear_assignment import linear_assignment
 from keras_softsort.ops.neural_sort import neural_sort
+from keras_softsort.ops.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.soft_quantile import soft_quantile
 from keras_softsort.ops.soft_rank import soft_rank
 from keras_softsort.ops.soft_sort import soft_sort
@@ -9,9 +12,13 @@ from keras_softsort.ops.soft_top_k import SoftTopK, soft_top_k
 from keras_softsort.ops.soft_values import soft_values
 
 __all__ = [
+    "SinkhornResult",
     "SoftTopK",
+    "gumbel_sinkhorn",
     "harden",
+    "linear_assignment",
     "neural_sort",
+    "sinkhorn",
     "soft_quantile",
     "soft_rank",
     "soft_sort",

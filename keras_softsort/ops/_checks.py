@@ -25,6 +25,14 @@ def floating_tensor(name: str, value: Any) -> tf.Tensor:
     return tensor
 
 
+def matrix_tensor(name: str, value: Any) -> tf.Tensor:
+    """`value` as a floating-point tensor `[..., n, m]`."""
+    tensor = floating_tensor(name, value)
+    if tensor.shape.rank < 2:
+        raise ValueError(f"{name} must have shape [..., n, m], got {tensor.shape}")
+    return tensor
+
+
 def list_tensor(name: str, value: Any) -> tf.Tensor:
     """`value` as a floating-point tensor `[..., n]`."""
     tensor = floating_tensor(name, value)
@@ -57,6 +65,16 @@ def positive_number(name: str, value: Any) -> float:
     number = float(value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    return number
+
+
+def non_negative_number(name: str, value: Any) -> float:
+    """`value` as a float, finite and at least 0."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{name} must be at least 0 and finite, got {value!r}")
     return number
 
 
@@ -122,3 +140,17 @@ def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:
     if top_k is None:
         return scores
     return at_most_list_size("top_k", positive_integer("top_k", top_k), scores)
+
+
+def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
+    """`mask` as a bool tensor `[..., size]` for an axis (-2 or -1) of `matrix`, never broadcast."""
+    if mask is None:
+        return None
+    mask = tf.convert_to_tensor(mask)
+    if mask.dtype != tf.bool:
+        raise TypeError(f"{name} must be bool (True = keep), got dtype {mask.dtype.name}")
+    expected = matrix.shape[:-2].concatenate(matrix.shape[axis])
+    if not mask.shape.is_compatible_with(expected):
+        raise ValueError(f"{name} must have shape {expected}, got {mask.shape}")
+    sizes = tf.shape(matrix)
+    return of_shape(name, mask, tf.concat([sizes[:-2], [sizes[axis]]], axis=0))

@@ -31,6 +31,18 @@ class Case:
         return issubclass(self.cls, ks.NeuralSortLayer | ks.SoftSortLayer) and "output" not in self.arguments
 
     @property
+    def is_matching(self):
+        return issubclass(self.cls, ks.SinkhornLayer | ks.GumbelSinkhornLayer)
+
+    def layers(self):
+        """The layer, after what turns scores [batch, n] into its input."""
+        return [Pairs(), self.make()] if self.is_matching else [self.make()]
+
+    def inputs(self, scores):
+        """What the layer takes, from scores [batch, n]."""
+        return pairs(scores) if self.is_matching else scores
+
+    @property
     def is_hard(self):
         return self.arguments.get("hard", False)
 
@@ -47,6 +59,10 @@ LAYERS = [
     Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.3, "method": "soft_sort"}),
     Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "output": "weights"}),
     Case(ks.SoftTopKLayer, {"k": 3, "tau": 0.6, "output": "membership"}),
+    Case(ks.SinkhornLayer, {"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3}),
+    Case(ks.SinkhornLayer, {"tau": 0.5, "hard": True}),
+    Case(ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}),
+    Case(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
     Case(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
 ]
 NO_REDUCTION = None if IS_KERAS_3 else "none"
@@ -56,10 +72,31 @@ LOSSES = [
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
-    for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy)
+    for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau)
     for i, arguments in enumerate([{"direction": "ASCENDING"}, {"target": "ranks"}])
 ]
 ALL = [*LAYERS, *LOSSES, *METRICS]
+
+
+def pairs(scores):
+    """Log-scores [batch, item, place]: the larger a score, the sooner its place."""
+    places = tf.range(1, tf.shape(scores)[1] + 1)
+    return -scores[:, :, tf.newaxis] * tf.cast(places, scores.dtype)
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class Pairs(keras.layers.Layer):
+    """`pairs` of scores [batch, n], with their mask."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return pairs(inputs)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, input_shape[-1])
 
 
 class Squeeze(keras.layers.Layer):
@@ -76,10 +113,12 @@ class Squeeze(keras.layers.Layer):
         return tuple(input_shape[:-1])
 
 
-def scores_model(layer):
-    """[batch, n] of unknown sizes to what `layer` makes of it."""
-    inputs = keras.Input((None,))
-    return keras.Model(inputs, layer(inputs))
+def scores_model(*layers):
+    """[batch, n] of unknown sizes to what `layers` make of it."""
+    inputs = outputs = keras.Input((None,))
+    for layer in layers:
+        outputs = layer(outputs)
+    return keras.Model(inputs, outputs)
 
 
 def head():
@@ -88,9 +127,9 @@ def head():
     return [keras.layers.Masking(PAD), keras.layers.Dense(1, kernel_initializer=start), Squeeze()]
 
 
-def features_model(kind, layer):
+def features_model(kind, *layers):
     """The same model in the three ways of writing one."""
-    layers = [*head(), layer]
+    layers = [*head(), *layers]
     if kind == "sequential":
         return keras.Sequential([keras.Input((None, 3)), *layers])
     if kind == "subclassed":

@@ -1,0 +1,219 @@
+"""Learn to sort numbers, told only the sorted lists (Mena et al. 2018, section 5.1).
+
+One small network reads every number by itself and gives a score for each place (1 -> 32 ReLU -> N, weights shared by
+the numbers). `GumbelSinkhornLayer` turns the N x N scores into random soft permutations P, and the squared error
+between P^T x and the sorted list, a mean over the samples, trains the network: no rank or comparison is ever shown.
+Tests use the exact matching of the scores without noise (`SinkhornLayer(hard=True)`).
+
+Training lists are fresh draws from U(0, 1); tests are also on intervals that training never saw. "Raw" figures give
+them to the network as they are. For "rescaled" ones the same trained network is given each list moved and stretched
+to [0, 1] by its own smallest and largest number.
+
+A matching does not change when a constant is added to all scores of one number or of one place. So where no ReLU
+switches, and scores are `slope[place] * x + constant[place]`, a list is sorted if slopes rise from place to place.
+Hidden biases start at 1, with every ReLU on in [0, 1]: that learns long lists fast, but units of negative weight switch
+off farther out, and raw lists from there come out wrong. With `--hidden-bias 0` only units of positive weight live,
+which are on for all positive numbers: raw lists fare well on any interval, but long lists are learned less exactly.
+
+    python examples/number_sorting.py                                      # N = 5, 10, 15
+    python examples/number_sorting.py --sizes 5 10 15 80 100 120 --seeds 0 1 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from pictures import draw_matchings
+from tensorflow import keras
+
+import keras_softsort as ks
+
+INTERVALS = ((0, 1), (0, 10), (0, 1000), (1, 2), (10, 11), (100, 101), (1000, 1001))  # training: the first
+HIDDEN = 32
+
+
+class NewAxis(keras.layers.Layer):
+    """`[batch, n]` to `[batch, n, 1]`: each number by itself for the layers that follow."""
+
+    def call(self, numbers: tf.Tensor) -> tf.Tensor:
+        """Append an axis."""
+        return numbers[..., tf.newaxis]
+
+
+class PutInOrder(keras.layers.Layer):
+    """Lists `[batch, item]` in the order of soft permutations `[batch, sample, item, place]`: P^T x."""
+
+    def call(self, inputs: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """`[batch, sample, place]`."""
+        permutations, numbers = inputs
+        return tf.einsum("bsip,bi->bsp", permutations, numbers)
+
+
+def reader(outputs: int, hidden_bias: float) -> keras.Sequential:
+    """Lists of numbers `[batch, n]` to `outputs` scores for each number, `[batch, n, outputs]`."""
+    bias = keras.initializers.Constant(hidden_bias)
+    hidden = keras.layers.Dense(HIDDEN, activation="relu", bias_initializer=bias)
+    return keras.Sequential([NewAxis(), hidden, keras.layers.Dense(outputs)])
+
+
+def sorters(size: int, options: argparse.Namespace) -> tuple[keras.Model, keras.Model, keras.Model]:
+    """Three views of one network: lists to softly sorted samples, to the soft matrix, to the hard one (rank, item)."""
+    numbers = keras.Input((size,))
+    scores = reader(size, options.hidden_bias)(numbers)
+    noisy = ks.GumbelSinkhornLayer(
+        options.tau,
+        num_iterations=options.iterations,
+        noise_scale=options.noise_scale,
+        num_samples=options.samples,
+    )
+    place_first = keras.layers.Permute((2, 1))
+    soft = place_first(ks.SinkhornLayer(options.tau, num_iterations=options.iterations)(scores))
+    hard = place_first(ks.SinkhornLayer(options.tau, num_iterations=1, hard=True)(scores))
+    trained = keras.Model(numbers, PutInOrder()([noisy(scores), numbers]))
+    return trained, keras.Model(numbers, soft), keras.Model(numbers, hard)
+
+
+def training_lists(size: int, options: argparse.Namespace, seed: int) -> tf.data.Dataset:
+    """A batch of fresh lists for every step, and each list sorted, once for every sample of the layer."""
+
+    def batch(step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        numbers = tf.random.stateless_uniform([options.batch_size, size], [seed, step])
+        return numbers, tf.repeat(tf.sort(numbers)[:, tf.newaxis], options.samples, axis=1)
+
+    return tf.data.Dataset.range(options.steps).map(batch).prefetch(8)
+
+
+def fit(model: keras.Model, data: tf.data.Dataset, options: argparse.Namespace, callbacks: tuple = ()) -> None:
+    """Squared errors, Adam, a learning rate that falls to 0 along a cosine."""
+    rate = keras.optimizers.schedules.CosineDecay(options.learning_rate, options.steps)
+    model.compile(keras.optimizers.Adam(rate), loss="mse", jit_compile=True)
+    model.fit(data, verbose=2, callbacks=list(callbacks))
+
+
+def test_lists(size: int, interval: tuple[int, int], count: int) -> np.ndarray:
+    """`count` lists of an interval; the same ones for every network."""
+    return np.random.default_rng(1_000_003).uniform(*interval, [count, size]).astype(np.float32)
+
+
+def rescaled(lists: np.ndarray) -> np.ndarray:
+    """Each list moved and stretched to [0, 1]."""
+    low, high = lists.min(axis=1, keepdims=True), lists.max(axis=1, keepdims=True)
+    return (lists - low) / (high - low)
+
+
+def errors(lists: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """Shares of wrong elements and of lists with any error, and Kendall's tau, of the order of `scores`."""
+    element, whole = ks.ElementwiseAccuracy(direction="ASCENDING"), ks.PermutationAccuracy(direction="ASCENDING")
+    kendall = ks.KendallTau(direction="ASCENDING")
+    for start in range(0, len(lists), 100):
+        for metric in (element, whole, kendall):
+            metric.update_state(lists[start : start + 100], scores[start : start + 100])
+    return {
+        "element": 1 - float(element.result()),
+        "list": 1 - float(whole.result()),
+        "kendall": float(kendall.result()),
+    }
+
+
+def test(model: keras.Model, size: int, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Errors of the model on every interval, raw and rescaled."""
+    results = {}
+    for low, high in INTERVALS:
+        lists = test_lists(size, (low, high), options.test_lists)
+        for kind, given in (("raw", lists), ("rescaled", rescaled(lists))):
+            places = model.predict(given, batch_size=250, verbose=0).argmax(axis=1).astype(np.float32)
+            results[f"U({low},{high}) {kind}"] = errors(lists, places)
+    return results
+
+
+def baselines(size: int, options: argparse.Namespace, seed: int) -> dict[str, dict[str, float]]:
+    """A random order, and the same network with one output, told the rank of every number."""
+    lists = test_lists(size, INTERVALS[0], options.test_lists)
+    random_scores = np.random.default_rng(seed).uniform(size=lists.shape).astype(np.float32)
+    regressor = reader(1, options.hidden_bias)
+    ranks = training_lists(size, options, seed).map(
+        lambda numbers, _: (numbers, tf.argsort(tf.argsort(numbers))[..., tf.newaxis] / size)
+    )
+    fit(regressor, ranks, options)
+    predicted = regressor.predict(lists, verbose=0)[..., 0]
+    return {"random order": errors(lists, random_scores), "told every rank": errors(lists, predicted)}
+
+
+def run_one(size: int, seed: int, options: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[tuple]]:
+    """Train and test one network; also the soft matrices of one list as training went on, and the hard one."""
+    keras.utils.set_random_seed(seed)
+    trained, soft, hard = sorters(size, options)
+    shown = test_lists(size, INTERVALS[0], 1)
+    steps = {1, options.steps // 50, options.steps // 10, options.steps}
+    snapshots = []
+
+    def look(step: int, logs: dict | None = None) -> None:
+        if step + 1 in steps and size == options.picture_size:
+            snapshots.append((f"step {step + 1}", soft(shown).numpy()[0]))
+
+    fit(trained, training_lists(size, options, seed), options, (keras.callbacks.LambdaCallback(on_batch_end=look),))
+    results = test(hard, size, options)
+    if options.baselines:
+        results |= baselines(size, options, seed)
+    return results, [*snapshots, ("exact matching", hard.predict(shown, verbose=0)[0])]
+
+
+def show(results: dict[str, list[dict[str, float]]], size: int) -> None:
+    """Means over seeds, and the range of the share of lists with an error."""
+    print(f"\nN = {size}{'wrong elements':>33}{'lists with an error':>21}{'(range)':>16}{'Kendall tau':>13}")
+    for name, seeds in results.items():
+        element, lists, kendall = (np.array([one[key] for one in seeds]) for key in ("element", "list", "kendall"))
+        spread = f"({lists.min():.3f}-{lists.max():.3f})"
+        print(f"{name:22}{element.mean():17.5f}{lists.mean():21.4f}{spread:>16}{kendall.mean():13.5f}")
+
+
+def run(options: argparse.Namespace) -> dict:
+    """Every size with every seed; print, draw, save."""
+    started = time.monotonic()
+    options.output.mkdir(parents=True, exist_ok=True)
+    report: dict[int, dict[str, list[dict[str, float]]]] = {}
+    for size in options.sizes:
+        report[size] = {}
+        for seed in options.seeds:
+            print(f"\nN = {size}, seed {seed}: {options.steps} steps of {options.batch_size} lists")
+            results, pictures = run_one(size, seed, options)
+            for name, result in results.items():
+                report[size].setdefault(name, []).append(result)
+            if size == options.picture_size and seed == options.seeds[0]:
+                shown = test_lists(size, INTERVALS[0], 1)[0]
+                print(f"Picture: {draw_matchings(shown, pictures, options.output / 'number_sorting.png')}")
+        show(report[size], size)
+    summary = {"options": {name: str(value) for name, value in vars(options).items()}, "results": report}
+    (options.output / "number_sorting.json").write_text(json.dumps(summary, indent=2) + "\n")
+    seconds = time.monotonic() - started
+    print(f"\n{options.test_lists} test lists of each interval, seeds {options.seeds}; {seconds:.0f} s in all")
+    return report
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 10, 15], help="numbers in a list")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--tau", type=float, default=1.0, help="temperature of the operator")
+    parser.add_argument("--noise-scale", type=float, default=0.1, help="factor of the Gumbel noise")
+    parser.add_argument("--samples", type=int, default=5, help="samples of a list in a step")
+    parser.add_argument("--iterations", type=int, default=10, help="Sinkhorn iterations")
+    parser.add_argument("--steps", type=int, default=500, help="training steps")
+    parser.add_argument("--batch-size", type=int, default=10, help="lists a step")
+    parser.add_argument("--learning-rate", type=float, default=0.1)
+    parser.add_argument("--hidden-bias", type=float, default=1.0, help="what hidden biases start at")
+    parser.add_argument("--test-lists", type=int, default=1000, help="lists of each interval")
+    parser.add_argument("--picture-size", type=int, default=10, help="list size of the picture")
+    parser.add_argument("--no-baselines", dest="baselines", action="store_false", help="train our model alone")
+    parser.add_argument("--output", type=Path, default=Path("output/number_sorting"))
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    run(parse())

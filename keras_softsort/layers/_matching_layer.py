@@ -1,0 +1,61 @@
+"""What SinkhornLayer and GumbelSinkhornLayer share: the arguments of Sinkhorn, and masks of rows and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort.layers._base import SortingLayer
+from keras_softsort.ops import _checks
+
+
+class MatchingLayer(SortingLayer):
+    """A layer on log-scores `[batch, n, m]`."""
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        num_iterations: int = 20,
+        tolerance: float | None = None,
+        hard: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tau, **kwargs)
+        self.num_iterations = _checks.positive_integer("num_iterations", num_iterations)
+        self.tolerance = None if tolerance is None else _checks.non_negative_number("tolerance", tolerance)
+        self.hard = _checks.boolean("hard", hard)
+
+    def build(self, input_shape: Any) -> None:
+        """Check that the input is a batch of matrices."""
+        if len(input_shape) != 3:
+            raise ValueError(f"{self.name}: log-scores must have shape [batch, n, m], got {tuple(input_shape)}")
+        self.built = True
+
+    def sinkhorn_arguments(self, log_scores: Any, mask: Any, column_mask: Any) -> dict[str, Any]:
+        """The arguments that every operator of a layer takes."""
+        return {
+            "tau": self.tau,
+            "num_iterations": self.num_iterations,
+            "tolerance": self.tolerance,
+            "hard": self.hard,
+            "row_mask": mask,
+            "column_mask": column_mask if mask is None or column_mask is not None else _places(log_scores, mask),
+        }
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: what is masked is 0 in the output, and a loss would take a mask of rows for one of items."""
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"num_iterations": self.num_iterations, "tolerance": self.tolerance, "hard": self.hard}
+        return {**super().get_config(), **own}
+
+
+def _places(log_scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """In a square matrix as many leading columns as there are kept rows; otherwise all columns."""
+    rows, columns = tf.unstack(tf.shape(log_scores)[1:])
+    kept = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+    return tf.sequence_mask(tf.where(tf.equal(rows, columns), kept, columns), columns)

@@ -1,0 +1,51 @@
+"""Sinkhorn as a Keras layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._keras import register
+from keras_softsort.layers._matching_layer import MatchingLayer
+
+
+@register
+class SinkhornLayer(MatchingLayer):
+    """Log-scores `[batch, n, m]` to a doubly stochastic matrix, or to the exact matching: see `ops.sinkhorn`.
+
+    Args:
+      tau: temperature, positive, in units of the scores.
+      num_iterations: iterations, or with a tolerance the most that are made.
+      tolerance: stop once all row sums are within this of 1.
+      hard: put out the exact matching of the largest sum, with the gradient of the soft one.
+
+    Input: scores of row i, an item say, in column j, its place say. A Keras mask `[batch, n]` masks rows; of the
+    columns of a square matrix as many leading ones are kept as rows are, unless `column_mask` `[batch, m]` is given in
+    the call (`layer(log_scores, mask=..., column_mask=...)`). Masked rows and columns are 0. Rectangular matrices,
+    -inf and NaN are treated as by `ops.sinkhorn`.
+
+    Output: `[batch, n, m]`; no mask is handed on, since masked entries are 0. To put items `[batch, n, d]` in place,
+    `tf.matmul(output, items, transpose_a=True)` sums for each place what is put there.
+
+    Raises:
+      ValueError: `tau` <= 0, `num_iterations` < 1, `tolerance` < 0; log-scores that are not `[batch, n, m]`.
+      TypeError: integer log-scores, `hard` that is not a bool.
+
+    Cost: O(n m) an iteration; `hard` adds `ops.linear_assignment`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.SinkhornLayer(tau=0.1, hard=True)
+    >>> layer(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
+    [[[0.0, 1.0], [1.0, 0.0]]]
+
+    Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018.
+    """
+
+    def call(self, log_scores: Any, column_mask: Any = None, mask: Any = None) -> tf.Tensor:
+        """[batch, n, m] to the same shape."""
+        return ops.sinkhorn(log_scores, **self.sinkhorn_arguments(log_scores, mask, column_mask))

@@ -1,0 +1,166 @@
+"""Sinkhorn iterations: in log space where they must be, as matrix-vector products where they can be.
+
+One iteration sets the row potentials f so that rows sum right, then the column potentials g so that columns do. An
+iteration in log space passes over the matrix with an exponential; from its result K = exp(scores / tau + f + g),
+further iterations are u = rows / (K v), v = columns / (K^T u) on scalings of K. When a scaling is about to leave the
+range in which float32 loses nothing, it is absorbed: the next iteration is made in log space, with a new K.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._sinkhorn_problem import SinkhornProblem
+
+# Entries of K below exp(-87) are lost in float32. Against scalings within exp(+-33) of 1 what is lost is less than
+# exp(2 * 33 - 87) < 1e-9 of any sum.
+SAFE_EXPONENT = 33.0
+
+
+class History(NamedTuple):
+    """Potentials (float64) after each of some consecutive iterations; index 0 is before the first of them."""
+
+    f: tf.Tensor  # [length + 1, B, N]
+    g: tf.Tensor  # [length + 1, B, M]
+
+    def put(self, index: tf.Tensor, f: tf.Tensor, g: tf.Tensor) -> History:
+        """With the potentials at `index` replaced."""
+        return History(*(put(kept, index, new) for kept, new in zip(self, (f, g), strict=True)))
+
+
+def empty_history(problem: SinkhornProblem, count: int) -> History:
+    """Potentials 0 for `count` iterations."""
+    return History(*(tf.zeros([count, *_sizes(part)], tf.float64) for part in (problem.rows, problem.columns)))
+
+
+def _sizes(tensor: tf.Tensor) -> list[Any]:
+    """The shape, static where it is known."""
+    dynamic = tf.unstack(tf.shape(tensor))
+    return [known or size for known, size in zip(tensor.shape, dynamic, strict=True)]
+
+
+def put(tensor: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+    """`tensor` with `tensor[index] = row`."""
+    updated = tf.tensor_scatter_nd_update(tensor, tf.reshape(index, [1, 1]), row[tf.newaxis])
+    return tf.ensure_shape(updated, tensor.shape)
+
+
+def iterate(
+    problem: SinkhornProblem,
+    f: tf.Tensor,
+    g: tf.Tensor,
+    *,
+    start: tf.Tensor,
+    limit: tf.Tensor,
+    length: int,
+    tolerance: float | None,
+) -> tuple[History, tf.Tensor]:
+    """Up to `length` iterations from (f, g), the first being number `start` (from 0).
+
+    Matrix b makes those whose number is below `limit[b]` and keeps its potentials afterwards. With a tolerance its
+    limit drops to the number of iterations after which its rows were within the tolerance. Returns the history,
+    filled up to the last iteration that any matrix made, and the limits.
+    """
+    history = empty_history(problem, length + 1).put(tf.constant(0), f, g)
+
+    def unfinished(done: tf.Tensor, limit: tf.Tensor) -> tf.Tensor:
+        return tf.logical_and(done < length, tf.reduce_any(start + done < limit))
+
+    def stop(done: tf.Tensor, limit: tf.Tensor, row_sums: tf.Tensor) -> tf.Tensor:
+        if tolerance is None:
+            return limit
+        converged = tf.logical_and(row_error(problem, row_sums) <= tolerance, start + done > 0)
+        return tf.where(converged, tf.minimum(limit, start + done), limit)
+
+    def from_new_kernel(
+        done: tf.Tensor, f: tf.Tensor, g: tf.Tensor, history: History, limit: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
+        new_f = row_potential(problem, g)
+        limit = stop(done, limit, problem.rows * tf.cast(tf.exp(f - new_f), problem.rows.dtype))
+        f = tf.where((start + done < limit)[:, tf.newaxis], new_f, f)
+        kernel = problem.weights(f, g)
+
+        def scaled(
+            number: tf.Tensor, _: tf.Tensor, u: tf.Tensor, v: tf.Tensor, history: History, limit: tf.Tensor
+        ) -> tuple[tf.Tensor, ...]:
+            products = tf.linalg.matvec(kernel, v)
+            # The rows of the kernel itself sum right: what they were before was looked at above.
+            limit = tf.where(number > done, stop(number, limit, u * products), limit)
+            active = (start + number < limit)[:, tf.newaxis]
+            new_u = tf.where(active, ratio(problem.rows, products), u)
+            columns = ratio(problem.columns, tf.linalg.matvec(kernel, new_u, transpose_a=True))
+            new_v = tf.where(active, columns, v)
+            safe = tf.logical_and(within_range(new_u), within_range(new_v))
+            history = history.put(number + 1, f + log(new_u), g + log(new_v))
+            u, v = tf.where(safe, new_u, u), tf.where(safe, new_v, v)
+            return number + tf.cast(safe, tf.int32), safe, u, v, history, limit
+
+        def in_log_space() -> tuple[tf.Tensor, ...]:
+            new_g = tf.where((start + done < limit)[:, tf.newaxis], column_potential(problem, f), g)
+            return done + 1, f, new_g, *history.put(done + 1, f, new_g)
+
+        reached, _, u, v, scaled_history, limit = tf.while_loop(
+            lambda number, safe, u, v, history, limit: tf.logical_and(safe, unfinished(number, limit)),
+            scaled,
+            (done, tf.constant(True), tf.ones_like(problem.rows), tf.ones_like(problem.columns), history, limit),
+        )
+        done, f, g, *history = tf.cond(
+            reached > done,
+            lambda: (reached, f + log(u), g + log(v), *scaled_history),
+            in_log_space,
+        )
+        return done, f, g, History(*history), limit
+
+    _, _, _, history, limit = tf.while_loop(
+        lambda done, f, g, history, limit: unfinished(done, limit),
+        from_new_kernel,
+        (tf.constant(0), f, g, history, limit),
+    )
+    return history, limit
+
+
+def row_potential(problem: SinkhornProblem, g: tf.Tensor) -> tf.Tensor:
+    """f_i = log rows_i - logsumexp_j(scores_ij / tau + g_j); 0 for a masked row, whose weights are 0 anyway."""
+    logits = problem.logits(tf.zeros_like(problem.rows, tf.float64), g)
+    return log(problem.rows) - _log_sum_exp(logits, 2, problem.scores.dtype)
+
+
+def column_potential(problem: SinkhornProblem, f: tf.Tensor) -> tf.Tensor:
+    """g_j = log columns_j - logsumexp_i(scores_ij / tau + f_i)."""
+    logits = problem.logits(f, tf.zeros_like(problem.columns, tf.float64))
+    return log(problem.columns) - _log_sum_exp(logits, 1, problem.scores.dtype)
+
+
+def row_error(problem: SinkhornProblem, row_sums: tf.Tensor) -> tf.Tensor:
+    """The largest distance [B] of a row's sum from what it has to be."""
+    return tf.reduce_max(tf.abs(row_sums - problem.rows), axis=-1)
+
+
+def ratio(marginal: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
+    """The scaling marginal / products; 1 where the marginal is 0, whose weights are 0 anyway."""
+    kept = marginal > 0
+    return tf.where(kept, marginal / tf.where(kept, products, tf.ones_like(products)), tf.ones_like(products))
+
+
+def within_range(scaling: tf.Tensor) -> tf.Tensor:
+    """Whether every scaling is within the safe range, which NaN is not."""
+    bound = math.exp(SAFE_EXPONENT)
+    return tf.reduce_all(tf.logical_and(scaling < bound, scaling > 1 / bound))
+
+
+def log(positive: tf.Tensor) -> tf.Tensor:
+    """The logarithm in float64 of a scaling or a marginal; 0 for a marginal of 0."""
+    wide = tf.cast(positive, tf.float64)
+    return tf.math.log(tf.where(wide > 0, wide, tf.ones_like(wide)))
+
+
+def _log_sum_exp(logits: tf.Tensor, axis: int, dtype: tf.DType) -> tf.Tensor:
+    """The logsumexp of float64 logits with exponentials in `dtype`; 0 where all are -inf."""
+    peak = tf.reduce_max(logits, axis=axis, keepdims=True)
+    empty = tf.equal(peak, -math.inf)
+    peak = tf.where(empty, tf.zeros_like(peak), peak)
+    total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, dtype)), axis=axis)
+    return tf.squeeze(peak, axis) + log(total)

@@ -1,0 +1,202 @@
+"""`linear_assignment`: the best total, against SciPy and against all permutations; masks, -inf, NaN, modes, errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import linear_sum_assignment
+
+from keras_softsort.ops.linear_assignment import linear_assignment
+
+# Traced once for all shapes; XLA compiles anew for each, so it gets few of them.
+MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]
+any_shape = tf.function(linear_assignment, input_signature=MATRICES)
+any_masks = tf.function(
+    lambda scores, rows, columns: linear_assignment(scores, row_mask=rows, column_mask=columns),
+    input_signature=MATRICES + 2 * [tf.TensorSpec([None, None], tf.bool)],
+)
+RANDOM = np.random.default_rng(0)
+FIRST_STATE = RANDOM.bit_generator.state
+KINDS = {
+    "normal": lambda shape: RANDOM.normal(size=shape),
+    "negative": lambda shape: -5 - RANDOM.random(shape),
+    "large": lambda shape: 1e6 * RANDOM.normal(size=shape),
+    "integers": lambda shape: RANDOM.integers(-100, 100, shape).astype(float),
+    # Equal once rounded to float32.
+    "far": lambda shape: 2.0**27 + RANDOM.integers(0, 10, shape),
+    "ties": lambda shape: RANDOM.integers(0, 3, shape).astype(float),
+    "equal": lambda shape: np.full(shape, 2.5),
+    "sums": lambda shape: RANDOM.normal(size=(shape[0], shape[1], 1)) + RANDOM.normal(size=(shape[0], 1, shape[2])),
+    "products": lambda shape: np.tile(-np.outer(np.arange(shape[1]), np.arange(shape[2])).astype(float), (2, 1, 1)),
+    "near": lambda shape: (
+        -abs(RANDOM.normal(size=(shape[0], shape[1], 1)) - RANDOM.normal(size=(shape[0], 1, shape[2])))
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_whatever_ran_before():
+    RANDOM.bit_generator.state = FIRST_STATE
+
+
+def total(scores, columns):
+    """The total score of the pairs of one matrix, which use no column twice."""
+    rows = np.flatnonzero(columns >= 0)
+    assert len(set(columns[rows])) == len(rows)
+    return scores[rows, columns[rows]].sum()
+
+
+def check_best(scores, found):
+    for matrix, columns in zip(scores, np.asarray(found), strict=True):
+        rows, best = linear_sum_assignment(matrix, maximize=True)
+        assert (columns >= 0).sum() == len(rows)
+        np.testing.assert_allclose(total(matrix, columns), matrix[rows, best].sum(), rtol=1e-12, atol=1e-12)
+
+
+def brute_force(scores, row_mask, column_mask):
+    """The best total over all full assignments of the kept rows and columns, None without a finite one."""
+    rows, columns = np.flatnonzero(row_mask), np.flatnonzero(column_mask)
+    size = min(len(rows), len(columns))
+    totals = [
+        scores[list(some), list(order)].sum()
+        for some in itertools.combinations(rows, size)
+        for order in itertools.permutations(columns, size)
+    ]
+    return None if max(totals) == -np.inf else max(totals)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_best_total_is_scipys(kind):
+    for n, m in [(1, 1), (1, 4), (4, 1), (6, 6), (7, 12), (12, 7), (30, 30), (40, 45), (45, 40)]:
+        scores = KINDS[kind]((2, n, m))
+        check_best(scores, any_shape(scores))
+
+
+def test_large_matrix():
+    scores = RANDOM.normal(size=(1, 300, 300))
+    check_best(scores, any_shape(scores))
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (4, 4), (4, 3)], ids=str)
+@pytest.mark.parametrize("values", ["normal", "ties"])
+def test_brute_force_with_masks_and_infinities(shape, values):
+    scores = KINDS[values]((60, *shape))
+    scores[RANDOM.random(scores.shape) < 0.45] = -np.inf
+    row_mask, column_mask = RANDOM.random((60, shape[0])) < 0.7, RANDOM.random((60, shape[1])) < 0.7
+    outcomes = set()
+    for matrix, rows, columns, found in zip(
+        scores, row_mask, column_mask, any_masks(scores, row_mask, column_mask).numpy(), strict=True
+    ):
+        best = brute_force(matrix, rows, columns)
+        outcomes.add(best is None)
+        if best is None:
+            assert (found == -1).all()
+            continue
+        paired = found >= 0
+        assert paired.sum() == min(rows.sum(), columns.sum())
+        assert rows[paired].all()
+        assert columns[found[paired]].all()
+        np.testing.assert_allclose(total(matrix, found), best, rtol=1e-12, atol=1e-12)
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("mode", ["eager", "xla", "traced"])
+def test_modes_dtypes_and_leading_axes(mode):
+    scores = RANDOM.integers(-60, 60, (2, 3, 7, 9))
+    run = {
+        "eager": linear_assignment,
+        "xla": tf.function(linear_assignment, jit_compile=True),
+        "traced": tf.function(linear_assignment),
+    }[mode]
+    dtypes = [tf.float32] if mode == "xla" else [tf.float16, tf.bfloat16, tf.float32, tf.float64]
+    for dtype in dtypes:
+        found = run(tf.cast(scores, dtype))
+        assert found.dtype == tf.int32
+        assert found.shape == (2, 3, 7)
+        check_best(scores.reshape(6, 7, 9), found.numpy().reshape(6, 7))
+
+
+def test_xla_of_unknown_shapes():
+    run = tf.function(linear_assignment, input_signature=MATRICES, jit_compile=True)
+    for shape in [(3, 5, 4), (3, 4, 5), (2, 0, 3), (2, 3, 0), (0, 2, 2)]:
+        scores = RANDOM.normal(size=shape)
+        check_best(scores, run(scores))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 3), (2, 0, 0), (2, 0, 3), (2, 3, 0)], ids=str)
+def test_empty(shape):
+    scores = tf.zeros(shape, tf.float64)
+    masks = tf.ones(shape[:2], tf.bool), tf.ones([shape[0], shape[2]], tf.bool)
+    for found in linear_assignment(scores), any_shape(scores), any_masks(scores, *masks):
+        np.testing.assert_array_equal(found, np.full(shape[:2], -1))
+
+
+def test_all_masked():
+    masks = np.zeros([1, 3], bool), np.ones([1, 3], bool)
+    for rows, columns in [masks, masks[::-1], masks[:1] * 2]:
+        np.testing.assert_array_equal(any_masks(np.zeros([1, 3, 3]), rows, columns), [[-1, -1, -1]])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "infeasible"], ids=str)
+def test_a_matrix_without_an_answer_leaves_the_others(wrong):
+    scores = RANDOM.normal(size=(3, 6, 6))
+    if wrong == "infeasible":
+        scores[1, :4, 3:] = -np.inf  # four rows share three columns
+    else:
+        scores[1, 2, 4] = wrong
+    found = any_shape(scores).numpy()
+    np.testing.assert_array_equal(found[1], np.full(6, -1))
+    check_best(scores[::2], found[::2])
+
+
+def test_masked_scores_have_no_effect():
+    scores = RANDOM.normal(size=(8, 5, 6))
+    wide = np.full((8, 7, 9), np.nan)
+    wide[:, 1:6, 2:8] = scores
+    rows, columns = np.zeros([8, 7], bool), np.zeros([8, 9], bool)
+    rows[:, 1:6] = columns[:, 2:8] = True
+    found = any_masks(wide, rows, columns).numpy()
+    np.testing.assert_array_equal(found[:, 1:6], any_shape(scores).numpy() + 2)
+    np.testing.assert_array_equal(found[:, [0, 6]], -1)
+    np.testing.assert_array_equal(any_masks(np.where(np.isnan(wide), np.inf, wide), rows, columns), found)
+
+
+def test_a_matrix_of_a_batch_is_as_it_is_alone():
+    scores = np.concatenate([KINDS[kind]((2, 9, 9)) for kind in KINDS])
+    together = any_shape(scores).numpy()
+    for matrix, columns in zip(scores, together, strict=True):
+        np.testing.assert_array_equal(any_shape(matrix[np.newaxis])[0], columns)
+
+
+def test_no_gradient():
+    scores = tf.Variable(tf.zeros([1, 3, 3], tf.float64))
+    with tf.GradientTape() as tape:
+        chosen = tf.one_hot(any_shape(scores), 3, dtype=tf.float64)
+        loss = tf.reduce_sum(chosen * scores)
+    np.testing.assert_array_equal(tape.gradient(loss, scores), chosen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"scores": tf.ones([2, 2], tf.int32)}, TypeError, "scores must be floating-point, got dtype int32"),
+        ({"scores": tf.ones([3])}, ValueError, r"scores must have shape \[\.\.\., n, m\], got \(3,\)"),
+        ({"row_mask": tf.ones([2, 3])}, TypeError, "row_mask must be bool .*got dtype float32"),
+        ({"column_mask": tf.ones([2, 4])}, TypeError, "column_mask must be bool .*got dtype float32"),
+        ({"row_mask": tf.ones([2, 4], tf.bool)}, ValueError, r"row_mask must have shape \(2, 3\), got \(2, 4\)"),
+        ({"column_mask": tf.ones([2, 3], tf.bool)}, ValueError, r"column_mask must .* \(2, 4\), got \(2, 3\)"),
+        ({"column_mask": tf.ones([4], tf.bool)}, ValueError, r"column_mask must .* \(2, 4\), got \(4,\)"),
+    ],
+)
+def test_errors(arguments, error, message):
+    with pytest.raises(error, match=message):
+        linear_assignment(**{"scores": tf.ones([2, 3, 4]), **arguments})
+
+
+def test_masks_of_another_shape_known_only_when_run():
+    scores, rows, columns = np.zeros([2, 3, 4]), np.ones([2, 3], bool), np.ones([2, 4], bool)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row_mask"):
+        any_masks(scores, rows[:1], columns)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="column_mask"):
+        any_masks(scores, rows, columns[:, :1])

@@ -1,0 +1,254 @@
+"""Sinkhorn: values and gradients against float64 truth, its sums, its tolerance, and the memory that it takes."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import matching_oracles as oracles
+from support import modes
+from support.gradients import central_differences, fixed_weights, tape_gradients
+from support.tolerances import TOLERANCES
+
+from keras_softsort import ops
+
+RNG = np.random.default_rng(4)
+SQUARE, WIDE, TALL = (RNG.normal(size=(2, *shape)) for shape in [(4, 4), (3, 5), (5, 3)])
+ROW_MASK = np.array([[True, False, True, True], [True, True, True, True]])
+COLUMN_MASK = np.array([[False, True, True, True], [True, False, True, True]])
+INPUTS = {
+    "square": (SQUARE, {}),
+    "wide": (WIDE, {}),
+    "tall": (TALL, {}),
+    "row mask": (SQUARE, {"row_mask": ROW_MASK}),
+    "column mask": (SQUARE, {"column_mask": COLUMN_MASK}),
+    "both masks": (SQUARE, {"row_mask": ROW_MASK, "column_mask": COLUMN_MASK}),
+}
+EVERY_INPUT = pytest.mark.parametrize("kind", INPUTS)
+
+
+def check(kind, mode, tau, num_iterations, rtol=1e-6):
+    """Value and gradients in a mode of execution against the oracle and its central differences."""
+    scores, masks = INPUTS[kind]
+    weights = fixed_weights(scores.shape)
+    tensors = [tf.constant(scores), tf.constant(tau, tf.float64)]
+    value, gradients = modes.run(
+        mode, lambda s, t, _: ops.sinkhorn(s, t, num_iterations=num_iterations, **masks), tensors, weights
+    )
+
+    def truth(s, t):
+        return oracles.sinkhorn(s, t, num_iterations=num_iterations, **masks)
+
+    np.testing.assert_allclose(value, truth(scores, tau), rtol=1e-10, atol=1e-12)
+    wanted = central_differences(truth, [scores, np.array(tau)], weights, step=1e-5 * tau)
+    for found, right in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(found, right, rtol=rtol, atol=1e-7 / tau)
+
+
+@pytest.mark.parametrize("mode", modes.MODES)
+@EVERY_INPUT
+def test_value_and_gradients_in_every_mode(kind, mode):
+    check(kind, mode, 0.7, 5)
+
+
+@pytest.mark.parametrize("num_iterations", [1, 2, 20, 33, 70])
+@pytest.mark.parametrize("kind", ["square", "both masks"])
+def test_gradients_after_few_and_many_iterations(kind, num_iterations):
+    # 33 iterations are two segments of which potentials are kept, 70 are three.
+    check(kind, "traced", 0.5, num_iterations)
+
+
+@pytest.mark.parametrize("num_iterations", [1, 3, 40])
+@pytest.mark.parametrize("tau", [0.05, 0.01])
+def test_gradients_where_potentials_move_far(tau, num_iterations):
+    """Scores whose logits leave the range of scalings, with ties that keep the weights away from 0 and 1."""
+    offsets = np.array([[0.0], [3.0], [-2.0], [1.0]]) + np.array([0.0, -4.0, 2.0, 5.0])
+    steps = np.array([[0, 1, 2, 0], [1, 0, 0, 2], [2, 2, 0, 1], [0, 1, 1, 0]]) * tau
+    scores = (offsets + steps)[np.newaxis]
+    weights = fixed_weights(scores.shape)
+
+    def truth(s, t):
+        return oracles.sinkhorn(s, t, num_iterations=num_iterations)
+
+    value, gradients = tf.function(
+        lambda s, t: tape_gradients(lambda s, t: ops.sinkhorn(s, t, num_iterations=num_iterations), [s, t], weights)
+    )(tf.constant(scores), tf.constant(tau, tf.float64))
+    np.testing.assert_allclose(value, truth(scores, tau), rtol=1e-9, atol=1e-12)
+    wanted = central_differences(truth, [scores, np.array(tau)], weights, step=1e-5 * tau)
+    assert np.max(np.abs(wanted[0])) > 0.1  # not a gradient that vanished
+    for found, right in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6 * np.max(np.abs(right)))
+
+
+@pytest.mark.parametrize("num_iterations", [20, 100])
+@pytest.mark.parametrize(("scale", "tau"), list(itertools.product([1.0, 1e4], [1.0, 0.1, 0.01, 1e-3])))
+def test_float32_agrees_at_any_scale(scale, tau, num_iterations):
+    scores = (scale * np.random.default_rng(1).normal(size=(3, 8, 8))).astype(np.float32)
+    scores[2] = np.round(scores[2])  # ties
+    found = tf.function(ops.sinkhorn)(tf.constant(scores), tau, num_iterations=num_iterations)
+    np.testing.assert_allclose(found, oracles.sinkhorn(scores, tau, num_iterations=num_iterations), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.03, 1e-3])
+def test_float32_gradients_are_finite_and_close(tau):
+    scores = np.random.default_rng(2).normal(size=(2, 6, 6)).astype(np.float32)
+    weights = fixed_weights(scores.shape)
+    gradients = [
+        tf.function(lambda s: tape_gradients(lambda s: ops.sinkhorn(s, tau, num_iterations=30), [s], weights))(
+            tf.constant(scores, dtype)
+        )[1][0]
+        for dtype in (tf.float32, tf.float64)
+    ]
+    np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-3, atol=1e-4 / tau * 0.1)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
+def test_half_precision_is_rounded_once(dtype):
+    scores = tf.cast(SQUARE, dtype)
+    found = ops.sinkhorn(scores, 0.5)
+    assert found.dtype == dtype
+    wanted = oracles.sinkhorn(tf.cast(scores, tf.float64).numpy(), 0.5)
+    np.testing.assert_allclose(tf.cast(found, tf.float64), wanted, rtol=TOLERANCES[dtype].rtol, atol=1e-6)
+
+
+@EVERY_INPUT
+def test_sums(kind):
+    scores, masks = INPUTS[kind]
+    permutation, residual = ops.sinkhorn(scores, 0.5, num_iterations=200, return_residual=True, **masks)
+    rows = masks.get("row_mask", np.ones(scores.shape[:2], bool))
+    columns = masks.get("column_mask", np.ones((2, scores.shape[2]), bool))
+    fewer_rows = rows.sum(axis=1) <= columns.sum(axis=1)
+    for matrix, row, column, exact_rows in zip(permutation.numpy(), rows, columns, fewer_rows, strict=True):
+        of_rows, of_columns = matrix.sum(axis=1), matrix.sum(axis=0)
+        assert np.all(matrix[~row] == 0)
+        assert np.all(matrix[:, ~column] == 0)
+        if exact_rows:
+            np.testing.assert_allclose(of_rows[row], 1, atol=1e-9)
+            assert np.all(of_columns <= 1 + 1e-9)
+        else:
+            np.testing.assert_allclose(of_columns[column], 1, atol=1e-9)
+            assert np.all(of_rows <= 1 + 1e-9)
+    np.testing.assert_allclose(residual, 0, atol=1e-9)
+
+
+def test_residual_is_the_largest_error_of_a_row():
+    permutation, residual = ops.sinkhorn(SQUARE, 0.05, num_iterations=3, return_residual=True)
+    np.testing.assert_allclose(np.sum(permutation, axis=1), 1, rtol=1e-12)
+    errors = np.max(np.abs(np.sum(permutation, axis=2) - 1), axis=1)
+    assert np.all(errors > 0.01)
+    np.testing.assert_allclose(residual, errors, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["traced", "xla"])
+def test_tolerance_stops_each_matrix_by_itself(mode):
+    scores = np.stack([SQUARE[0] / 5, SQUARE[0], 2 * SQUARE[0]])
+    cap, tolerance = 70, 1e-4
+    stops = []
+    for matrix in scores:
+        errors = [
+            np.max(np.abs(oracles.sinkhorn_with_slack(matrix, 0.5, made).sum(axis=1) - 1)) for made in range(1, cap + 1)
+        ]
+        stops.append(1 + int(np.argmax(np.array(errors) <= tolerance)))
+    assert stops[0] < stops[1] < 32 < stops[2] < 64  # the last of them within the second segment
+    weights = fixed_weights(scores.shape)
+
+    def run(s, _):
+        return ops.sinkhorn(s, 0.5, num_iterations=cap, tolerance=tolerance)
+
+    value, (gradient,) = modes.run(mode, run, [tf.constant(scores)], weights)
+    for i, made in enumerate(stops):
+
+        def truth(s, made=made):
+            return oracles.sinkhorn_with_slack(s, 0.5, made)
+
+        np.testing.assert_allclose(value[i], truth(scores[i]), rtol=1e-10)
+        (wanted,) = central_differences(truth, [scores[i]], weights[i])
+        np.testing.assert_allclose(gradient[i], wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_tolerance_is_capped_by_the_number_of_iterations():
+    found = ops.sinkhorn(SQUARE, 0.05, num_iterations=3, tolerance=1e-9)
+    np.testing.assert_allclose(found, oracles.sinkhorn(SQUARE, 0.05, num_iterations=3), rtol=1e-10)
+    np.testing.assert_array_equal(ops.sinkhorn(SQUARE, 0.05, num_iterations=3, tolerance=0.0), found)
+
+
+def test_it_is_the_limit_that_optimises_entropy_and_score():
+    """At convergence log P - scores / tau is a sum of a row and a column term: the condition of the optimum."""
+    permutation = ops.sinkhorn(SQUARE, 0.3, num_iterations=2000, tolerance=1e-12).numpy()
+    rest = np.log(permutation) - SQUARE / 0.3
+    rest -= rest.mean(axis=1, keepdims=True)
+    rest -= rest.mean(axis=2, keepdims=True)
+    np.testing.assert_allclose(rest, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["square", "wide"])
+def test_symmetries(kind):
+    scores, _ = INPUTS[kind]
+    sinkhorn = tf.function(ops.sinkhorn)
+    plain = sinkhorn(tf.constant(scores), 0.5, num_iterations=7).numpy()
+    rows, columns = np.random.default_rng(5).permutation(scores.shape[1]), np.roll(np.arange(scores.shape[2]), 1)
+    moved = sinkhorn(tf.constant(scores[:, rows][:, :, columns]), 0.5, num_iterations=7)
+    np.testing.assert_allclose(moved, plain[:, rows][:, :, columns], rtol=1e-10)
+    np.testing.assert_allclose(sinkhorn(tf.constant(3 * scores), 1.5, num_iterations=7), plain, rtol=1e-10)
+    levels = np.arange(scores.shape[1])[:, np.newaxis]
+    np.testing.assert_allclose(sinkhorn(tf.constant(scores + levels), 0.5, num_iterations=7), plain, rtol=1e-10)
+
+
+@pytest.mark.parametrize("leading", [(), (2, 3)], ids=str)
+def test_leading_axes(leading):
+    scores = np.random.default_rng(6).normal(size=(*leading, 3, 4))
+    mask = np.random.default_rng(7).random((*leading, 3)) < 0.7
+    permutation, residual = tf.function(ops.sinkhorn)(tf.constant(scores), row_mask=mask, return_residual=True)
+    assert residual.shape == leading
+    np.testing.assert_allclose(permutation, oracles.sinkhorn(scores, row_mask=mask), rtol=1e-10, atol=1e-14)
+
+
+def largest_tensor(num_iterations, tolerance=None):
+    """Elements of the largest tensor in the graph of value and gradient, its loops and conditions included."""
+
+    @tf.function
+    def run(scores):
+        return tape_gradients(
+            lambda s: ops.sinkhorn(s, num_iterations=num_iterations, tolerance=tolerance),
+            [scores],
+            np.ones([1, 80, 80]),
+        )
+
+    graph = run.get_concrete_function(tf.TensorSpec([1, 80, 80])).graph
+    graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
+    tensors = [tensor for inner in graphs for op in inner.get_operations() for tensor in op.outputs]
+    assert len(tensors) > 300
+    return max(tensor.shape.num_elements() or 0 for tensor in tensors)
+
+
+def test_memory_does_not_grow_with_iterations():
+    assert largest_tensor(1000, 1e-6) == largest_tensor(1000) == largest_tensor(20) == 80 * 80
+
+
+def test_gradient_at_convergence_is_the_implicit_one():
+    """Of any number of further iterations too: that of 400 is that of the fixed point."""
+    weights = fixed_weights(SQUARE.shape)
+
+    def gradient(num_iterations):
+        def run(s, _):
+            return ops.sinkhorn(s, 0.8, num_iterations=num_iterations)
+
+        return modes.run("traced", run, [tf.constant(SQUARE)], weights)[1][0].numpy()
+
+    many = gradient(400)
+    np.testing.assert_allclose(many.sum(axis=1), 0, atol=1e-10)
+    np.testing.assert_allclose(many.sum(axis=2), 0, atol=1e-10)
+    np.testing.assert_allclose(many, implicit_gradient(SQUARE, 0.8, weights), rtol=1e-9, atol=1e-10)
+
+
+def implicit_gradient(scores, tau, weights):
+    """P * (W - a_i - b_j) / tau, with a and b such that rows and columns of it sum to 0."""
+    results = []
+    for matrix, weight in zip(scores, weights, strict=True):
+        n = len(matrix)
+        permutation = oracles.sinkhorn_with_slack(matrix, tau, 2000)
+        system = np.block([[np.eye(n), permutation], [permutation.T, np.eye(n)]])
+        sums = np.concatenate([(weight * permutation).sum(axis=1), (weight * permutation).sum(axis=0)])
+        a, b = np.split(np.linalg.lstsq(system, sums, rcond=None)[0], 2)
+        results.append(permutation * (weight - a[:, np.newaxis] - b) / tau)
+    return np.stack(results)

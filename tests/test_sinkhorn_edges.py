@@ -1,0 +1,199 @@
+"""The ends of Sinkhorn's range: what is masked, empty, never, infeasible or not a number; hard matchings; errors."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import linear_sum_assignment
+from support import matching_oracles as oracles
+from support.gradients import fixed_weights, tape_gradients
+
+from keras_softsort import ops
+
+INF = np.inf
+RNG = np.random.default_rng(8)
+sinkhorn = tf.function(ops.sinkhorn)
+
+
+def value_and_gradient(scores, **options):
+    weights = fixed_weights(scores.shape)
+    run = tf.function(lambda s: tape_gradients(lambda s: ops.sinkhorn(s, **options), [s], weights))
+    value, (gradient,) = run(tf.constant(scores))
+    return value.numpy(), gradient.numpy()
+
+
+@pytest.mark.parametrize("garbage", [1e30, np.nan, INF, -INF])
+def test_padding_changes_nothing_and_gets_no_gradient(garbage):
+    narrow = RNG.normal(size=(2, 3, 3))
+    wide = np.pad(narrow, [(0, 0), (0, 2), (0, 4)], constant_values=garbage)
+    masks = {"row_mask": np.arange(5) < [[3], [3]], "column_mask": np.arange(7) < [[3], [3]]}
+    value, gradient = value_and_gradient(wide, **masks)
+    weights = tf.constant(fixed_weights(wide.shape)[:, :3, :3])
+    wanted, (wanted_gradient,) = tape_gradients(ops.sinkhorn, [tf.constant(narrow)], weights)
+    # Not bit for bit: XLA and plain operations sum in another order.
+    np.testing.assert_allclose(value[:, :3, :3], wanted, rtol=1e-12)
+    np.testing.assert_allclose(gradient[:, :3, :3], wanted_gradient, rtol=1e-9, atol=1e-12)
+    for padded in (value, gradient):
+        assert np.all(padded[:, 3:] == 0)
+        assert np.all(padded[:, :, 3:] == 0)
+
+
+def test_sizes_may_differ_within_a_batch():
+    scores = RNG.normal(size=(3, 4, 4))
+    row_mask, column_mask = np.arange(4) < [[2], [4], [3]], np.arange(4) < [[4], [1], [3]]
+    found = sinkhorn(scores, row_mask=row_mask, column_mask=column_mask)
+    np.testing.assert_allclose(found, oracles.sinkhorn(scores, row_mask=row_mask, column_mask=column_mask), atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", ["row_mask", "column_mask"])
+def test_all_masked(axis):
+    scores, mask = RNG.normal(size=(2, 3, 3)), np.array([[False] * 3, [True] * 3])
+    value, gradient = value_and_gradient(scores, **{axis: mask})
+    assert np.all(value[0] == 0)
+    assert np.all(gradient[0] == 0)
+    np.testing.assert_allclose(value[1], oracles.sinkhorn(scores)[1], rtol=1e-10)
+    residual = ops.sinkhorn(scores, **{axis: np.zeros([2, 3], bool)}, return_residual=True).residual
+    np.testing.assert_array_equal(residual, [0, 0])
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 3), (2, 0, 0), (2, 0, 3), (2, 3, 0)])
+@pytest.mark.parametrize("hard", [False, True])
+def test_empty(shape, hard):
+    permutation, residual = ops.sinkhorn(tf.zeros(shape), hard=hard, return_residual=True)
+    np.testing.assert_array_equal(permutation, np.zeros(shape))
+    np.testing.assert_array_equal(residual, np.zeros(shape[:1]))
+
+
+def test_one_by_one():
+    value, gradient = value_and_gradient(np.array([[[-3.0]], [[1e30]]]), tau=1e-30)
+    np.testing.assert_array_equal(value, [[[1]], [[1]]])
+    np.testing.assert_array_equal(gradient, [[[0]], [[0]]])
+
+
+def test_minus_infinity_is_never():
+    scores = RNG.normal(size=(4, 4))
+    scores[0, 1] = scores[2, [0, 3]] = -INF
+    value, gradient = value_and_gradient(scores)
+    np.testing.assert_allclose(value, oracles.sinkhorn(scores), rtol=1e-10)
+    assert np.all(value[np.isinf(scores)] == 0)
+    assert np.all(gradient[np.isinf(scores)] == 0)
+    assert np.all(np.isfinite(gradient))
+    found = value_and_gradient(np.where(np.isinf(scores), -2000.0, scores))[1]
+    np.testing.assert_allclose(gradient, found, atol=1e-10)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(
+    "bad", [np.diag([1.0, np.nan, 2.0]), np.diag([1.0, INF, 2.0]), [[-INF] * 3, [1.0] * 3, [2.0] * 3]], ids=str
+)
+def test_a_matrix_that_fails_is_nan_and_alone(bad, hard):
+    good = RNG.normal(size=(3, 3))
+    value, gradient = value_and_gradient(np.stack([bad, good]), hard=hard)
+    assert np.all(np.isnan(value[0]))
+    assert hard or np.all(np.isnan(gradient[0]))
+    np.testing.assert_allclose(value[1], ops.sinkhorn(good, hard=hard), rtol=1e-12)
+    assert np.all(np.isfinite(gradient[1]))
+
+
+def test_a_row_that_is_never_chosen_may_go_to_the_slack():
+    scores = RNG.normal(size=(4, 3))
+    scores[1] = -INF
+    np.testing.assert_allclose(sinkhorn(scores), oracles.sinkhorn(scores), rtol=1e-10)
+    np.testing.assert_array_equal(np.sum(sinkhorn(scores, hard=True), axis=1), [1, 0, 1, 1])
+
+
+def test_infeasible_is_told():
+    """Two rows that both can only have the first column, which no test of single rows and columns finds."""
+    scores = np.array([[1.0, -INF, -INF], [2.0, -INF, -INF], [0.0, 1.0, 1.0]])
+    soft = ops.sinkhorn(scores, num_iterations=500, return_residual=True)
+    assert soft.residual.numpy() > 0.4
+    assert np.all(np.isfinite(soft.permutation))
+    assert np.all(np.isnan(ops.sinkhorn(scores, hard=True)))
+
+
+def test_a_temperature_that_is_not_positive_gives_nan():
+    assert np.all(np.isnan(sinkhorn(tf.zeros([2, 3, 3]), tf.constant(-1.0))))
+
+
+def test_tau_may_be_a_variable():
+    tau, scores = tf.Variable(0.3, dtype=tf.float64), RNG.normal(size=(2, 3, 3))
+    with tf.GradientTape() as tape:
+        value = tf.reduce_sum(ops.sinkhorn(scores, tau) * scores)
+    epsilon = 1e-6
+    above, below = (np.sum(oracles.sinkhorn(scores, t) * scores) for t in (0.3 + epsilon, 0.3 - epsilon))
+    np.testing.assert_allclose(tape.gradient(value, tau), (above - below) / (2 * epsilon), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3)])
+def test_hard_is_the_best_matching_with_the_soft_gradient(shape):
+    scores = np.random.default_rng(9).normal(size=(2, *shape))
+    value, gradient = value_and_gradient(scores, tau=0.5, hard=True)
+    for matrix, found in zip(scores, value, strict=True):
+        wanted = np.zeros(shape)
+        wanted[linear_sum_assignment(matrix, maximize=True)] = 1
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(gradient, value_and_gradient(scores, tau=0.5)[1])
+
+
+def test_hard_is_where_a_falling_temperature_leads():
+    scores = RNG.normal(size=(2, 4, 4))
+    soft = sinkhorn(scores, 0.01, num_iterations=5000, tolerance=1e-6)
+    np.testing.assert_allclose(soft, sinkhorn(scores, hard=True), atol=1e-2)
+
+
+def test_residual_is_that_of_the_soft_matrix():
+    scores = RNG.normal(size=(2, 4, 4))
+    soft = ops.sinkhorn(scores, 0.1, return_residual=True)
+    hard = ops.sinkhorn(scores, 0.1, return_residual=True, hard=True)
+    np.testing.assert_array_equal(hard.residual, soft.residual)
+
+
+S = tf.zeros([2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"log_scores": tf.zeros([3])}, ValueError, r"log_scores must have shape \[\.\.\., n, m\], got \(3,\)"),
+        ({"log_scores": tf.zeros([3, 3], tf.int32)}, TypeError, "log_scores must be floating-point, got dtype int32"),
+        ({"tau": 0.0}, ValueError, r"tau must be positive and finite, got 0\.0"),
+        ({"num_iterations": 0}, ValueError, "num_iterations must be at least 1, got 0"),
+        ({"num_iterations": 2.5}, TypeError, r"num_iterations must be an integer, got 2\.5"),
+        ({"tolerance": -1e-3}, ValueError, r"tolerance must be at least 0 and finite, got -0\.001"),
+        ({"tolerance": "a"}, TypeError, "tolerance must be a number, got 'a'"),
+        ({"hard": 1}, TypeError, "hard must be True or False, got 1"),
+        ({"row_mask": tf.ones([2, 3])}, TypeError, r"row_mask must be bool \(True = keep\), got dtype float32"),
+        ({"row_mask": [[True] * 4] * 2}, ValueError, r"row_mask must have shape \(2, 3\), got \(2, 4\)"),
+        ({"column_mask": [[True] * 3] * 2}, ValueError, r"column_mask must have shape \(2, 4\), got \(2, 3\)"),
+        ({"column_mask": [True] * 4}, ValueError, r"column_mask must have shape \(2, 4\), got \(4,\)"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("op", ["sinkhorn", "gumbel_sinkhorn"])
+def test_errors(op, arguments, error, message):
+    seed = {"seed": [1, 2]} if op == "gumbel_sinkhorn" else {}
+    with pytest.raises(error, match=message):
+        getattr(ops, op)(**{"log_scores": S, **seed, **arguments})
+
+
+def test_return_residual_must_be_a_bool():
+    with pytest.raises(TypeError, match="return_residual must be True or False, got None"):
+        ops.sinkhorn(S, return_residual=None)
+
+
+def test_a_mask_of_another_batch_fails_when_run():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3, 3]), tf.TensorSpec([None, 3], tf.bool)])
+    def run(scores, mask):
+        return ops.sinkhorn(scores, row_mask=mask)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row_mask must have the same batch and list size"):
+        run(tf.zeros([2, 3, 3]), tf.ones([1, 3], tf.bool))
+
+
+def test_an_empty_batch_of_unknown_size():
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None])])
+    def run(scores):
+        return tape_gradients(ops.sinkhorn, [scores], scores)
+
+    for shape in [(0, 3, 3), (2, 0, 3), (2, 0, 0)]:
+        value, (gradient,) = run(tf.zeros(shape))
+        assert value.shape == gradient.shape == shape
