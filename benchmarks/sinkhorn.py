@@ -121,7 +121,9 @@ def medians(shape: str, iterations: int, repeats: int) -> dict[str, float]:
     results = {name: run() for name, run in steps.items()}
     for name, (value, gradient) in results.items():
         np.testing.assert_allclose(value, results["ours, XLA"][0], rtol=1e-3, atol=0.05, err_msg=name)
-        np.testing.assert_allclose(gradient, results["ours, XLA"][1], rtol=1e-2, atol=2e-4, err_msg=name)
+        # The implicit gradient is that of these iterations only once they have converged.
+        atol = 2e-2 if name.startswith("ott") else 2e-4
+        np.testing.assert_allclose(gradient, results["ours, XLA"][1], rtol=1e-2, atol=atol, err_msg=name)
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(repeats):
         for name, run in steps.items():

@@ -76,7 +76,8 @@ class GumbelSinkhornLayer(MatchingLayer):
                 noise_scale=self.noise_scale,
                 **arguments,
             )
-        return tf.tile(ops.sinkhorn(log_scores, **arguments)[:, tf.newaxis], [1, self.num_samples, 1, 1])
+        still = tf.expand_dims(ops.sinkhorn(log_scores, **arguments), axis=1)
+        return tf.tile(still, [1, self.num_samples, 1, 1])
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

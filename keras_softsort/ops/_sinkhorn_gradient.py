@@ -32,9 +32,9 @@ def walk_back(
         """Undo one iteration: x and y as above, the gradients before it. A kernel counts with its scaling."""
         (u, v, v_before), (after, before) = scaling, kernels
         active = (start + index <= made)[:, tf.newaxis]
-        y = tf.where(active, v * _share(d_g, problem.columns), tf.zeros_like(d_g))
+        y = tf.where(active, v * _share(problem, d_g, problem.columns), tf.zeros_like(d_g))
         d_f = d_f - u * tf.linalg.matvec(after, y)
-        x = tf.where(active, u * _share(d_f, problem.rows), tf.zeros_like(d_f))
+        x = tf.where(active, u * _share(problem, d_f, problem.rows), tf.zeros_like(d_f))
         d_g = tf.where(active, -v_before * tf.linalg.matvec(before, x, transpose_a=True), d_g)
         return x, y, tf.where(active, tf.zeros_like(d_f), d_f), d_g
 
@@ -76,6 +76,6 @@ def walk_back(
     return tuple(gradients)
 
 
-def _share(gradient: tf.Tensor, marginal: tf.Tensor) -> tf.Tensor:
-    """A gradient over its marginal, 0 where the marginal is 0."""
-    return tf.math.divide_no_nan(gradient, marginal)
+def _share(problem: SinkhornProblem, gradient: tf.Tensor, marginal: tf.Tensor) -> tf.Tensor:
+    """A gradient over its marginal; 0 where the marginal is 0, nothing to do where all are 1."""
+    return gradient if problem.whole else tf.math.divide_no_nan(gradient, marginal)

@@ -75,41 +75,42 @@ def iterate(
         converged = tf.logical_and(row_error(problem, row_sums) <= tolerance, start + done > 0)
         return tf.where(converged, tf.minimum(limit, start + done), limit)
 
+    def if_active(done: tf.Tensor, limit: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        return tf.where((start + done < limit)[:, tf.newaxis], new, old)
+
     def from_new_kernel(
-        done: tf.Tensor, f: tf.Tensor, g: tf.Tensor, history: History, limit: tf.Tensor
+        first: tf.Tensor, f: tf.Tensor, g: tf.Tensor, history: History, limit: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
         new_f = row_potential(problem, g)
-        limit = stop(done, limit, problem.rows * tf.cast(tf.exp(f - new_f), problem.rows.dtype))
-        f = tf.where((start + done < limit)[:, tf.newaxis], new_f, f)
+        limit = stop(first, limit, problem.rows * tf.cast(tf.exp(f - new_f), problem.rows.dtype))
+        f = if_active(first, limit, new_f, f)
         kernel = problem.weights(f, g)
 
         def scaled(
-            number: tf.Tensor, _: tf.Tensor, u: tf.Tensor, v: tf.Tensor, history: History, limit: tf.Tensor
+            done: tf.Tensor, _: tf.Tensor, u: tf.Tensor, v: tf.Tensor, history: History, limit: tf.Tensor
         ) -> tuple[tf.Tensor, ...]:
             products = tf.linalg.matvec(kernel, v)
             # The rows of the kernel itself sum right: what they were before was looked at above.
-            limit = tf.where(number > done, stop(number, limit, u * products), limit)
-            active = (start + number < limit)[:, tf.newaxis]
-            new_u = tf.where(active, ratio(problem.rows, products), u)
-            columns = ratio(problem.columns, tf.linalg.matvec(kernel, new_u, transpose_a=True))
-            new_v = tf.where(active, columns, v)
-            safe = tf.logical_and(within_range(new_u), within_range(new_v))
-            history = history.put(number + 1, f + log(new_u), g + log(new_v))
-            u, v = tf.where(safe, new_u, u), tf.where(safe, new_v, v)
-            return number + tf.cast(safe, tf.int32), safe, u, v, history, limit
+            limit = tf.where(done > first, stop(done, limit, u * products), limit)
+            u = if_active(done, limit, ratio(problem, problem.rows, products), u)
+            products = tf.linalg.matvec(kernel, u, transpose_a=True)
+            v = if_active(done, limit, ratio(problem, problem.columns, products), v)
+            log_u, log_v = log(problem, u), log(problem, v)
+            safe = tf.reduce_max(tf.abs(tf.concat([log_u, log_v], axis=1))) < SAFE_EXPONENT  # which NaN is not
+            return done + tf.cast(safe, tf.int32), safe, u, v, history.put(done + 1, f + log_u, g + log_v), limit
 
         def in_log_space() -> tuple[tf.Tensor, ...]:
-            new_g = tf.where((start + done < limit)[:, tf.newaxis], column_potential(problem, f), g)
-            return done + 1, f, new_g, *history.put(done + 1, f, new_g)
+            new_g = if_active(first, limit, column_potential(problem, f), g)
+            return first + 1, f, new_g, *history.put(first + 1, f, new_g)
 
-        reached, _, u, v, scaled_history, limit = tf.while_loop(
-            lambda number, safe, u, v, history, limit: tf.logical_and(safe, unfinished(number, limit)),
+        done, _, _, _, scaled_history, limit = tf.while_loop(
+            lambda done, safe, u, v, history, limit: tf.logical_and(safe, unfinished(done, limit)),
             scaled,
-            (done, tf.constant(True), tf.ones_like(problem.rows), tf.ones_like(problem.columns), history, limit),
+            (first, tf.constant(True), tf.ones_like(problem.rows), tf.ones_like(problem.columns), history, limit),
         )
         done, f, g, *history = tf.cond(
-            reached > done,
-            lambda: (reached, f + log(u), g + log(v), *scaled_history),
+            done > first,
+            lambda: (done, scaled_history.f[done], scaled_history.g[done], *scaled_history),
             in_log_space,
         )
         return done, f, g, History(*history), limit
@@ -125,13 +126,13 @@ def iterate(
 def row_potential(problem: SinkhornProblem, g: tf.Tensor) -> tf.Tensor:
     """f_i = log rows_i - logsumexp_j(scores_ij / tau + g_j); 0 for a masked row, whose weights are 0 anyway."""
     logits = problem.logits(tf.zeros_like(problem.rows, tf.float64), g)
-    return log(problem.rows) - _log_sum_exp(logits, 2, problem.scores.dtype)
+    return log(problem, problem.rows) - _log_sum_exp(problem, logits, 2)
 
 
 def column_potential(problem: SinkhornProblem, f: tf.Tensor) -> tf.Tensor:
     """g_j = log columns_j - logsumexp_i(scores_ij / tau + f_i)."""
     logits = problem.logits(f, tf.zeros_like(problem.columns, tf.float64))
-    return log(problem.columns) - _log_sum_exp(logits, 1, problem.scores.dtype)
+    return log(problem, problem.columns) - _log_sum_exp(problem, logits, 1)
 
 
 def row_error(problem: SinkhornProblem, row_sums: tf.Tensor) -> tf.Tensor:
@@ -139,28 +140,23 @@ def row_error(problem: SinkhornProblem, row_sums: tf.Tensor) -> tf.Tensor:
     return tf.reduce_max(tf.abs(row_sums - problem.rows), axis=-1)
 
 
-def ratio(marginal: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
+def ratio(problem: SinkhornProblem, marginal: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
     """The scaling marginal / products; 1 where the marginal is 0, whose weights are 0 anyway."""
+    if problem.whole:
+        return marginal / products
     kept = marginal > 0
     return tf.where(kept, marginal / tf.where(kept, products, tf.ones_like(products)), tf.ones_like(products))
 
 
-def within_range(scaling: tf.Tensor) -> tf.Tensor:
-    """Whether every scaling is within the safe range, which NaN is not."""
-    bound = math.exp(SAFE_EXPONENT)
-    return tf.reduce_all(tf.logical_and(scaling < bound, scaling > 1 / bound))
-
-
-def log(positive: tf.Tensor) -> tf.Tensor:
+def log(problem: SinkhornProblem, positive: tf.Tensor) -> tf.Tensor:
     """The logarithm in float64 of a scaling or a marginal; 0 for a marginal of 0."""
     wide = tf.cast(positive, tf.float64)
-    return tf.math.log(tf.where(wide > 0, wide, tf.ones_like(wide)))
+    return tf.math.log(wide if problem.whole else tf.where(wide > 0, wide, tf.ones_like(wide)))
 
 
-def _log_sum_exp(logits: tf.Tensor, axis: int, dtype: tf.DType) -> tf.Tensor:
-    """The logsumexp of float64 logits with exponentials in `dtype`; 0 where all are -inf."""
+def _log_sum_exp(problem: SinkhornProblem, logits: tf.Tensor, axis: int) -> tf.Tensor:
+    """The logsumexp of float64 logits with exponentials in the compute dtype; 0 where all are -inf."""
     peak = tf.reduce_max(logits, axis=axis, keepdims=True)
-    empty = tf.equal(peak, -math.inf)
-    peak = tf.where(empty, tf.zeros_like(peak), peak)
-    total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, dtype)), axis=axis)
-    return tf.squeeze(peak, axis) + log(total)
+    peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
+    total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, problem.scores.dtype)), axis=axis)
+    return tf.squeeze(peak, axis) + log(problem, total)

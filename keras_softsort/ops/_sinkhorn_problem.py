@@ -25,6 +25,7 @@ class SinkhornProblem(NamedTuple):
     rows: tf.Tensor  # [B, N] in the compute dtype: what each row has to sum to; 0 for one that is masked
     columns: tf.Tensor  # [B, M]
     failed: tf.Tensor  # [B]: holds NaN or +inf, or a row or column that can take nothing
+    whole: bool  # whether it is known that no row and no column is masked or slack, so that all are to sum to 1
 
     def logits(self, row_potential: tf.Tensor, column_potential: tf.Tensor) -> tf.Tensor:
         """The logits scores / tau + f_i + g_j, [B, N, M] float64, never stored where XLA fuses it."""
@@ -43,7 +44,8 @@ def sinkhorn_problem(
     scores = flatten_lists(log_scores, inner=2)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
     rows, columns = _kept(scores, row_mask, 1), _kept(scores, column_mask, 2)
-    if needs_slack(log_scores, row_mask, column_mask):
+    whole = not _needs_slack(log_scores, row_mask, column_mask)
+    if not whole:
         surplus = tf.reduce_sum(columns, -1, keepdims=True) - tf.reduce_sum(rows, -1, keepdims=True)
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
         columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
@@ -60,10 +62,10 @@ def sinkhorn_problem(
     # A failed matrix is computed as if it held zeros, lest its NaN ends the loops that its neighbours share.
     safe = tf.where(failed[:, tf.newaxis, tf.newaxis] & kept, tf.zeros_like(scores), scores)
     safe = straight_through(safe, scores)  # its gradient is NaN still
-    return SinkhornProblem(safe, 1 / tau, rows, columns, failed)
+    return SinkhornProblem(safe, 1 / tau, rows, columns, failed, whole)
 
 
-def needs_slack(log_scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> bool:
+def _needs_slack(log_scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> bool:
     """Whether rows and columns may differ in number."""
     n, m = log_scores.shape[-2:]
     return n is None or n != m or row_mask is not None or column_mask is not None
