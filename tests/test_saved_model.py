@@ -14,15 +14,32 @@ RANDOM = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", 
 
 
 def forbidden(graph):
-    """What in a GraphDef TensorFlow Serving would refuse or that would make its answers differ."""
-    found = set()
+    """What in a GraphDef TensorFlow Serving would refuse, or what it would run that makes its answers differ."""
+    found, run = set(), called(graph)
     for holder in [graph, *graph.library.function]:
         nodes = holder.node if holder is graph else holder.node_def
         attributes = [node.attr for node in nodes] + ([] if holder is graph else [holder.attr])
         if any(attr["_XlaMustCompile"].b for attr in attributes if "_XlaMustCompile" in attr):
             found.add("_XlaMustCompile")
-        found |= {node.op for node in nodes if "PyFunc" in node.op or any(name in node.op for name in RANDOM)}
+        found |= {node.op for node in nodes if "PyFunc" in node.op}
+        # Keras 2 also saves what a layer does in training, which no signature calls.
+        if holder is graph or holder.signature.name in run:
+            found |= {node.op for node in nodes if any(name in node.op for name in RANDOM)}
     return found
+
+
+def called(graph):
+    """The names of the functions that the graph calls, directly or through others."""
+    functions = {function.signature.name: function.node_def for function in graph.library.function}
+    names, waiting = set(), list(graph.node)
+    while waiting:
+        node = waiting.pop()
+        values = node.attr.values()
+        named = {node.op, *(value.func.name for value in values), *(f.name for v in values for f in v.list.func)}
+        for name in (named & set(functions)) - names:
+            names.add(name)
+            waiting.extend(functions[name])
+    return names
 
 
 def saved_graph(folder):
@@ -119,6 +136,10 @@ def calls_compiled(x):
     return compiled(x)
 
 
+def random_in_a_call(x):
+    return tf.cond(x[0] > 0, lambda: x + tf.random.stateless_uniform([3], [1, 2]), lambda: x)
+
+
 def graph_of(function):
     return tf.function(function).get_concrete_function(tf.TensorSpec([3], tf.float32)).graph.as_graph_def()
 
@@ -131,8 +152,9 @@ def graph_of(function):
         (lambda x: tf.numpy_function(lambda y: y, [x], tf.float32), "PyFunc"),
         (lambda x: x + tf.random.normal([3]), "RandomStandardNormal"),
         (lambda x: x + tf.random.stateless_uniform([3], [1, 2]), "StatelessRandomUniformV2"),
+        (random_in_a_call, "StatelessRandomUniformV2"),
     ],
-    ids=["jit", "py_function", "numpy_function", "random", "stateless random"],
+    ids=["jit", "py_function", "numpy_function", "random", "stateless random", "random in a call"],
 )
 def test_the_check_finds_what_is_forbidden(function, name):
     found = forbidden(graph_of(function))

@@ -12,6 +12,7 @@ from keras_softsort.ops._dense_neural_sort import neural_sort_rows
 from keras_softsort.ops._dense_soft_sort import soft_sort_rows
 from keras_softsort.ops._order import OrderedLists, flatten_lists, ordered_lists
 from keras_softsort.ops._problem import SortProblem
+from keras_softsort.ops._straight_through import straight_through
 
 
 def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
@@ -46,16 +47,6 @@ def multiply_transposed(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
     if lists.mask is not None:
         result = tf.where(lists.mask, result, tf.zeros_like(result))
     return _finish(result, problem)
-
-
-def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """`hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would round away from 0 and 1."""
-
-    @tf.custom_gradient
-    def replace(_: tf.Tensor) -> tuple:
-        return tf.stop_gradient(hard), lambda upstream: upstream
-
-    return replace(soft)
 
 
 def _dense_rows(problem: SortProblem, lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:

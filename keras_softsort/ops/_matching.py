@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from keras_softsort.ops import _checks
 from keras_softsort.ops._assignment import assign
-from keras_softsort.ops._engine import straight_through
 from keras_softsort.ops._sinkhorn_engine import normalised
 from keras_softsort.ops._sinkhorn_iterations import row_error
 from keras_softsort.ops._sinkhorn_problem import sinkhorn_problem
+from keras_softsort.ops._straight_through import straight_through
 
 
 class Matching(NamedTuple):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._engine import straight_through
 from keras_softsort.ops._order import flatten_lists
 from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.ops._straight_through import straight_through
 
 
 class SinkhornProblem(NamedTuple):

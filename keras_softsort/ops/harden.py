@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort.ops import _checks
 from keras_softsort.ops._compile import compiled_when_eager
-from keras_softsort.ops._engine import straight_through
 from keras_softsort.ops._order import flatten_lists
+from keras_softsort.ops._straight_through import straight_through
 
 
 def harden(permutation: Any) -> tf.Tensor:

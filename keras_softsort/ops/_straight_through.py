@@ -1,0 +1,15 @@
+"""The straight-through gradient: the value of one tensor, the gradient of another."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
+    """`hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would round away from 0 and 1."""
+
+    @tf.custom_gradient
+    def replace(_: tf.Tensor) -> tuple:
+        return tf.stop_gradient(hard), lambda upstream: upstream
+
+    return replace(soft)
