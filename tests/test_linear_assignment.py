@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from scipy.optimize import linear_sum_assignment
 
-from keras_softsort.ops.linear_assignment import linear_assignment
+from keras_softsort.ops import linear_assignment
 
 # Traced once for all shapes; XLA compiles anew for each, so it gets few of them.
 MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]

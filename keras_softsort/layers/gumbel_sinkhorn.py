@@ -18,19 +18,25 @@ class GumbelSinkhornLayer(MatchingLayer):
     """Log-scores `[batch, n, m]` to random soft matchings in training, to the noiseless one otherwise.
 
     Args:
-      tau: temperature, positive, in units of the scores.
+      tau: initial temperature, positive, in units of the scores. Kept as the weight `layer.tau`, which is not trained;
+        `TauSchedule` anneals it.
       num_iterations: iterations, or with a tolerance the most that are made.
       tolerance: stop once all row sums are within this of 1.
       noise_scale: factor of the Gumbel noise, at least 0.
       num_samples: samples for each matrix.
       hard: put out exact matchings (of scores and noise), with the gradient of the soft ones.
       seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
+      **kwargs: those of a Keras layer.
 
     Output: `[batch, num_samples, n, m]`. In training (`training=True`, as in `fit`) every sample has its own noise,
     and so has every call and every replica; the count of calls is a weight, so that training goes on where a saved
     model stopped. In inference there is no noise, the samples are all the same, and an exported model draws nothing.
 
-    Input, masks, -inf, NaN and errors: as for `SinkhornLayer`.
+    Input, masks, ties, -inf and NaN: as for `SinkhornLayer`.
+
+    Raises:
+      ValueError: `num_samples` < 1, `noise_scale` < 0, and as for `SinkhornLayer`.
+      TypeError: `seed` that is no integer, and as for `SinkhornLayer`.
 
     Cost: that of `SinkhornLayer` for each sample in training, for one in inference.
 

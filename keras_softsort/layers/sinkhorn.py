@@ -16,15 +16,17 @@ class SinkhornLayer(MatchingLayer):
     """Log-scores `[batch, n, m]` to a doubly stochastic matrix, or to the exact matching: see `ops.sinkhorn`.
 
     Args:
-      tau: temperature, positive, in units of the scores.
+      tau: initial temperature, positive, in units of the scores. Kept as the weight `layer.tau`, which is not trained;
+        `TauSchedule` anneals it.
       num_iterations: iterations, or with a tolerance the most that are made.
       tolerance: stop once all row sums are within this of 1.
       hard: put out the exact matching of the largest sum, with the gradient of the soft one.
+      **kwargs: those of a Keras layer.
 
     Input: scores of row i, an item say, in column j, its place say. A Keras mask `[batch, n]` masks rows; of the
     columns of a square matrix as many leading ones are kept as rows are, unless `column_mask` `[batch, m]` is given in
-    the call (`layer(log_scores, mask=..., column_mask=...)`). Masked rows and columns are 0. Rectangular matrices,
-    -inf and NaN are treated as by `ops.sinkhorn`.
+    the call (`layer(log_scores, mask=..., column_mask=...)`). Masked rows and columns are 0. Equal scores share
+    evenly. Rectangular and empty matrices, -inf and NaN are treated as by `ops.sinkhorn`.
 
     Output: `[batch, n, m]`; no mask is handed on, since masked entries are 0. To put items `[batch, n, d]` in place,
     `tf.matmul(output, items, transpose_a=True)` sums for each place what is put there.

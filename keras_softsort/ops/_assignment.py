@@ -15,9 +15,9 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     shape = tf.shape(scores)[:-1]
     if 0 in scores.shape.as_list():
         return tf.fill(shape, -1)
-    scores, static_shape = tf.stop_gradient(scores), scores.shape[:-1]
-    kept = _kept_pairs(flatten_lists(scores, inner=2), row_mask, column_mask)
-    scores = tf.cast(flatten_lists(scores, inner=2), tf.float64)
+    static_shape = scores.shape[:-1]
+    scores = tf.cast(flatten_lists(tf.stop_gradient(scores), inner=2), tf.float64)
+    kept = _kept_pairs(scores, row_mask, column_mask)
     size = tf.shape(scores)
     # The engine reduces over both axes, which TensorFlow refuses on an axis that turns out to be empty.
     padding = [[0, 0], [0, tf.cast(size[1] < 1, tf.int32)], [0, tf.cast(size[2] < 1, tf.int32)]]

@@ -60,9 +60,7 @@ def dtype_tiny(dtype: tf.DType) -> float:
 
 def positive_number(name: str, value: Any) -> float:
     """`value` as a float, finite and above 0."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    number = _number(name, value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
     return number
@@ -70,12 +68,16 @@ def positive_number(name: str, value: Any) -> float:
 
 def non_negative_number(name: str, value: Any) -> float:
     """`value` as a float, finite and at least 0."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    number = _number(name, value)
     if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"{name} must be at least 0 and finite, got {value!r}")
     return number
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
 
 
 def positive_integer(name: str, value: Any) -> int:
@@ -105,12 +107,29 @@ def list_mask(mask: Any, scores: tf.Tensor) -> tf.Tensor | None:
     """`mask` as a bool tensor of the shape of `scores`, never broadcast."""
     if mask is None:
         return None
-    mask = tf.convert_to_tensor(mask)
-    if mask.dtype != tf.bool:
-        raise TypeError(f"mask must be bool (True = keep), got dtype {mask.dtype.name}")
+    mask = _bool_mask("mask", mask)
     if not mask.shape.is_compatible_with(scores.shape):
         raise ValueError(f"mask must have the shape of scores, {scores.shape}, got {mask.shape}")
     return of_shape("mask", mask, tf.shape(scores))
+
+
+def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
+    """`mask` as a bool tensor `[..., size]` for an axis (-2 or -1) of `matrix`, never broadcast."""
+    if mask is None:
+        return None
+    mask = _bool_mask(name, mask)
+    expected = matrix.shape[:-2].concatenate(matrix.shape[axis])
+    if not mask.shape.is_compatible_with(expected):
+        raise ValueError(f"{name} must have shape {expected}, got {mask.shape}")
+    sizes = tf.shape(matrix)
+    return of_shape(name, mask, tf.concat([sizes[:-2], [sizes[axis]]], axis=0))
+
+
+def _bool_mask(name: str, mask: Any) -> tf.Tensor:
+    mask = tf.convert_to_tensor(mask)
+    if mask.dtype != tf.bool:
+        raise TypeError(f"{name} must be bool (True = keep), got dtype {mask.dtype.name}")
+    return mask
 
 
 def of_shape(name: str, tensor: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
@@ -140,17 +159,3 @@ def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:
     if top_k is None:
         return scores
     return at_most_list_size("top_k", positive_integer("top_k", top_k), scores)
-
-
-def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
-    """`mask` as a bool tensor `[..., size]` for an axis (-2 or -1) of `matrix`, never broadcast."""
-    if mask is None:
-        return None
-    mask = tf.convert_to_tensor(mask)
-    if mask.dtype != tf.bool:
-        raise TypeError(f"{name} must be bool (True = keep), got dtype {mask.dtype.name}")
-    expected = matrix.shape[:-2].concatenate(matrix.shape[axis])
-    if not mask.shape.is_compatible_with(expected):
-        raise ValueError(f"{name} must have shape {expected}, got {mask.shape}")
-    sizes = tf.shape(matrix)
-    return of_shape(name, mask, tf.concat([sizes[:-2], [sizes[axis]]], axis=0))
