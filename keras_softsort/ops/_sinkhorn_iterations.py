@@ -81,32 +81,33 @@ def iterate(
     def from_new_kernel(
         first: tf.Tensor, f: tf.Tensor, g: tf.Tensor, history: History, limit: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        new_f = row_potential(problem, g)
-        limit = stop(first, limit, problem.rows * tf.cast(tf.exp(f - new_f), problem.rows.dtype))
-        f = if_active(first, limit, new_f, f)
-        kernel = problem.weights(f, g)
+        # Relative to each row's largest entry, the first product with the kernel is the row's logsumexp.
+        base = if_active(first, limit, row_base(problem, g), f)
+        kernel = problem.weights(base, g)
 
         def scaled(
             done: tf.Tensor, _: tf.Tensor, u: tf.Tensor, v: tf.Tensor, history: History, limit: tf.Tensor
         ) -> tuple[tf.Tensor, ...]:
             products = tf.linalg.matvec(kernel, v)
-            # The rows of the kernel itself sum right: what they were before was looked at above.
-            limit = tf.where(done > first, stop(done, limit, u * products), limit)
+            limit = stop(done, limit, u * products)
             u = if_active(done, limit, ratio(problem, problem.rows, products), u)
             products = tf.linalg.matvec(kernel, u, transpose_a=True)
             v = if_active(done, limit, ratio(problem, problem.columns, products), v)
             log_u, log_v = log(problem, u), log(problem, v)
             safe = tf.reduce_max(tf.abs(tf.concat([log_u, log_v], axis=1))) < SAFE_EXPONENT  # which NaN is not
-            return done + tf.cast(safe, tf.int32), safe, u, v, history.put(done + 1, f + log_u, g + log_v), limit
+            return done + tf.cast(safe, tf.int32), safe, u, v, history.put(done + 1, base + log_u, g + log_v), limit
 
         def in_log_space() -> tuple[tf.Tensor, ...]:
-            new_g = if_active(first, limit, column_potential(problem, f), g)
-            return first + 1, f, new_g, *history.put(first + 1, f, new_g)
+            row_sums = ratio(problem, problem.rows, tf.reduce_sum(kernel, axis=2))
+            new_f = if_active(first, limit, base + log(problem, row_sums), f)
+            new_g = if_active(first, limit, column_potential(problem, new_f), g)
+            return first + 1, new_f, new_g, *history.put(first + 1, new_f, new_g)
 
+        u = tf.cast(tf.exp(f - base), kernel.dtype)
         done, _, _, _, scaled_history, limit = tf.while_loop(
             lambda done, safe, u, v, history, limit: tf.logical_and(safe, unfinished(done, limit)),
             scaled,
-            (first, tf.constant(True), tf.ones_like(problem.rows), tf.ones_like(problem.columns), history, limit),
+            (first, tf.constant(True), u, tf.ones_like(problem.columns), history, limit),
         )
         done, f, g, *history = tf.cond(
             done > first,
@@ -123,16 +124,17 @@ def iterate(
     return history, limit
 
 
-def row_potential(problem: SinkhornProblem, g: tf.Tensor) -> tf.Tensor:
-    """f_i = log rows_i - logsumexp_j(scores_ij / tau + g_j); 0 for a masked row, whose weights are 0 anyway."""
-    logits = problem.logits(tf.zeros_like(problem.rows, tf.float64), g)
-    return log(problem, problem.rows) - _log_sum_exp(problem, logits, 2)
+def row_base(problem: SinkhornProblem, g: tf.Tensor) -> tf.Tensor:
+    """Minus the largest of each row of scores / tau + g; 0 for a masked row, whose weights are 0 anyway."""
+    return -tf.squeeze(_peak(problem.logits(tf.zeros_like(problem.rows, tf.float64), g), 2), 2)
 
 
 def column_potential(problem: SinkhornProblem, f: tf.Tensor) -> tf.Tensor:
     """g_j = log columns_j - logsumexp_i(scores_ij / tau + f_i)."""
     logits = problem.logits(f, tf.zeros_like(problem.columns, tf.float64))
-    return log(problem, problem.columns) - _log_sum_exp(problem, logits, 1)
+    peak = _peak(logits, 1)
+    total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, problem.scores.dtype)), axis=1)
+    return log(problem, problem.columns) - tf.squeeze(peak, 1) - log(problem, total)
 
 
 def row_error(problem: SinkhornProblem, row_sums: tf.Tensor) -> tf.Tensor:
@@ -154,9 +156,7 @@ def log(problem: SinkhornProblem, positive: tf.Tensor) -> tf.Tensor:
     return tf.math.log(wide if problem.whole else tf.where(wide > 0, wide, tf.ones_like(wide)))
 
 
-def _log_sum_exp(problem: SinkhornProblem, logits: tf.Tensor, axis: int) -> tf.Tensor:
-    """The logsumexp of float64 logits with exponentials in the compute dtype; 0 where all are -inf."""
+def _peak(logits: tf.Tensor, axis: int) -> tf.Tensor:
+    """The largest of the logits along an axis, which is kept; 0 where all are -inf."""
     peak = tf.reduce_max(logits, axis=axis, keepdims=True)
-    peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
-    total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, problem.scores.dtype)), axis=axis)
-    return tf.squeeze(peak, axis) + log(problem, total)
+    return tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
