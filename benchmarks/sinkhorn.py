@@ -17,7 +17,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -97,7 +97,7 @@ def ott_step(iterations: int) -> Step:
     return prepare
 
 
-def candidates(iterations: int) -> dict[str, Step]:
+def candidates(iterations: int, skipped: Sequence[str] = ()) -> dict[str, Step]:
     formulas = {"ours": ours, "log potentials": log_potentials, "log matrix": log_matrix}
     found = {
         f"{name}, {'XLA' if jit else 'TF'}": tensorflow_step(operator, iterations, jit)
@@ -106,7 +106,7 @@ def candidates(iterations: int) -> dict[str, Step]:
     }
     if importlib.util.find_spec("ott"):
         found["ott-jax scaling"] = ott_step(iterations)
-    return found
+    return {name: step for name, step in found.items() if not name.startswith(tuple(skipped))}
 
 
 def data(shape: str) -> tuple[np.ndarray, np.ndarray]:
@@ -115,9 +115,9 @@ def data(shape: str) -> tuple[np.ndarray, np.ndarray]:
     return tuple(random.normal(size=(batch, size, size)).astype(np.float32) for _ in range(2))
 
 
-def medians(shape: str, iterations: int, repeats: int) -> dict[str, float]:
+def medians(shape: str, iterations: int, repeats: int, skipped: Sequence[str]) -> dict[str, float]:
     """Seconds of each candidate, once their results have been seen to agree."""
-    steps = {name: prepare(*data(shape)) for name, prepare in candidates(iterations).items()}
+    steps = {name: prepare(*data(shape)) for name, prepare in candidates(iterations, skipped).items()}
     results = {name: run() for name, run in steps.items()}
     for name, (value, gradient) in results.items():
         np.testing.assert_allclose(value, results["ours, XLA"][0], rtol=1e-3, atol=0.05, err_msg=name)
@@ -144,9 +144,9 @@ def peak_memory(shape: str, iterations: int, name: str) -> float:
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
-def memory_of_each(shape: str, iterations: int) -> dict[str, float]:
+def memory_of_each(shape: str, iterations: int, skipped: Sequence[str]) -> dict[str, float]:
     found = {}
-    for name in candidates(iterations):
+    for name in candidates(iterations, skipped):
         command = [sys.executable, __file__, "--one", name, "--shapes", shape, "--iterations", str(iterations)]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         found[name] = float(output.splitlines()[-1])
@@ -158,22 +158,24 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=["50x100", "8x500", "1x1000"], help="batch x size")
     parser.add_argument("--iterations", nargs="+", type=int, default=[20, 100])
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--skip", nargs="+", default=[], help="leave out candidates whose names start like this")
     parser.add_argument("--memory", action="store_true", help="peak memory in MiB in place of time")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(peak_memory(options.shapes[0], options.iterations[0], options.one))
         return
-    names = list(candidates(1))
+    names = list(candidates(1, options.skip))
     unit = "MiB" if options.memory else "ms"
     print(f"| shape | iterations | ours, XLA, {unit} | {' | '.join(f'{name} / ours' for name in names[1:])} |")
     print("|---|---:|---:|" + "---:|" * (len(names) - 1))
     for shape in options.shapes:
         for iterations in options.iterations:
             if options.memory:
-                found = memory_of_each(shape, iterations)
+                found = memory_of_each(shape, iterations, options.skip)
             else:
-                found = {name: 1e3 * s for name, s in medians(shape, iterations, options.repeats).items()}
+                seconds = medians(shape, iterations, options.repeats, options.skip)
+                found = {name: 1e3 * each for name, each in seconds.items()}
             first, *others = found.values()
             ratios = " | ".join(f"{other / first:.2f}" for other in others)
             print(f"| {shape} | {iterations} | {first:.1f} | {ratios} |", flush=True)

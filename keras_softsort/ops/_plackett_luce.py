@@ -1,0 +1,81 @@
+"""The log-probability of choosing items one after another, in log space whatever the range of the log-scores."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+# Within this of the largest, exponentials relative to it and their sums stay in the range of float64.
+SAFE_RANGE = 600.0
+
+
+def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.Tensor:
+    """The log-probability of each choice: `a_i - logsumexp(a_i, ..., a_k, others)`, `[..., k]`.
+
+    `chosen` `[..., k]` holds log-scores in the order in which their items are chosen, `others` `[...]` the logsumexp
+    of those that are never chosen. Once only log-scores of -inf are left, a choice has probability 1; choosing one
+    before is impossible, -inf. NaN gives NaN.
+    """
+    count = chosen.shape[-1] or tf.shape(chosen)[-1]
+    remaining = chosen if others is None else tf.concat([chosen, others[..., tf.newaxis]], axis=-1)
+    normalizers = suffix_logsumexp(remaining)[..., :count]
+    over = tf.equal(normalizers, -math.inf)
+    zeros = tf.zeros_like(chosen)
+    return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))
+
+
+def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
+    """`logsumexp(values[..., i:])` for each i. -inf is allowed; NaN spreads within its list alone.
+
+    By sums of float64 exponentials where the range of all values allows that, which costs least and is as exact.
+    """
+    peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
+    peak = tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+    drop = tf.where(values > -math.inf, peak - values, tf.zeros_like(values))
+    # NaN is not above the range, and the cheaper way keeps it to its list.
+    wide = tf.reduce_any(drop > SAFE_RANGE)
+    return tf.cond(wide, lambda: _by_blocks(values), lambda: _by_sums(values, peak))
+
+
+def _by_sums(values: tf.Tensor, peak: tf.Tensor) -> tf.Tensor:
+    sums = tf.cumsum(tf.exp(tf.cast(values - peak, tf.float64)), axis=-1, reverse=True)
+    empty = tf.equal(sums, 0)
+    logs = tf.cast(tf.math.log(tf.where(empty, tf.ones_like(sums), sums)), values.dtype)
+    return tf.where(empty, tf.constant(-math.inf, values.dtype), peak + logs)
+
+
+def _by_blocks(values: tf.Tensor) -> tf.Tensor:
+    """Within blocks of about sqrt(n) values, and over the totals of later blocks: O(n^1.5) time and memory."""
+    shape, count = tf.shape(values), values.shape[-1]
+    if count is None:
+        count = shape[-1]
+        size = tf.cast(tf.math.ceil(tf.sqrt(tf.cast(tf.maximum(count, 1), tf.float64))), tf.int32)
+    else:
+        size = math.isqrt(max(count - 1, 0)) + 1
+    padding = -count % size
+    unpadded_axes = [[0, 0]] * (values.shape.rank - 1)
+    padded = tf.pad(values, [*unpadded_axes, [0, padding]], constant_values=-math.inf)
+    blocks = tf.reshape(padded, tf.concat([shape[:-1], [(count + padding) // size, size]], axis=0))
+    within = _dense(blocks)
+    totals = _dense(within[..., 0])[..., 1:]
+    later = tf.pad(totals, [*unpadded_axes, [0, 1]], constant_values=-math.inf)
+    both = tf.stack([within, tf.broadcast_to(later[..., tf.newaxis], tf.shape(within))], axis=-1)
+    return tf.reshape(_logsumexp(both), tf.shape(padded))[..., :count]
+
+
+def _dense(values: tf.Tensor) -> tf.Tensor:
+    """`suffix_logsumexp` by its definition: O(n^2)."""
+    positions = tf.range(tf.shape(values)[-1])
+    counted = positions >= positions[:, tf.newaxis]
+    return _logsumexp(tf.where(counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype)))
+
+
+def _logsumexp(values: tf.Tensor) -> tf.Tensor:
+    """Over the last axis; with a gradient of 0, not NaN, where all are -inf."""
+    peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
+    peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
+    total = tf.reduce_sum(tf.exp(values - peak), axis=-1)
+    empty = tf.equal(total, 0)
+    logs = tf.math.log(tf.where(empty, tf.ones_like(total), total))
+    return tf.where(empty, tf.constant(-math.inf, values.dtype), tf.squeeze(peak, -1) + logs)
