@@ -3,8 +3,9 @@
 from importlib.metadata import version as _version
 
 from keras_softsort import _keras as _keras  # first: it fails with one clear error under another Keras backend
-from keras_softsort import callbacks, layers, losses, metrics, ops
+from keras_softsort import callbacks, distributions, layers, losses, metrics, ops
 from keras_softsort.callbacks import TauSchedule
+from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
     GumbelSinkhornLayer,
     NeuralSortLayer,
@@ -38,6 +39,8 @@ __all__ = [
     "NeuralSortLayer",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
+    "PlackettLuce",
+    "RelaxedPlackettLuce",
     "SinkhornLayer",
     "SoftQuantileLayer",
     "SoftRankLayer",
@@ -45,6 +48,8 @@ __all__ = [
     "SoftTopKLayer",
     "TauSchedule",
     "callbacks",
+    "distributions",
+    "expected_cost",
     "gumbel_sinkhorn",
     "harden",
     "layers",

@@ -103,13 +103,13 @@ def boolean(name: str, value: Any) -> bool:
     return value
 
 
-def list_mask(mask: Any, scores: tf.Tensor) -> tf.Tensor | None:
-    """`mask` as a bool tensor of the shape of `scores`, never broadcast."""
+def list_mask(mask: Any, scores: tf.Tensor, of: str = "scores") -> tf.Tensor | None:
+    """`mask` as a bool tensor of the shape of `scores`, which an error calls `of`; never broadcast."""
     if mask is None:
         return None
     mask = _bool_mask("mask", mask)
     if not mask.shape.is_compatible_with(scores.shape):
-        raise ValueError(f"mask must have the shape of scores, {scores.shape}, got {mask.shape}")
+        raise ValueError(f"mask must have the shape of {of}, {scores.shape}, got {mask.shape}")
     return of_shape("mask", mask, tf.shape(scores))
 
 

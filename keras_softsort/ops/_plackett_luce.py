@@ -61,17 +61,17 @@ def _by_blocks(values: tf.Tensor) -> tf.Tensor:
     totals = _dense(within[..., 0])[..., 1:]
     later = tf.pad(totals, [*unpadded_axes, [0, 1]], constant_values=-math.inf)
     both = tf.stack([within, tf.broadcast_to(later[..., tf.newaxis], tf.shape(within))], axis=-1)
-    return tf.reshape(_logsumexp(both), tf.shape(padded))[..., :count]
+    return tf.reshape(logsumexp(both), tf.shape(padded))[..., :count]
 
 
 def _dense(values: tf.Tensor) -> tf.Tensor:
     """`suffix_logsumexp` by its definition: O(n^2)."""
     positions = tf.range(tf.shape(values)[-1])
     counted = positions >= positions[:, tf.newaxis]
-    return _logsumexp(tf.where(counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype)))
+    return logsumexp(tf.where(counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype)))
 
 
-def _logsumexp(values: tf.Tensor) -> tf.Tensor:
+def logsumexp(values: tf.Tensor) -> tf.Tensor:
     """Over the last axis; with a gradient of 0, not NaN, where all are -inf."""
     peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
     peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)

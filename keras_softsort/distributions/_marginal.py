@@ -1,0 +1,39 @@
+"""The probability of each item to be among the first k, as one integral over its Gumbel key."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort.distributions import _quadrature
+
+
+def top_k_probabilities(log_scores: tf.Tensor, count: int) -> tf.Tensor:
+    """P(fewer than `count` others have a larger key) for each item: `[..., n]` float64 from `[..., n]` float64.
+
+    Given an item's key, the others are above it independently of each other: how many are follows from a recursion
+    over them. Items of -inf have probability 0.
+    """
+    possible = log_scores > -float("inf")
+    finite = tf.where(possible, log_scores, tf.zeros_like(log_scores))
+    size, nodes = tf.shape(log_scores)[-1], _quadrature.log_times()
+    item = tf.range(size)
+    # [..., item, node, number of others that are above the item]
+    none = tf.one_hot(0, count, dtype=tf.float64)
+    shares = tf.zeros(tf.concat([tf.shape(log_scores), tf.shape(nodes), [count]], axis=0), tf.float64) + none
+
+    def add(other: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        gap = tf.gather(finite, [other], axis=-1) - finite
+        counts = tf.logical_and(tf.gather(possible, [other], axis=-1), tf.not_equal(item, other))
+        above = -tf.math.expm1(-tf.exp(tf.minimum(nodes + gap[..., tf.newaxis], LARGEST_EXPONENT)))
+        above = tf.where(counts[..., tf.newaxis], above, tf.zeros_like(above))[..., tf.newaxis]
+        one_more = tf.concat([tf.zeros_like(shares[..., :1]), shares[..., :-1]], axis=-1)
+        return other + 1, shares * (1 - above) + one_more * above
+
+    _, shares = tf.while_loop(lambda other, _: other < size, add, (0, shares), maximum_iterations=size)
+    fewer = tf.reduce_sum(shares, axis=-1)
+    total = tf.reduce_sum(tf.exp(_quadrature.log_weights()) * fewer, axis=-1)
+    return tf.where(possible, tf.clip_by_value(total, 0, 1), tf.zeros_like(total))
+
+
+# exp(exp(7)) is infinite already; more would only overflow the gradient.
+LARGEST_EXPONENT = 7.0

@@ -1,0 +1,32 @@
+"""Orders of the items of a list: by keys, with items that cannot be chosen last, and all there are."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import tensorflow as tf
+
+
+def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
+    """The items `[..., count]` int32 of the largest keys, the first of equals; keys of -inf late, masked items last."""
+    keys = tf.maximum(keys, keys.dtype.min)
+    if mask is not None:
+        keys = tf.where(mask, keys, tf.constant(-math.inf, keys.dtype))
+    return tf.math.top_k(keys, count).indices
+
+
+@functools.lru_cache(maxsize=8)
+def all_orders(size: int, count: int) -> np.ndarray:
+    """Every order of `count` of `size` items: `[orders, count]` int32."""
+    return np.array(list(itertools.permutations(range(size), count)), np.int32).reshape(-1, count)
+
+
+def log_equivalent_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
+    """The log of how many orders differ only in items that cannot be chosen: `[...]` for `possible` `[..., n]` bool."""
+    size = tf.cast(tf.shape(possible)[-1], tf.float64)
+    chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)
+    rest, places = size - chosen, tf.maximum(tf.cast(count, tf.float64) - chosen, 0)
+    return tf.math.lgamma(rest + 1) - tf.math.lgamma(rest - places + 1)

@@ -1,0 +1,98 @@
+"""Distinct orders drawn at once, and what each then counts for.
+
+Kool et al.: an order gets its log-probability plus Gumbel noise as a key, and those of the largest keys are a sample
+without replacement. The keys of all n! orders are never made: the tree of their beginnings is searched from the top,
+the key of a beginning being the largest of the orders that begin so.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort.distributions import _quadrature
+from keras_softsort.ops import _noise
+
+
+def draw_orders(log_scores: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
+    """`num_samples` distinct orders of the first `length` items, by decreasing keys: `[B, num_samples, length]` int32.
+
+    `log_scores` `[B, n]` float64, finite.
+    """
+    batch, size = tf.unstack(tf.shape(log_scores))
+    first_only = tf.one_hot(0, num_samples, on_value=0.0, off_value=-math.inf, dtype=tf.float64)
+    start = tf.zeros([batch, 1], tf.float64) + first_only
+    orders = tf.zeros([batch, num_samples, length], tf.int32)
+    taken = tf.zeros([batch, num_samples, size], tf.bool)
+
+    def extend(
+        place: tf.Tensor, orders: tf.Tensor, taken: tf.Tensor, log_probs: tf.Tensor, keys: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
+        remaining = tf.where(taken, tf.constant(-math.inf, tf.float64), log_scores[:, tf.newaxis])
+        longer = log_probs[..., tf.newaxis] + tf.nn.log_softmax(remaining)
+        noise = _noise.gumbel(tf.shape(longer), tf.random.experimental.stateless_fold_in(seed, place), tf.float64)
+        longer_keys = _given_maximum(longer + noise, keys)
+        keys, index = tf.math.top_k(tf.reshape(longer_keys, [batch, num_samples * size]), num_samples)
+        beam, item = index // size, index % size
+        log_probs = tf.gather(tf.reshape(longer, [batch, num_samples * size]), index, batch_dims=1)
+        orders = tf.gather(orders, beam, batch_dims=1)
+        orders = tf.where(tf.equal(tf.range(length), place), item[..., tf.newaxis], orders)
+        taken = tf.gather(taken, beam, batch_dims=1)
+        taken = tf.logical_or(taken, tf.equal(tf.range(size), item[..., tf.newaxis]))
+        return place + 1, orders, taken, log_probs, keys
+
+    _, orders, *_ = tf.while_loop(
+        lambda place, *_: place < length, extend, (0, orders, taken, start, start), maximum_iterations=length
+    )
+    return orders
+
+
+def _given_maximum(keys: tf.Tensor, maximum: tf.Tensor) -> tf.Tensor:
+    """Independent Gumbel keys `[..., n]`, conditioned on their largest being `maximum` `[...]`."""
+    largest = tf.reduce_max(keys, axis=-1, keepdims=True)
+    possible = tf.logical_and(keys > -math.inf, maximum[..., tf.newaxis] > -math.inf)
+    keys, largest = (tf.where(possible, value, tf.zeros_like(keys)) for value in (keys, largest))
+    top = tf.where(possible, maximum[..., tf.newaxis], tf.zeros_like(keys))
+    # -log(exp(-top) - exp(-largest) + exp(-key)) without its overflow (Kool et al. 2019, appendix B.3).
+    v = top - keys + _log1mexp(keys - largest)
+    moved = top - tf.nn.relu(v) - tf.math.log1p(tf.exp(-tf.abs(v)))
+    return tf.where(possible, moved, tf.constant(-math.inf, keys.dtype))
+
+
+def _log1mexp(x: tf.Tensor) -> tf.Tensor:
+    """`log(1 - exp(x))` for x <= 0; -inf at 0."""
+    return tf.where(x > -math.log(2), tf.math.log(-tf.math.expm1(x)), tf.math.log1p(-tf.exp(x)))
+
+
+def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """What the members of a sample without replacement count for, from their log-probabilities `[S, ...]` float64.
+
+    Returns `[S, ...]`, the weights of an unbiased sum over the members (Kool et al. 2020, the unordered set
+    estimator: p(s) times the leave-one-out ratio), and `[S, S, ...]`, the weights of the same sum over the members
+    given that the first was drawn first, which makes it a baseline for that one.
+    """
+    possible = log_probs > -math.inf
+    log_rest = _log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
+    log_ratios = tf.where(possible, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf where no other order is left
+    nodes = _quadrature.log_times()
+    # The log-probability of each to come before all others, at each node; one that cannot be drawn is not waited for.
+    exponents = tf.exp(tf.minimum(nodes + log_ratios[..., tf.newaxis], 7.0))
+    before = tf.where(possible[..., tf.newaxis], _log1mexp(-exponents), tf.zeros_like(exponents))
+    total = tf.reduce_sum(before, axis=0) + _quadrature.log_weights()
+
+    def integral(without: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_logsumexp(total - without, axis=-1)
+
+    whole, without_one = integral(tf.zeros_like(before[0])), integral(before)
+    without_two = integral(before[:, tf.newaxis] + before)
+    weights = tf.exp(log_probs + without_one - whole)
+    given_first = tf.exp(log_probs + without_two - without_one[:, tf.newaxis])
+    same = tf.reshape(tf.eye(tf.shape(log_probs)[0], dtype=tf.bool), _square(log_probs))
+    return weights, tf.where(same, tf.exp(log_probs), given_first)
+
+
+def _square(log_probs: tf.Tensor) -> tf.Tensor:
+    """The shape [S, S, 1, ...]."""
+    count = tf.shape(log_probs)[:1]
+    return tf.concat([count, count, tf.ones([log_probs.shape.rank - 1], tf.int32)], axis=0)

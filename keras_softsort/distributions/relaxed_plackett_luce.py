@@ -1,0 +1,127 @@
+"""Soft permutations of Plackett-Luce orders, with reparameterised gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+from tensorflow_probability import distributions as tfd
+
+from keras_softsort.distributions import _arguments
+from keras_softsort.ops import _checks, _engine, _noise
+from keras_softsort.ops._problem import METHODS, compute_dtype, sort_problem
+
+
+class RelaxedPlackettLuce(tfd.Distribution):
+    """Soft permutation matrices `P(log_scores + Gumbel noise)`, P that of NeuralSort or SoftSort at temperature tau.
+
+    As tau goes to 0 a sample becomes the matrix of an order drawn from `PlackettLuce(log_scores)`. Samples are
+    differentiable in `log_scores` and `tau` (reparameterised). There is no `log_prob`: the density is not known.
+
+    Args:
+      log_scores: `[..., n]`, floating-point logits, a tensor or variable. -inf means "cannot be chosen": like padding.
+      tau: temperature, a positive number or scalar tensor, in units of the operator's logits (for NeuralSort scores
+        times list size, for SoftSort scores).
+      relaxation: `"neural_sort"` (the stochastic NeuralSort of the paper) or `"soft_sort"`.
+      top_k: the first `top_k` rows alone.
+      hard: exact permutations in the forward pass, the gradient of the soft ones.
+      mask: bool `[..., n]`, True = keep. Masked items come last; their rows spread over them.
+      validate_args: as for every TFP distribution; there is nothing more to check.
+      allow_nan_stats: as for every TFP distribution.
+      name: as for every TFP distribution.
+
+    An event is `[n, n]`, or `[top_k, n]`, in the dtype of `log_scores`: row i holds the weights of the items at rank
+    i. The noise is drawn in float32, or float64 for float64. NaN and +inf make a list's matrices NaN.
+
+    Raises:
+      ValueError: `tau` <= 0, unknown `relaxation`, `top_k` < 1 or above n, a mask of another shape.
+      TypeError: `log_scores` not floating-point, `mask` not bool, `hard` not a bool.
+
+    Cost: O(n^2) time and memory a sample, O(top_k n) with `top_k`.
+
+    Example:
+
+    >>> import keras_softsort as ks
+    >>> soft = ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=0.5)
+    >>> soft.sample(100, seed=1).shape.as_list()
+    [100, 3, 3]
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019, section 5.
+    """
+
+    def __init__(
+        self,
+        log_scores: Any,
+        tau: Any = 1.0,
+        *,
+        relaxation: str = "neural_sort",
+        top_k: int | None = None,
+        hard: bool = False,
+        mask: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedPlackettLuce",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name) as scope:
+            self._log_scores = _arguments.parameter("log_scores", log_scores)
+            self._tau = tau
+            _checks.temperature(tau, compute_dtype(self._log_scores.dtype))
+            self._relaxation = _checks.one_of("relaxation", relaxation, METHODS)
+            self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
+            self._hard = _checks.boolean("hard", hard)
+            self._mask = _checks.list_mask(mask, self._log_scores, of="log_scores")
+            super().__init__(
+                dtype=self._log_scores.dtype,
+                reparameterization_type=tfd.FULLY_REPARAMETERIZED,
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                parameters=parameters,
+                name=scope,
+            )
+
+    @classmethod
+    def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
+        del num_classes
+        positive = tfp.util.ParameterProperties(
+            shape_fn=lambda sample_shape: [],
+            default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(low=_checks.dtype_tiny(dtype)),
+        )
+        return {
+            "log_scores": tfp.util.ParameterProperties(event_ndims=1),
+            "tau": positive,
+            "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # nothing to be trained
+        }
+
+    @property
+    def log_scores(self) -> Any:
+        """The argument `log_scores`."""
+        return self._log_scores
+
+    @property
+    def tau(self) -> Any:
+        """The argument `tau`."""
+        return self._tau
+
+    def _event_shape(self) -> tf.TensorShape:
+        size = self._log_scores.shape[-1]
+        return tf.TensorShape([self._top_k or size, size])
+
+    def _event_shape_tensor(self) -> tf.Tensor:
+        size = tf.shape(self._log_scores)[-1]
+        return tf.stack([size if self._top_k is None else self._top_k, size])
+
+    def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
+        scores = tf.convert_to_tensor(self._log_scores)
+        wide = tf.cast(scores, compute_dtype(scores.dtype))
+        possible = wide > -math.inf
+        mask = possible if self._mask is None else tf.logical_and(self._mask, possible)
+        # NaN is not possible either, but has to show.
+        mask = tf.logical_or(mask, tf.math.is_nan(wide) if self._mask is None else self._mask & tf.math.is_nan(wide))
+        shape = tf.concat([[n], tf.shape(wide)], axis=0)
+        keys = wide + _noise.gumbel(shape, tfp.random.sanitize_seed(seed), wide.dtype)
+        problem = sort_problem(keys, self._tau, mask=tf.broadcast_to(mask, shape), method=self._relaxation)
+        return tf.cast(_engine.permutation(problem, self._top_k, self._hard), scores.dtype)
