@@ -9,6 +9,7 @@ from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expe
 from keras_softsort.layers import (
     GumbelSinkhornLayer,
     NeuralSortLayer,
+    PlackettLuceSampler,
     SinkhornLayer,
     SoftQuantileLayer,
     SoftRankLayer,
@@ -40,6 +41,7 @@ __all__ = [
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
     "PlackettLuce",
+    "PlackettLuceSampler",
     "RelaxedPlackettLuce",
     "SinkhornLayer",
     "SoftQuantileLayer",

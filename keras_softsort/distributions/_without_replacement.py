@@ -20,7 +20,9 @@ def draw_orders(log_scores: tf.Tensor, length: int, num_samples: int, seed: tf.T
 
     `log_scores` `[B, n]` float64, finite.
     """
-    batch, size = tf.unstack(tf.shape(log_scores))
+    batch, size = (
+        known or found for known, found in zip(log_scores.shape, tf.unstack(tf.shape(log_scores)), strict=True)
+    )
     first_only = tf.one_hot(0, num_samples, on_value=0.0, off_value=-math.inf, dtype=tf.float64)
     start = tf.zeros([batch, 1], tf.float64) + first_only
     orders = tf.zeros([batch, num_samples, length], tf.int32)

@@ -15,6 +15,7 @@ from keras_softsort.distributions._marginal import top_k_probabilities
 from keras_softsort.distributions._orders import order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops import _checks, _noise
+from keras_softsort.ops._order import flatten_lists
 from keras_softsort.ops._plackett_luce import choice_log_probs, logsumexp
 from keras_softsort.ops._problem import compute_dtype
 
@@ -160,8 +161,7 @@ class PlackettLuce(tfd.Distribution):
             level = -tf.cast(1 + tf.range(tf.shape(scores)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
             fill = level if self._mask is None else tf.where(self._mask, level, level * 1e100)
             scores = tf.where(scores > -math.inf, scores, fill)
-            flat = tf.reshape(scores, [-1, tf.shape(scores)[-1]])
-            orders = draw_orders(flat, self._event_size(), count, tfp.random.sanitize_seed(seed))
+            orders = draw_orders(flatten_lists(scores), self._event_size(), count, tfp.random.sanitize_seed(seed))
             shape = tf.concat([[count], tf.shape(scores)[:-1], [self._event_size()]], axis=0)
             return tf.reshape(tf.transpose(orders, [1, 0, 2]), shape)
 
@@ -176,7 +176,7 @@ class PlackettLuce(tfd.Distribution):
 
     def _scores(self) -> tf.Tensor:
         """Log-scores in the compute dtype, -inf where masked."""
-        scores = tf.convert_to_tensor(self._log_scores)
+        scores = _checks.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
         scores = tf.cast(scores, compute_dtype(scores.dtype))
         return scores if self._mask is None else tf.where(self._mask, scores, tf.constant(-math.inf, scores.dtype))
 

@@ -19,6 +19,7 @@ class RelaxedPlackettLuce(tfd.Distribution):
 
     As tau goes to 0 a sample becomes the matrix of an order drawn from `PlackettLuce(log_scores)`. Samples are
     differentiable in `log_scores` and `tau` (reparameterised). There is no `log_prob`: the density is not known.
+    `relaxed_mode()` is the matrix without noise.
 
     Args:
       log_scores: `[..., n]`, floating-point logits, a tensor or variable. -inf means "cannot be chosen": like padding.
@@ -114,14 +115,27 @@ class RelaxedPlackettLuce(tfd.Distribution):
         size = tf.shape(self._log_scores)[-1]
         return tf.stack([size if self._top_k is None else self._top_k, size])
 
+    def relaxed_mode(self) -> tf.Tensor:
+        """The matrix `[..., n, n]` or `[..., top_k, n]` without noise, which is the relaxation of the mode."""
+        with self._name_and_control_scope("relaxed_mode"):
+            scores = self._wide_scores()
+            return self._matrices(scores, self._possible(scores))
+
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
-        scores = tf.convert_to_tensor(self._log_scores)
-        wide = tf.cast(scores, compute_dtype(scores.dtype))
-        possible = wide > -math.inf
-        mask = possible if self._mask is None else tf.logical_and(self._mask, possible)
-        # NaN is not possible either, but has to show.
-        mask = tf.logical_or(mask, tf.math.is_nan(wide) if self._mask is None else self._mask & tf.math.is_nan(wide))
-        shape = tf.concat([[n], tf.shape(wide)], axis=0)
-        keys = wide + _noise.gumbel(shape, tfp.random.sanitize_seed(seed), wide.dtype)
-        problem = sort_problem(keys, self._tau, mask=tf.broadcast_to(mask, shape), method=self._relaxation)
-        return tf.cast(_engine.permutation(problem, self._top_k, self._hard), scores.dtype)
+        scores = self._wide_scores()
+        shape = tf.concat([[n], tf.shape(scores)], axis=0)
+        keys = scores + _noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
+        return self._matrices(keys, tf.broadcast_to(self._possible(scores), shape))
+
+    def _matrices(self, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        problem = sort_problem(keys, self._tau, mask=mask, method=self._relaxation)
+        return tf.cast(_engine.permutation(problem, self._top_k, self._hard), self.dtype)
+
+    def _wide_scores(self) -> tf.Tensor:
+        scores = _checks.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
+        return tf.cast(scores, compute_dtype(scores.dtype))
+
+    def _possible(self, scores: tf.Tensor) -> tf.Tensor:
+        """Whether each item can be chosen. NaN is kept, for it has to show."""
+        possible = tf.not_equal(scores, -math.inf)
+        return possible if self._mask is None else tf.logical_and(self._mask, possible)

@@ -2,6 +2,7 @@
 
 from keras_softsort.layers.gumbel_sinkhorn import GumbelSinkhornLayer
 from keras_softsort.layers.neural_sort import NeuralSortLayer
+from keras_softsort.layers.plackett_luce_sampler import PlackettLuceSampler
 from keras_softsort.layers.sinkhorn import SinkhornLayer
 from keras_softsort.layers.soft_quantile import SoftQuantileLayer
 from keras_softsort.layers.soft_rank import SoftRankLayer
@@ -11,6 +12,7 @@ from keras_softsort.layers.soft_top_k import SoftTopKLayer
 __all__ = [
     "GumbelSinkhornLayer",
     "NeuralSortLayer",
+    "PlackettLuceSampler",
     "SinkhornLayer",
     "SoftQuantileLayer",
     "SoftRankLayer",

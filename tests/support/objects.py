@@ -62,6 +62,8 @@ LAYERS = [
     Case(ks.SinkhornLayer, {"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True}),
     Case(ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}),
     Case(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
+    Case(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "relaxation": "soft_sort", "seed": 3}),
+    Case(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True}),
     Case(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
 ]
 NO_REDUCTION = None if IS_KERAS_3 else "none"

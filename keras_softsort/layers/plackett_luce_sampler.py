@@ -1,0 +1,111 @@
+"""Plackett-Luce sampling as a Keras layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._keras import register
+from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
+from keras_softsort.layers._base import SortingLayer
+from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort.ops import _checks
+from keras_softsort.ops._problem import METHODS
+
+
+@register
+class PlackettLuceSampler(SortingLayer):
+    """Log-scores `[batch, n]` to random soft permutations in training, to the noiseless one otherwise.
+
+    A sample is NeuralSort's or SoftSort's matrix of `log_scores + Gumbel noise`: the relaxation of an order that is
+    drawn item by item, each with probability `exp(log_score) / sum over those left`.
+
+    Args:
+      num_samples: samples for each list.
+      tau: initial temperature, positive, in units of the operator's logits (see `ops.neural_sort`). Kept as the
+        weight `layer.tau`, which is not trained; `TauSchedule` anneals it. Orders do not depend on it.
+      top_k: the first `top_k` ranks only.
+      relaxation: `"neural_sort"`, `"soft_sort"`, or `None` for integer orders, which have no gradient.
+      hard: put out exact permutations, with the gradient of the soft ones; for a relaxation.
+      seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
+      **kwargs: those of a Keras layer.
+
+    Output: `[batch, num_samples, n, n]`, row i the weights of the items at rank i, or with `relaxation=None` int32
+    orders `[batch, num_samples, n]`, the item at each rank; `top_k` in place of the ranks where it is given. In
+    training (`training=True`, as in `fit`) every sample has its own noise, and so has every call and every replica;
+    the count of calls is a weight, so that training goes on where a saved model stopped. In inference there is no
+    noise, the samples are all the same, and an exported model draws nothing.
+
+    Call arguments: log-scores `[batch, n]` and an optional bool mask `[batch, n]` (True = keep), given or from Keras;
+    no mask is handed on. Padding and items of -inf come last: in a matrix their ranks spread over them, in an order
+    they follow by their index. NaN and +inf make a list's matrices NaN.
+
+    Raises:
+      ValueError: `num_samples` < 1, `tau` <= 0, `top_k` < 1 or above n, unknown `relaxation`, `hard` without a
+        relaxation, log-scores that are not `[batch, n]`.
+      TypeError: integer log-scores, `hard` that is not a bool, `seed` that is no integer.
+
+    Cost: O(n^2) time and memory a sample, O(top_k n) with `top_k`, O(n log n) for orders; one sample in inference.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)
+    >>> layer(tf.constant([[0.0, 2.0, 1.0]]), training=True).shape.as_list()
+    [1, 4, 3, 3]
+    >>> ks.PlackettLuceSampler(relaxation=None)(tf.constant([[0.0, 2.0, 1.0]])).numpy().tolist()
+    [[[1, 2, 0]]]
+
+    Source: as for `RelaxedPlackettLuce`.
+    """
+
+    def __init__(
+        self,
+        num_samples: int = 1,
+        tau: float = 1.0,
+        *,
+        top_k: int | None = None,
+        relaxation: str | None = "neural_sort",
+        hard: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tau, **kwargs)
+        self.num_samples = _checks.positive_integer("num_samples", num_samples)
+        self.top_k = None if top_k is None else _checks.positive_integer("top_k", top_k)
+        self.relaxation = relaxation if relaxation is None else _checks.one_of("relaxation", relaxation, METHODS)
+        self.hard = _checks.boolean("hard", hard)
+        if hard and relaxation is None:
+            raise ValueError("hard must be False with relaxation=None, whose orders are exact, got True")
+        self.seed = checked_seed(seed)
+        self._noise_state = add_noise_state(self, self.seed)
+
+    def call(self, log_scores: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
+        """[batch, n] to [batch, num_samples, n, n] or [batch, num_samples, n]."""
+        if training:
+            repeated = [None if each is None else self._samples(each) for each in (log_scores, mask)]
+            return self._distribution(*repeated).sample(seed=tf.cast(next_seed(self._noise_state), tf.int32))
+        still = self._distribution(log_scores, mask)
+        return self._samples(still.mode() if self.relaxation is None else still.relaxed_mode())
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: the output has a sample axis, which a mask of items does not fit."""
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {name: getattr(self, name) for name in ("num_samples", "top_k", "relaxation", "hard", "seed")}
+        return {**super().get_config(), **own}
+
+    def _distribution(self, log_scores: Any, mask: Any) -> Any:
+        if self.relaxation is None:
+            return PlackettLuce(log_scores, top_k=self.top_k, mask=mask)
+        return RelaxedPlackettLuce(
+            log_scores, self.tau, relaxation=self.relaxation, top_k=self.top_k, hard=self.hard, mask=mask
+        )
+
+    def _samples(self, tensor: tf.Tensor) -> tf.Tensor:
+        """`tensor` `num_samples` times along a new second axis."""
+        return tf.repeat(tensor[:, tf.newaxis], self.num_samples, axis=1)
