@@ -32,11 +32,11 @@ def normalised(problem: SinkhornProblem, num_iterations: int, tolerance: float |
         length = max(KEPT_ITERATIONS, math.isqrt(num_iterations - 1) + 1)
         run = _run(given, num_iterations, min(length, num_iterations), tolerance)
         f, g = _final(run)
-        kernel = given.weights(f, g)
-        result = tf.where(given.failed[:, tf.newaxis, tf.newaxis], tf.constant(math.nan, kernel.dtype), kernel)
+        result = given.weights(f, g)
+        result = tf.where(given.failed[:, tf.newaxis, tf.newaxis], tf.constant(math.nan, result.dtype), result)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_logits = _logits_gradient(given, run, kernel, result * upstream)
+            d_logits = _logits_gradient(given, run, result * upstream)
             relative = given.logits(f, tf.zeros_like(g))
             # Rows of the gradient sum to 0: logits relative to the row lose no digits to a common level.
             relative = tf.where(relative > -math.inf, relative, tf.zeros_like(relative))
@@ -85,11 +85,11 @@ def _final(run: Run) -> tuple[tf.Tensor, tf.Tensor]:
     return run.last.f[done], run.last.g[done]
 
 
-def _logits_gradient(problem: SinkhornProblem, run: Run, kernel: tf.Tensor, direct: tf.Tensor) -> tf.Tensor:
-    """The gradient of the logits, given the weights and the gradient at fixed potentials."""
+def _logits_gradient(problem: SinkhornProblem, run: Run, direct: tf.Tensor) -> tf.Tensor:
+    """The gradient of the logits, given the one at fixed potentials."""
     index, start = _last_segment(run)
     gradients = direct, tf.reduce_sum(direct, axis=2), tf.reduce_sum(direct, axis=1)
-    gradients = walk_back(problem, run.last, start, run.made, gradients, kernel=kernel)
+    gradients = walk_back(problem, run.last, start, run.made, gradients)
     length = run.last.f.shape[0] - 1
 
     def segment(index: tf.Tensor, *gradients: tf.Tensor) -> tuple:

@@ -20,18 +20,13 @@ def walk_back(
     start: tf.Tensor,
     made: tf.Tensor,
     gradients: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    *,
-    kernel: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Undo the iterations of `history`, of which number `start` was the first; matrix b made `made[b]` in all.
 
     `gradients` are those of the logits [B, N, M] and of both potentials after the last iteration; returned are those
-    before the first. `kernel` holds the weights after the last iteration where they are at hand.
+    before the first.
     """
     length = tf.shape(history.f)[0] - 1
-    last = tf.minimum(length, tf.reduce_max(made) - start)
-    if kernel is None:
-        kernel = problem.weights(history.f[last], history.g[last])
 
     def step(index: tf.Tensor, scaling: tuple, kernels: tuple, d_f: tf.Tensor, d_g: tf.Tensor) -> tuple:
         """Undo one iteration: x and y as above, the gradients before it. A kernel counts with its scaling."""
@@ -43,10 +38,9 @@ def walk_back(
         d_g = tf.where(active, -v_before * tf.linalg.matvec(before, x, transpose_a=True), d_g)
         return x, y, tf.where(active, tf.zeros_like(d_f), d_f), d_g
 
-    def with_kernel(
-        index: tf.Tensor, kernel: tf.Tensor, d_logits: tf.Tensor, d_f: tf.Tensor, d_g: tf.Tensor
-    ) -> tuple[tf.Tensor, ...]:
+    def from_new_kernel(index: tf.Tensor, d_logits: tf.Tensor, d_f: tf.Tensor, d_g: tf.Tensor) -> tuple[tf.Tensor, ...]:
         f, g = history.f[index], history.g[index]
+        kernel = problem.weights(f, g)
 
         def moved(index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             return history.f[index] - f, history.g[index] - g, history.g[index - 1] - g
@@ -75,11 +69,10 @@ def walk_back(
             taken = tf.einsum("tbn,tbm->bnm", tf.concat([u, x], 0), tf.concat([y, v], 0))
             return reached, d_logits - kernel * taken, of_f, of_g
 
-        index, *gradients = tf.cond(reached < index, all_taken, in_log_space)
-        kernel = tf.cond(index > 0, lambda: problem.weights(history.f[index], history.g[index]), lambda: kernel)
-        return index, kernel, *gradients
+        return tf.cond(reached < index, all_taken, in_log_space)
 
-    _, _, *gradients = tf.while_loop(lambda index, *_: index > 0, with_kernel, (last, kernel, *gradients))
+    last = tf.minimum(length, tf.reduce_max(made) - start)
+    _, *gradients = tf.while_loop(lambda index, *_: index > 0, from_new_kernel, (last, *gradients))
     return tuple(gradients)
 
 
