@@ -32,17 +32,45 @@ def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
     """
     peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
     peak = tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
-    drop = tf.where(values > -math.inf, peak - values, tf.zeros_like(values))
     # NaN is not above the range, and the cheaper way keeps it to its list.
-    wide = tf.reduce_any(drop > SAFE_RANGE)
-    return tf.cond(wide, lambda: _by_blocks(values), lambda: _by_sums(values, peak))
+    wide = tf.reduce_any(tf.logical_and(values > -math.inf, peak - values > SAFE_RANGE))
+
+    @tf.custom_gradient
+    def choose(values: tf.Tensor) -> tuple:
+        result, terms, sums = tf.cond(wide, lambda: (_by_blocks(values), *unused), lambda: _by_sums(values, peak))
+
+        # The gradient of a conditional would keep what both ways computed.
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            return tf.cond(
+                wide,
+                lambda: _gradient_by_blocks(values, upstream),
+                lambda: _gradient_by_sums(terms, sums, upstream),
+            )
+
+        return result, gradient
+
+    unused = [tf.zeros(tf.shape(values), tf.float64)] * 2
+    return choose(values)
 
 
-def _by_sums(values: tf.Tensor, peak: tf.Tensor) -> tf.Tensor:
-    sums = tf.cumsum(tf.exp(tf.cast(values - peak, tf.float64)), axis=-1, reverse=True)
-    empty = tf.equal(sums, 0)
-    logs = tf.cast(tf.math.log(tf.where(empty, tf.ones_like(sums), sums)), values.dtype)
-    return tf.where(empty, tf.constant(-math.inf, values.dtype), peak + logs)
+def _by_sums(values: tf.Tensor, peak: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The result, -inf where nothing is left; the exponentials, and their sums."""
+    terms = tf.exp(tf.cast(values - peak, tf.float64))
+    sums = tf.cumsum(terms, axis=-1, reverse=True)
+    return peak + tf.cast(tf.math.log(sums), values.dtype), terms, sums
+
+
+def _gradient_by_sums(terms: tf.Tensor, sums: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    """The sum over i <= j of upstream_i terms_j / sums_i."""
+    shares = tf.cumsum(tf.math.divide_no_nan(tf.cast(upstream, tf.float64), sums), axis=-1)
+    return tf.cast(terms * shares, upstream.dtype)
+
+
+def _gradient_by_blocks(values: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        result = _by_blocks(values)
+    return tape.gradient(result, values, output_gradients=upstream)
 
 
 def _by_blocks(values: tf.Tensor) -> tf.Tensor:
