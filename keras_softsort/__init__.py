@@ -18,6 +18,7 @@ from keras_softsort.losses import PermutationCrossEntropyLoss
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
+    gumbel_softmax,
     harden,
     linear_assignment,
     neural_sort,
@@ -46,6 +47,7 @@ __all__ = [
     "TauSchedule",
     "callbacks",
     "gumbel_sinkhorn",
+    "gumbel_softmax",
     "harden",
     "layers",
     "linear_assignment",
