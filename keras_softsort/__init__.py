@@ -7,6 +7,7 @@ from keras_softsort import callbacks, layers, losses, metrics, ops
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.layers import (
     GumbelSinkhornLayer,
+    GumbelSoftmaxLayer,
     NeuralSortLayer,
     SinkhornLayer,
     SoftQuantileLayer,
@@ -35,6 +36,7 @@ __version__ = _version("keras-softsort")
 __all__ = [
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
+    "GumbelSoftmaxLayer",
     "KendallTau",
     "NeuralSortLayer",
     "PermutationAccuracy",
