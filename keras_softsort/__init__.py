@@ -8,6 +8,7 @@ from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
     GumbelSinkhornLayer,
+    GumbelSoftmaxLayer,
     NeuralSortLayer,
     PlackettLuceSampler,
     SinkhornLayer,
@@ -20,6 +21,7 @@ from keras_softsort.losses import PermutationCrossEntropyLoss
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
+    gumbel_softmax,
     harden,
     linear_assignment,
     neural_sort,
@@ -36,6 +38,7 @@ __version__ = _version("keras-softsort")
 __all__ = [
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
+    "GumbelSoftmaxLayer",
     "KendallTau",
     "NeuralSortLayer",
     "PermutationAccuracy",
@@ -53,6 +56,7 @@ __all__ = [
     "distributions",
     "expected_cost",
     "gumbel_sinkhorn",
+    "gumbel_softmax",
     "harden",
     "layers",
     "linear_assignment",

@@ -37,8 +37,8 @@ IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 register = keras.utils.register_keras_serializable(package="keras_softsort")
 
 
-def add_scalar_weight(layer: Any, name: str, value: float) -> Any:
-    """A scalar weight that is not trained, and that mixed precision does not round to half."""
+def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = False) -> Any:
+    """A scalar weight that mixed precision does not round to half."""
     dtype = "float64" if layer.compute_dtype == "float64" else "float32"
     no_cast = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
     return layer.add_weight(
@@ -47,6 +47,6 @@ def add_scalar_weight(layer: Any, name: str, value: float) -> Any:
         dtype=dtype,
         # Keras' own Constant rounds to float32 on the way.
         initializer=lambda shape, dtype: tf.constant(value, dtype, shape),
-        trainable=False,
+        trainable=trainable,
         **no_cast,
     )

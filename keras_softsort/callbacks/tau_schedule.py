@@ -19,7 +19,8 @@ class TauSchedule(keras.callbacks.Callback):
         `keras.optimizers.schedules.LearningRateSchedule`.
       frequency: `"epoch"` sets tau at the start of each epoch, with the epoch as the step; `"batch"` before each
         training batch, with the number of batches since training began.
-      layers: the layers to set, or their names; `None` is every layer of the model that has a temperature.
+      layers: the layers to set, or their names; `None` is every layer of the model that has a temperature. One that
+        learns its own (`learn_tau=True`) has none to set.
 
     The temperature in force is logged with the epoch, as `"tau"`. It changes without a new trace, also where the
     model is compiled with `jit_compile=True`.

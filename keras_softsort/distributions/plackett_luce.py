@@ -82,7 +82,7 @@ class PlackettLuce(tfd.Distribution):
         with tf.name_scope(name) as scope:
             self._log_scores = _arguments.parameter("log_scores", log_scores)
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
-            self._mask = _checks.list_mask(mask, self._log_scores, of="log_scores")
+            self._mask = _checks.list_mask(mask, self._log_scores, masked="log_scores")
             super().__init__(
                 dtype=tf.int32,
                 reparameterization_type=tfd.NOT_REPARAMETERIZED,

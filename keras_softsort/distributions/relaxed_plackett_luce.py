@@ -74,7 +74,7 @@ class RelaxedPlackettLuce(tfd.Distribution):
             self._relaxation = _checks.one_of("relaxation", relaxation, METHODS)
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
             self._hard = _checks.boolean("hard", hard)
-            self._mask = _checks.list_mask(mask, self._log_scores, of="log_scores")
+            self._mask = _checks.list_mask(mask, self._log_scores, masked="log_scores")
             super().__init__(
                 dtype=self._log_scores.dtype,
                 reparameterization_type=tfd.FULLY_REPARAMETERIZED,

@@ -1,6 +1,7 @@
 """Differentiable sorting and matching as Keras layers."""
 
 from keras_softsort.layers.gumbel_sinkhorn import GumbelSinkhornLayer
+from keras_softsort.layers.gumbel_softmax import GumbelSoftmaxLayer
 from keras_softsort.layers.neural_sort import NeuralSortLayer
 from keras_softsort.layers.plackett_luce_sampler import PlackettLuceSampler
 from keras_softsort.layers.sinkhorn import SinkhornLayer
@@ -11,6 +12,7 @@ from keras_softsort.layers.soft_top_k import SoftTopKLayer
 
 __all__ = [
     "GumbelSinkhornLayer",
+    "GumbelSoftmaxLayer",
     "NeuralSortLayer",
     "PlackettLuceSampler",
     "SinkhornLayer",

@@ -1,4 +1,4 @@
-"""What all sorting layers share: the temperature as a weight, the check of the input, the mask handed on."""
+"""What layers with a temperature share: it as a weight, the check of the input, the mask handed on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from keras_softsort._keras import IS_KERAS_3, add_scalar_weight, keras
 from keras_softsort.ops import _checks
 
 
-class SortingLayer(keras.layers.Layer):
+class TemperatureLayer(keras.layers.Layer):
+    """A layer that starts from a temperature, and passes masks on."""
+
+    def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self._initial_tau = _checks.positive_number("tau", tau)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "tau": self._initial_tau}
+
+
+class SortingLayer(TemperatureLayer):
     """A layer on scores `[batch, n]` with a temperature.
 
     `layer.tau` is a weight that is not trained: `TauSchedule` or `layer.tau.assign(...)` change it during training
@@ -18,9 +31,7 @@ class SortingLayer(keras.layers.Layer):
     """
 
     def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self._initial_tau = _checks.positive_number("tau", tau)
+        super().__init__(tau, **kwargs)
         self.tau = add_scalar_weight(self, "tau", self._initial_tau)
 
     def build(self, input_shape: Any) -> None:
@@ -28,10 +39,6 @@ class SortingLayer(keras.layers.Layer):
         if len(input_shape) != 2:
             raise ValueError(f"{self.name}: scores must have shape [batch, n], got {tuple(input_shape)}")
         self.built = True
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "tau": self._initial_tau}
 
 
 def leading_ranks(mask: Any, count: int | None = None) -> Any:

@@ -1,6 +1,7 @@
 """Differentiable sorting and matching as pure TensorFlow functions: no Keras, no hidden state."""
 
 from keras_softsort.ops.gumbel_sinkhorn import gumbel_sinkhorn
+from keras_softsort.ops.gumbel_softmax import gumbel_softmax
 from keras_softsort.ops.harden import harden
 from keras_softsort.ops.linear_assignment import linear_assignment
 from keras_softsort.ops.neural_sort import neural_sort
@@ -15,6 +16,7 @@ __all__ = [
     "SinkhornResult",
     "SoftTopK",
     "gumbel_sinkhorn",
+    "gumbel_softmax",
     "harden",
     "linear_assignment",
     "neural_sort",

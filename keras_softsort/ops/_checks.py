@@ -82,11 +82,25 @@ def _number(name: str, value: Any) -> float:
 
 def positive_integer(name: str, value: Any) -> int:
     """`value` as an int, at least 1."""
+    number = integer(name, value)
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")
+    return number
+
+
+def integer(name: str, value: Any) -> int:
+    """`value` as an int."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}")
     return int(value)
+
+
+def axis_of(name: str, axis: Any, tensor: tf.Tensor) -> int:
+    """`axis` of `tensor`, counted from the front."""
+    number, rank = integer(name, axis), tensor.shape.rank
+    if not -rank <= number < rank:
+        raise ValueError(f"{name} must be an axis of the shape {tensor.shape}, got {axis!r}")
+    return number % rank
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
@@ -103,13 +117,13 @@ def boolean(name: str, value: Any) -> bool:
     return value
 
 
-def list_mask(mask: Any, scores: tf.Tensor, of: str = "scores") -> tf.Tensor | None:
-    """`mask` as a bool tensor of the shape of `scores`, which an error calls `of`; never broadcast."""
+def list_mask(mask: Any, scores: tf.Tensor, masked: str = "scores") -> tf.Tensor | None:
+    """`mask` as a bool tensor of the shape of `scores`, the argument `masked`, never broadcast."""
     if mask is None:
         return None
-    mask = _bool_mask("mask", mask)
+    mask = bool_mask("mask", mask)
     if not mask.shape.is_compatible_with(scores.shape):
-        raise ValueError(f"mask must have the shape of {of}, {scores.shape}, got {mask.shape}")
+        raise ValueError(f"mask must have the shape of {masked}, {scores.shape}, got {mask.shape}")
     return of_shape("mask", mask, tf.shape(scores))
 
 
@@ -117,7 +131,7 @@ def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor |
     """`mask` as a bool tensor `[..., size]` for an axis (-2 or -1) of `matrix`, never broadcast."""
     if mask is None:
         return None
-    mask = _bool_mask(name, mask)
+    mask = bool_mask(name, mask)
     expected = matrix.shape[:-2].concatenate(matrix.shape[axis])
     if not mask.shape.is_compatible_with(expected):
         raise ValueError(f"{name} must have shape {expected}, got {mask.shape}")
@@ -125,7 +139,8 @@ def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor |
     return of_shape(name, mask, tf.concat([sizes[:-2], [sizes[axis]]], axis=0))
 
 
-def _bool_mask(name: str, mask: Any) -> tf.Tensor:
+def bool_mask(name: str, mask: Any) -> tf.Tensor:
+    """`mask` as a bool tensor."""
     mask = tf.convert_to_tensor(mask)
     if mask.dtype != tf.bool:
         raise TypeError(f"{name} must be bool (True = keep), got dtype {mask.dtype.name}")

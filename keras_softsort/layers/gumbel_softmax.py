@@ -1,0 +1,125 @@
+"""Gumbel-softmax as a Keras layer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._keras import add_scalar_weight, register
+from keras_softsort.layers._base import TemperatureLayer
+from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort.ops import _checks
+from keras_softsort.ops._subset import checked_choice, choose_without_noise
+
+
+@register
+class GumbelSoftmaxLayer(TemperatureLayer):
+    """Logits to a random choice of one or k items in training, to the likeliest otherwise.
+
+    Args:
+      tau: initial temperature, positive; logits and noise are divided by it. Kept as the weight `layer.tau`, which is
+        not trained; `TauSchedule` anneals it.
+      k: how many items to choose, without replacement.
+      hard: put out exact one-hots (k-hots), with the gradient of the soft choice.
+      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm. Then `layer.tau` is the tensor
+        `exp(log_tau)`, and `TauSchedule` passes the layer by, or raises where it is named.
+      axis: the axis of the items; not 0, the batch.
+      seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
+      **kwargs: those of a Keras layer.
+
+    Input: logits `[batch, ..., n]` of any rank from 2 on. Output: of the same shape. In training (`training=True`, as
+    in `fit`) it is one sample of `ops.gumbel_softmax` for each list; every call and every replica has its own noise,
+    and the count of calls is a weight, so that training goes on where a saved model stopped. In inference there is no
+    noise: `hard=True` gives the one-hot of the largest logit (the k-hot of the k largest, the first of equals),
+    `hard=False` gives `softmax(logits / tau)` (its relaxed subset), and an exported model draws nothing.
+
+    Masks: bool, True = keep, of the leading axes of the logits, as Keras hands them on: `[batch, n]` masks the items of
+    `[batch, n]`, or in `[batch, steps, n]` whole steps (items, with `axis=1`); of all axes, single entries. What is
+    masked is 0. The mask is carried on. -inf, NaN, ties, fewer than k items: as for `ops.gumbel_softmax`.
+
+    Raises:
+      ValueError: `tau` <= 0, `k` < 1, and when called `k` above the list size, logits of fewer than two axes, an
+        `axis` that is none of theirs or the batch, a mask that does not have their leading axes.
+      TypeError: `k`, `axis` or `seed` that is no integer, `hard` or `learn_tau` that is no bool, integer logits.
+
+    Cost: O(k n) time and memory a list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.GumbelSoftmaxLayer(tau=0.5, k=2, seed=1)
+    >>> layer(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
+    [[0.0, 1.0, 1.0]]
+    >>> sample = layer(tf.constant([[1.0, 3.0, 2.0]]), training=True)
+    >>> float(tf.reduce_sum(sample))
+    2.0
+
+    Source: as for `ops.gumbel_softmax`.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        k: int = 1,
+        hard: bool = True,
+        learn_tau: bool = False,
+        axis: int = -1,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tau, **kwargs)
+        self.k = _checks.positive_integer("k", k)
+        self.hard = _checks.boolean("hard", hard)
+        self.learn_tau = _checks.boolean("learn_tau", learn_tau)
+        self.axis = _checks.integer("axis", axis)
+        self.seed = checked_seed(seed)
+        self.log_tau = None
+        if self.learn_tau:
+            self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
+        else:
+            self._fixed_tau = add_scalar_weight(self, "tau", self._initial_tau)
+        self._noise_state = add_noise_state(self, self.seed)
+
+    @property
+    def tau(self) -> Any:
+        """The temperature in force: a weight, or with `learn_tau` a tensor."""
+        return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
+
+    def build(self, input_shape: Any) -> None:
+        """Check the axes of the input."""
+        shape = tuple(input_shape)
+        if len(shape) < 2:
+            raise ValueError(f"{self.name}: logits must have shape [batch, ..., n], got {shape}")
+        if self.axis in {0, -len(shape)}:
+            raise ValueError(f"{self.name}: axis must not be the batch, got {self.axis} for logits of shape {shape}")
+        self.built = True
+
+    def call(self, logits: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
+        """[batch, ..., n] to the same shape."""
+        arguments = {"k": self.k, "hard": self.hard, "axis": self.axis, "mask": _entries(mask, logits)}
+        if training:
+            return ops.gumbel_softmax(logits, self.tau, seed=next_seed(self._noise_state), **arguments)
+        return choose_without_noise(checked_choice(logits, self.tau, **arguments))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"k": self.k, "hard": self.hard, "learn_tau": self.learn_tau, "axis": self.axis, "seed": self.seed}
+        return {**super().get_config(), **own}
+
+
+def _entries(mask: Any, logits: tf.Tensor) -> tf.Tensor | None:
+    """A mask of leading axes as one of all entries."""
+    if mask is None:
+        return None
+    mask = _checks.bool_mask("mask", mask)
+    rank = mask.shape.rank
+    if not mask.shape.is_compatible_with(logits.shape[:rank]):
+        raise ValueError(f"mask must have the leading axes of logits, {logits.shape}, got {mask.shape}")
+    mask = _checks.of_shape("mask", mask, tf.shape(logits)[:rank])
+    missing = [1] * (logits.shape.rank - rank)
+    return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(logits))
