@@ -136,3 +136,46 @@ def draw_matchings(numbers: np.ndarray, snapshots: list[tuple[str, np.ndarray]],
     figure.savefig(path, dpi=110, bbox_inches="tight")
     plt.close(figure)
     return path
+
+
+def draw_slates(curves: tuple[np.ndarray, dict], known: dict[str, float], visit: tuple, path: Path) -> Path:
+    """Rewards as training went on, mean and range over seeds; and one visit's slates on a map of its wines.
+
+    `visit` holds the ideal and the candidates of one shopper, and slates of these by name.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(14, 6), layout="constrained", width_ratios=[1.25, 1])
+    figure.suptitle("Filling a slate one wine after another (unseen shoppers, unseen wines)", color=INK, fontsize=15)
+    steps, methods = curves
+    for (name, seeds), color in zip(methods.items(), (GOOD, "#e9a23b", BAD, "#4361a8"), strict=True):
+        runs = np.array(seeds)
+        left.plot(steps, runs.mean(axis=0), color=color, label=name, linewidth=2)
+        left.fill_between(steps, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, linewidth=0)
+    for (name, reward), style in zip(known.items(), ((0, (1, 3)), ":", "--", "-"), strict=True):
+        left.axhline(reward, color=MUTED, linestyle=style, linewidth=1.3, label=name, zorder=0)
+    left.set_xlabel("training step")
+    left.set_title("Reward of the slate: mean and range over seeds", color=INK)
+    left.legend(loc="lower right", fontsize=9)
+    left.spines[["top", "right"]].set_visible(False)
+    _map_of_slates(right, *visit)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
+    plt.close(figure)
+    return path
+
+
+def _map_of_slates(axis, visit: tuple[np.ndarray, np.ndarray], slates: dict[str, np.ndarray]) -> None:
+    """Wines around the ideal, in the plane of their two main directions; slates as paths."""
+    ideal, wines = visit
+    _, _, directions = np.linalg.svd(wines - ideal, full_matrices=False)
+    points = (wines - ideal) @ directions[:2].T
+    axis.scatter(*points.T, s=60, color=MUTED, zorder=1, edgecolors="white", label="candidates")
+    axis.scatter(0, 0, s=220, marker="*", color="#e9a23b", zorder=4, label="the shopper's ideal")
+    for offset, ((name, slate), color) in enumerate(zip(slates.items(), (BAD, INK, GOOD), strict=False)):
+        path = points[slate] + 0.06 * (offset - 1)
+        axis.plot(*path.T, "-o", color=color, label=name, linewidth=1.8, markersize=5, alpha=0.85, zorder=2 + offset)
+        for place, point in enumerate(path, start=1):
+            shift = (8 * (offset - 1), 9)
+            axis.annotate(str(place), point, color=color, fontweight="bold", xytext=shift, textcoords="offset points")
+    axis.set_title("One shopper: places 1 to 4 of three slates", color=INK)
+    axis.set(xticks=[], yticks=[])
+    axis.legend(fontsize=9)
+    axis.spines[:].set_color(MUTED)

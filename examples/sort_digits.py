@@ -4,6 +4,7 @@ A CNN gives each image of a list a score; `NeuralSortLayer` turns the scores int
 with the true order trains both together. No image is ever labelled with its number or digit.
 
     python examples/sort_digits.py                                   # scikit-learn's real digits, two minutes
+    python examples/sort_digits.py --stochastic                      # stochastic NeuralSort: mean over noisy scores
     python examples/sort_digits.py --dataset mnist --digits 4 --list-size 3 --learning-rate 1e-4 --batch-size 20
 """
 
@@ -37,11 +38,18 @@ import keras_softsort as ks
 LAYERS = {"neural_sort": ks.NeuralSortLayer, "soft_sort": ks.SoftSortLayer}
 
 
-def sorter(image_shape: tuple[int, ...], operator: str, tau: float) -> keras.Model:
-    """Lists of images `[batch, n, height, width, 1]` to soft permutations `[batch, n, n]`, largest number first."""
+def sorter(image_shape: tuple[int, ...], options: argparse.Namespace) -> keras.Model:
+    """Lists of images `[batch, n, height, width, 1]` to soft permutations `[batch, n, n]`, largest number first.
+
+    With `--stochastic` to samples of them `[batch, num_samples, n, n]`, all the same in inference.
+    """
     lists = keras.Input((None, *image_shape))
     scores = OnEachItem(reader(image_shape, outputs=1))(lists)
-    return keras.Model(lists, LAYERS[operator](tau=tau)(scores))
+    if options.stochastic:
+        sort = ks.PlackettLuceSampler(options.num_samples, options.tau, relaxation=options.operator)
+    else:
+        sort = LAYERS[options.operator](tau=options.tau)
+    return keras.Model(lists, sort(scores))
 
 
 def rank_regressor(image_shape: tuple[int, ...], list_size: int) -> keras.Model:
@@ -100,7 +108,7 @@ def run(options: argparse.Namespace) -> dict:
 
     print(f"\n1. Learning to sort lists of {task.list_size} numbers of {task.digits} digits from their order alone")
     keras.utils.set_random_seed(options.seed)
-    model = sorter(image_shape, options.operator, options.tau)
+    model = sorter(image_shape, options)
     adam = keras.optimizers.Adam(options.learning_rate)
     model.compile(adam, loss=ks.PermutationCrossEntropyLoss(), metrics=order_metrics("labels"))
     curve = train(model, data, (images, numbers), options)
@@ -113,7 +121,8 @@ def run(options: argparse.Namespace) -> dict:
 
     options.output.mkdir(parents=True, exist_ok=True)
     difference = exported_agrees(model, images[:20], options.output / "model")
-    shown = images[:3], numbers[:3], model.predict(images[:3], verbose=0)
+    permutations = model.predict(images[:3], verbose=0)
+    shown = images[:3], numbers[:3], permutations[:, 0] if options.stochastic else permutations
     picture = draw_sorting(shown, curve, results, options.output / "sort_digits.png")
     report = {"options": {k: str(v) for k, v in vars(options).items()}, "results": results, "curve": curve}
     (options.output / "sort_digits.json").write_text(json.dumps(report, indent=2) + "\n")
@@ -157,6 +166,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """Options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_shared_options(parser, tau=1.0, output=Path("output/sort_digits"))
+    parser.add_argument("--stochastic", action="store_true", help="sort scores under Gumbel noise in training")
+    parser.add_argument("--num-samples", type=int, default=5, help="samples of a list with --stochastic")
     parser.add_argument("--epochs", type=int, help="parts to divide the steps in, each ending with a test")
     parser.add_argument("--minutes", type=float, help="stop after the epoch in which this time runs out")
     return parser.parse_args(arguments)

@@ -232,3 +232,10 @@ def test_bad_arguments(arguments, message):
 def test_integer_prediction():
     with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
         ks.PermutationCrossEntropyLoss()(np.ones((1, 2)), np.ones((1, 2, 2), int))
+
+
+@lists
+def test_samples_count_as_their_mean(labels):
+    samples = np.stack([soft_matrices(seed=seed) for seed in (5, 6)], axis=1)
+    each = [each_list(labels, samples[:, index]) for index in range(2)]
+    np.testing.assert_allclose(each_list(labels, samples), np.mean(each, axis=0), rtol=1e-5)

@@ -147,7 +147,16 @@ def test_errors(metric):
         metric(target="items")
     with pytest.raises(ValueError, match=r"direction must be one of .*, got 'UP'"):
         metric(direction="UP")
-    with pytest.raises(ValueError, match=r"y_pred must have shape \[batch, n\].*\(1, 1, 2, 2\)"):
-        metric().update_state(np.ones((1, 2)), np.ones((1, 1, 2, 2), "float32"))
+    with pytest.raises(ValueError, match=r"y_pred must have shape \[batch, n\].*\(1, 1, 1, 2, 2\)"):
+        metric().update_state(np.ones((1, 2)), np.ones((1, 1, 1, 2, 2), "float32"))
     with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
         metric().update_state(np.ones((1, 2)), np.ones((1, 2), int))
+
+
+def test_samples_count_as_their_mean():
+    samples = np.float32([[[[0.9, 0.1], [0.1, 0.9]], [[0.3, 0.7], [0.7, 0.3]]]])
+    metric = ks.PermutationAccuracy()
+    metric.update_state(np.float32([[2.0, 1.0]]), samples)
+    assert float(metric.result()) == 1
+    metric.update_state(np.float32([[2.0, 1.0]]), samples[:, 1:])
+    assert float(metric.result()) == 0.5

@@ -30,7 +30,8 @@ class PermutationCrossEntropyLoss(ListLoss):
       name: of the loss.
 
     Call arguments: `y_true` `[batch, n]` (dense or ragged), `y_pred` `[batch, n, n]` or the first rows
-    `[batch, k, n]` (then the mean is over the first min(k, m) ranks), `sample_weight` `[batch]`, `[batch, 1]` or
+    `[batch, k, n]` (then the mean is over the first min(k, m) ranks), or samples of such `[batch, num_samples, k, n]`,
+    whose loss is the mean over samples; `sample_weight` `[batch]`, `[batch, 1]` or
     `[batch, n]`. A Keras mask on `y_pred` marks items. Padding changes nothing, an empty list costs 0. Computed in
     float32 for half precision. A weight that has underflowed to 0 counts as the smallest normal number and has no
     gradient. A NaN label makes its list's loss NaN.
@@ -69,13 +70,15 @@ class PermutationCrossEntropyLoss(ListLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        if y_pred.shape.rank != 3:
+        if y_pred.shape.rank not in (3, 4):
             raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {y_pred.shape}")
-        ranks = tf.shape(y_pred)[1]
+        ranks = tf.shape(y_pred)[-2]
         allowed = tf.cast(matches(lists, self._sort_direction, ranks), y_pred.dtype)
         shares = tf.math.divide_no_nan(allowed, tf.reduce_sum(allowed, axis=2, keepdims=True))
         tiny = tf.constant(_checks.dtype_tiny(y_pred.dtype), y_pred.dtype)
         log_weights = tf.math.log(tf.maximum(y_pred, tiny))
+        if y_pred.shape.rank == 4:
+            log_weights = tf.reduce_mean(log_weights, axis=1)  # all else is linear in it
         entropies = -tf.reduce_sum(shares * lists.weights[:, tf.newaxis, :] * log_weights, axis=[1, 2])
         nan_list = tf.reduce_any(tf.math.is_nan(lists.labels), axis=-1)
         entropies = tf.where(nan_list, tf.constant(math.nan, y_pred.dtype), entropies)

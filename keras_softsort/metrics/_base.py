@@ -33,11 +33,16 @@ class ListMetric(keras.metrics.Mean):
         raise NotImplementedError
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Add a batch: `y_true` [batch, n], `y_pred` [batch, n] or [batch, ranks, n]; empty lists do not count."""
+        """Add a batch: `y_true` [batch, n], `y_pred` [batch, n] or [batch, ranks, n]; empty lists do not count.
+
+        Samples of soft permutations [batch, num_samples, ranks, n] count as their mean.
+        """
         keras_mask = getattr(y_pred, "_keras_mask", None)
         y_pred = _checks.floating_tensor("y_pred", y_pred)
         y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
         lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
+        if y_pred.shape.rank == 4:
+            y_pred = tf.reduce_mean(y_pred, axis=1)
         if y_pred.shape.rank not in (2, 3):
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {y_pred.shape}")
         values, counts = self.measure(y_pred, lists)
