@@ -97,7 +97,7 @@ with strategy.scope():
 
 @tf.function
 def step():
-    return strategy.experimental_local_results(strategy.run(lambda: layer(tf.zeros([2, 5]), training=True)))
+    return strategy.experimental_local_results(strategy.run(lambda: layer(tf.zeros([20, 5]), training=True)))
 
 print(json.dumps([result.numpy().tolist() for result in [*step(), *step()]]))
 """
@@ -105,7 +105,7 @@ print(json.dumps([result.numpy().tolist() for result in [*step(), *step()]]))
 
 def test_replicas_and_steps_draw_different_noise():
     samples = np.array(json_from(TWO_REPLICAS))
-    assert samples.shape == (4, 2, 5)
+    assert samples.shape == (4, 20, 5)
     for i, one in enumerate(samples):
         for other in samples[:i]:
             assert np.max(np.abs(one - other)) > 0.1
@@ -151,10 +151,9 @@ def test_the_temperature_learns(jit_compile):
         model = keras.Model(inputs, layer(inputs))
         model.compile(keras.optimizers.SGD(0.5), lambda _, y, sign=sign: sign * tf.square(y), jit_compile=jit_compile)
         assert [tuple(weight.shape) for weight in layer.trainable_weights] == [()]
-        model.fit(LOGITS, np.zeros([4, 5]), epochs=8, verbose=0)
+        model.fit(LOGITS, np.zeros([4, 5]), epochs=20, verbose=0)
         assert (float(layer.tau) > 0.9) == rises
-        assert 0 < float(layer.tau)
-        assert rises or float(layer.tau) < 0.6
+        assert rises or 0 < float(layer.tau) < 0.6
 
 
 @pytest.mark.parametrize("hard", [False, True])
