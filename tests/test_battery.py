@@ -92,7 +92,7 @@ def reloaded(tmp_path_factory):
     here = {}
     for i, case in enumerate(objects.LAYERS):
         model = objects.scores_model(*case.layers())
-        model.layers[-1].tau.assign(0.9)  # the value in force is what has to be saved, not only the argument
+        case.set_tau(model.layers[-1], 0.9)  # the value in force is what has to be saved, not only the argument
         model.save(folder / f"layer_{i:02}.keras")
         here[f"layer_{i:02}"] = model.predict(x, verbose=0)
     for i, loss in enumerate(objects.LOSSES):
@@ -134,7 +134,7 @@ def test_fit(case, jit_compile):
     assert np.all(np.isfinite(losses))
     assert max(np.max(np.abs(now - then)) for now, then in zip(model.get_weights(), before, strict=True)) > 1e-3
     # A hard permutation's loss moves in steps, if at all.
-    assert case.is_hard or losses[-1] < losses[0]
+    assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize(("policy", "atol"), [("mixed_float16", 1e-2), ("mixed_bfloat16", 8e-2)])
@@ -147,7 +147,7 @@ def test_mixed_precision(case, policy, atol):
     assert tf.as_dtype(result.dtype).name == policy.removeprefix("mixed_")
     assert tf.as_dtype(layer.tau.dtype) == tf.float32
     # 0.7 is no half-precision number: a temperature that went through one would show here.
-    assert float(layer.tau) == np.float32(case.arguments["tau"])
+    assert float(layer.tau) == pytest.approx(case.arguments["tau"], rel=2e-7)
     np.testing.assert_allclose(tf.cast(result, tf.float32), case.make()(case.inputs(x)), rtol=atol, atol=atol)
 
 
@@ -157,7 +157,7 @@ def test_float64(case):
     layer = case.make(dtype="float64")
     result = layer(case.inputs(x))
     assert tf.as_dtype(result.dtype) == tf.as_dtype(layer.tau.dtype) == tf.float64
-    assert float(layer.tau) == case.arguments["tau"]
+    assert float(layer.tau) == pytest.approx(case.arguments["tau"], rel=1e-15)
     np.testing.assert_allclose(result, case.make()(case.inputs(x.astype("float32"))), rtol=1e-4, atol=1e-5)
 
 

@@ -167,7 +167,7 @@ def test_tau_must_be_positive_and_finite(tau, frequency):
     ("layers", "message"),
     [
         (["missing"], "layers must name layers of the model, got 'missing'; it has .*'plain'"),
-        (["plain"], "layers must have a temperature, got 'plain', which has none"),
+        (["plain"], "layers must have a temperature to set, got 'plain', which has none"),
     ],
 )
 def test_layers_that_cannot_be_set(layers, message):
@@ -181,5 +181,5 @@ def test_layers_that_cannot_be_set(layers, message):
 def test_model_without_a_temperature():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3)])
     model.compile("sgd", loss="mse")
-    with pytest.raises(ValueError, match="found no layer with a temperature"):
+    with pytest.raises(ValueError, match="found no layer with a temperature to set"):
         model.fit(np.ones((2, 3)), np.ones((2, 3)), verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 1.0)])

@@ -58,7 +58,7 @@ class TauSchedule(keras.callbacks.Callback):
         if self.layers is None:
             self._targets = [layer for layer in every if _has_tau(layer)]
             if not self._targets:
-                raise ValueError("TauSchedule found no layer with a temperature in the model")
+                raise ValueError("TauSchedule found no layer with a temperature to set in the model")
             return
         self._targets = [_find(layer, every) for layer in self.layers]
 
@@ -96,5 +96,6 @@ def _find(wanted: Any, layers: list[Any]) -> Any:
     if not found:
         raise ValueError(f"layers must name layers of the model, got {wanted!r}; it has {[x.name for x in layers]}")
     if not _has_tau(found[0]):
-        raise ValueError(f"layers must have a temperature, got {wanted!r}, which has none")
+        why = "has none" if getattr(found[0], "tau", None) is None else "learns its own"
+        raise ValueError(f"layers must have a temperature to set, got {wanted!r}, which {why}")
     return found[0]

@@ -101,7 +101,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
 
     def call(self, logits: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, ..., n] to the same shape."""
-        arguments = {"k": self.k, "hard": self.hard, "axis": self.axis, "mask": _entries(mask, logits)}
+        arguments: dict[str, Any] = {"k": self.k, "hard": self.hard, "axis": self.axis, "mask": _entries(mask, logits)}
         if training:
             return ops.gumbel_softmax(logits, self.tau, seed=next_seed(self._noise_state), **arguments)
         return choose_without_noise(checked_choice(logits, self.tau, **arguments))

@@ -1,21 +1,17 @@
-"""Choosing k of n items by their keys: softly, by the relaxed subset of Xie and Ermon, or exactly."""
+"""Choosing k of n items by their keys, softly or exactly: the checked arguments, masks, what cannot be chosen."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops import _checks
 from keras_softsort.ops._compile import compiled_when_eager
 from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.ops._relaxed_subset import relaxed_subset
 from keras_softsort.ops._straight_through import straight_through
-
-# Above this share, log(1 - p) is taken from the others' weights, since p no longer holds what is left of it. Above a
-# half at most one item is so heavy; the distance to a half keeps that true however p was rounded.
-HEAVY = 0.75
 
 
 class Choice(NamedTuple):
@@ -64,7 +60,7 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     enough = count >= choice.k
     # With too few items, equal weights of all keep the arithmetic finite until they are replaced.
     open_items = tf.logical_or(possible, tf.logical_not(enough))
-    soft = _relaxed(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
+    soft = relaxed_subset(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
     soft = tf.where(enough, soft, tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau)))
     soft = tf.cast(tf.where(possible, soft, tf.zeros_like(soft)), choice.logits.dtype)
     if choice.hard:
@@ -77,68 +73,6 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
 def choose_without_noise(choice: Choice) -> tf.Tensor:
     """What is chosen by the logits themselves."""
     return choose(choice, None)
-
-
-def _relaxed(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """The sum of k softmaxes, `alpha <- alpha + log(1 - softmax(alpha / tau))` between them; tau is [..., 1]."""
-
-    def lower_chosen(alpha: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        ratio = _scaled(alpha, tau)
-        weights = _softmax(ratio, open_items)
-        lowered = alpha + _log_remainder(ratio, weights, open_items)
-        return _below_peak(lowered, open_items), total + weights
-
-    alpha = _below_peak(keys, open_items)
-    total = tf.zeros_like(alpha)
-    if k > 1:
-        # A loop, so that the graph does not grow with k; its gradient under XLA needs the number of rounds.
-        _, alpha, total = tf.while_loop(
-            lambda step, alpha, total: step < k - 1,
-            lambda step, alpha, total: (step + 1, *lower_chosen(alpha, total)),
-            (0, alpha, total),
-            maximum_iterations=k - 1,
-        )
-    return total + _softmax(_scaled(alpha, tau), open_items)
-
-
-def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
-    """`alpha` less its largest entry, finite; nothing here depends on a shift, and differences keep their digits."""
-    peak = tf.reduce_max(tf.where(open_items, alpha, tf.constant(-math.inf, alpha.dtype)), axis=-1, keepdims=True)
-    drop = tf.where(open_items, alpha - tf.stop_gradient(peak), tf.zeros_like(alpha))
-    return tf.where(drop < _floor(drop.dtype), _floor(drop.dtype), drop)
-
-
-@tf.custom_gradient
-def _scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
-    """`drop / tau`, finite. The quotient's own gradient would form `drop / tau^2`, which overflows into inf * 0."""
-    ratio = drop / tau
-    beyond = ratio < _floor(drop.dtype)
-    value = tf.where(beyond, _floor(drop.dtype), ratio)
-
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        upstream = tf.where(beyond, tf.zeros_like(upstream), upstream)
-        return upstream / tau, -tf.reduce_sum(upstream * value, axis=-1, keepdims=True) / tau
-
-    return value, gradient
-
-
-def _floor(dtype: tf.DType) -> tf.Tensor:
-    """So low that no weight is left there, and that the sum of two such is still finite."""
-    return tf.constant(-np.finfo(dtype.as_numpy_dtype).max / 4, dtype)
-
-
-def _softmax(ratio: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
-    return tf.nn.softmax(tf.where(open_items, ratio, tf.constant(-math.inf, ratio.dtype)))
-
-
-def _log_remainder(ratio: tf.Tensor, weights: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
-    """`log(1 - weights)` for weights that are `softmax(ratio)`: finite and exact also where a weight rounds to 1."""
-    never = tf.constant(-math.inf, ratio.dtype)
-    heavy = weights > HEAVY
-    others = tf.where(tf.logical_and(open_items, tf.logical_not(heavy)), ratio, never)
-    others = tf.reduce_logsumexp(others, axis=-1, keepdims=True)
-    every = tf.reduce_logsumexp(tf.where(open_items, ratio, never), axis=-1, keepdims=True)
-    return tf.where(heavy, others - every, tf.math.log1p(-tf.where(heavy, tf.zeros_like(weights), weights)))
 
 
 def _largest(keys: tf.Tensor, possible: tf.Tensor, k: int) -> tf.Tensor:

@@ -51,7 +51,8 @@ def gumbel_softmax(
       ValueError: `tau` <= 0, `k` < 1 or (k > 1) larger than the list, no such `axis`, `mask` of another shape,
         `seed` does not hold two integers.
 
-    Gradient: exact also where p rounds to 1, so that it is finite at ties, at any tau and for wide logits.
+    Gradient: exact also where p rounds to 1; finite at ties, at any tau and for wide logits (cut off where it would
+    pass the square root of the largest number, 1e19 in float32).
 
     Cost: O(k n) time and memory a list.
 

@@ -46,6 +46,18 @@ class Case:
     def is_hard(self):
         return self.arguments.get("hard", False)
 
+    @property
+    def is_noisy(self):
+        """Whether it trains on noise as large as what it learns."""
+        return self.cls is ks.GumbelSoftmaxLayer
+
+    def set_tau(self, layer, tau):
+        """Change the temperature in force, where it is kept."""
+        if self.arguments.get("learn_tau"):
+            layer.log_tau.assign(np.log(tau))
+        else:
+            layer.tau.assign(tau)
+
 
 LAYERS = [
     Case(ks.NeuralSortLayer, {"tau": 0.7}),
@@ -64,6 +76,8 @@ LAYERS = [
     Case(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
     Case(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "relaxation": "soft_sort", "seed": 3}),
     Case(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True}),
+    Case(ks.GumbelSoftmaxLayer, {"tau": 0.7, "k": 2, "hard": True, "seed": 3}),
+    Case(ks.GumbelSoftmaxLayer, {"tau": 0.6, "k": 2, "hard": False, "learn_tau": True, "axis": 1}),
     Case(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
 ]
 NO_REDUCTION = None if IS_KERAS_3 else "none"

@@ -1,0 +1,258 @@
+"""GumbelSoftmaxLayer: when it draws, what it gives without noise, masks, and the temperature that it learns."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects, subset_oracles
+from support.gradients import tape_gradients
+from support.processes import json_from
+
+import keras_softsort as ks
+from keras_softsort import ops
+
+keras = tf.keras
+LOGITS = np.random.default_rng(5).normal(size=(4, 5)).astype("float32")
+LAYER = ks.GumbelSoftmaxLayer
+
+
+def draw(layer, x=LOGITS):
+    return layer(x, training=True).numpy()
+
+
+def test_draws_in_training_only_and_anew_each_time():
+    layer = LAYER(tau=0.5, hard=False, seed=1)
+    still = layer(LOGITS)
+    np.testing.assert_array_equal(still, layer(LOGITS, training=False))
+    np.testing.assert_allclose(still, subset_oracles.softmax(LOGITS / 0.5), rtol=1e-5)
+    first, second = draw(layer), draw(layer)
+    assert np.max(np.abs(first - second)) > 0.1
+    np.testing.assert_array_equal(draw(LAYER(tau=0.5, hard=False, seed=1)), first)
+    assert np.max(np.abs(draw(LAYER(tau=0.5, hard=False, seed=2)) - first)) > 0.1
+    np.testing.assert_array_equal(first, ops.gumbel_softmax(LOGITS, 0.5, seed=tf.constant([1, 0], tf.int64)))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_inference_is_the_choice_without_noise(k):
+    np.testing.assert_array_equal(LAYER(k=k)(LOGITS), subset_oracles.largest(LOGITS, k))
+    soft = LAYER(k=k, hard=False, tau=0.4)(LOGITS)
+    np.testing.assert_allclose(soft, subset_oracles.relaxed_subset(LOGITS, 0.4, k), rtol=1e-5)
+    ties = LAYER(k=k)(tf.zeros([1, 4]))
+    np.testing.assert_array_equal(ties, [[1] * k + [0] * (4 - k)])
+
+
+def test_hard_samples_are_exact_with_the_gradient_of_the_soft():
+    samples = draw(LAYER(k=2, seed=4))
+    np.testing.assert_array_equal(np.sort(samples)[:, :3], np.zeros([4, 3]))
+    np.testing.assert_array_equal(samples.sum(axis=1), np.full(4, 2))
+    weights = np.random.default_rng(0).normal(size=LOGITS.shape)
+
+    def gradient(hard):
+        layer = LAYER(tau=0.7, k=2, seed=4, hard=hard)
+        _, (found,) = tape_gradients(lambda x: layer(x, training=True), [tf.constant(LOGITS)], weights)
+        return found.numpy()
+
+    assert np.max(np.abs(gradient(True))) > 0.01
+    np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-6)
+
+
+def test_every_argument_is_used():
+    x = np.random.default_rng(6).normal(size=(2, 3, 4)).astype("float32")
+    plain = draw(LAYER(seed=1), x)
+    for arguments in ({"k": 2}, {"hard": False}, {"axis": 1}, {"seed": 2}):
+        assert np.max(np.abs(draw(LAYER(**{"seed": 1, **arguments}), x) - plain)) > 0.05
+    soft = LAYER(hard=False)(x).numpy()
+    for learn_tau in (False, True):
+        assert np.max(np.abs(LAYER(tau=0.3, hard=False, learn_tau=learn_tau)(x) - soft)) > 0.05
+
+
+def test_seedless_layers_differ_and_follow_set_random_seed():
+    keras.utils.set_random_seed(3)
+    first, second = draw(LAYER(hard=False)), draw(LAYER(hard=False))
+    assert np.max(np.abs(first - second)) > 0.1
+    keras.utils.set_random_seed(3)
+    np.testing.assert_array_equal(draw(LAYER(hard=False)), first)
+
+
+@pytest.mark.parametrize("learn_tau", [False, True])
+def test_a_loaded_layer_goes_on_with_its_noise_and_temperature(tmp_path, learn_tau):
+    model = objects.scores_model(LAYER(seed=1, hard=False, learn_tau=learn_tau))
+    (model.layers[-1].log_tau if learn_tau else model.layers[-1].tau).assign(-0.5 if learn_tau else 0.3)
+    model(LOGITS, training=True)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    wanted = np.exp(-0.5) if learn_tau else 0.3
+    assert float(loaded.layers[-1].tau) == float(model.layers[-1].tau) == pytest.approx(wanted)
+    np.testing.assert_array_equal(loaded(LOGITS, training=True), model(LOGITS, training=True))
+
+
+TWO_REPLICAS = """
+import json
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import keras_softsort as ks
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    layer = ks.GumbelSoftmaxLayer(seed=1, hard=False, learn_tau=True)
+
+@tf.function
+def step():
+    return strategy.experimental_local_results(strategy.run(lambda: layer(tf.zeros([20, 5]), training=True)))
+
+print(json.dumps([result.numpy().tolist() for result in [*step(), *step()]]))
+"""
+
+
+def test_replicas_and_steps_draw_different_noise():
+    samples = np.array(json_from(TWO_REPLICAS))
+    assert samples.shape == (4, 20, 5)
+    for i, one in enumerate(samples):
+        for other in samples[:i]:
+            assert np.max(np.abs(one - other)) > 0.1
+
+
+def test_masks_are_of_leading_axes():
+    x = np.random.default_rng(6).normal(size=(2, 3, 4)).astype("float32")
+    steps = np.array([[True, False, True], [False, True, True]])
+    run = tf.function(LAYER(hard=False))
+    plain = run(x).numpy()
+    np.testing.assert_allclose(run(x, mask=steps), plain * steps[..., None], rtol=1e-6)
+    # Along axis 1 the steps are what is chosen from.
+    chosen = tf.function(LAYER(hard=False, axis=1))(x, mask=steps).numpy()
+    np.testing.assert_allclose(chosen.sum(axis=1), np.ones([2, 4]), rtol=1e-6)
+    np.testing.assert_array_equal(chosen[~steps], np.zeros([2, 4]))
+    entries = np.random.default_rng(1).uniform(size=x.shape) < 0.7
+    wanted = subset_oracles.softmax(np.where(entries, x, -np.inf))
+    np.testing.assert_allclose(run(x, mask=entries), wanted, rtol=1e-5)
+    items = tf.function(LAYER(k=2))(LOGITS, mask=LOGITS < 1)
+    np.testing.assert_array_equal(items, subset_oracles.largest(np.where(LOGITS < 1, LOGITS, -np.inf), 2))
+
+
+def test_mask_is_respected_in_training_and_carried_on():
+    inputs = keras.Input((None, 3))
+    outputs = inputs
+    for part in [*objects.head(), LAYER(hard=False, seed=1)]:
+        outputs = part(outputs)
+    model = keras.Model(inputs, outputs)
+    x, y = objects.features()
+    sample = model(objects.pad(x, y)[0], training=True)
+    np.testing.assert_allclose(np.sum(sample[:, :5], axis=1), np.ones(6), rtol=1e-5)
+    np.testing.assert_array_equal(sample[:, 5:], np.zeros([6, 3]))
+    layer, mask = LAYER(), tf.constant([[True, False]])
+    np.testing.assert_array_equal(layer.compute_mask(tf.zeros([1, 2]), mask), mask)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_the_temperature_learns(jit_compile):
+    """To be as flat as can be, samples want it high; to be sharp, low."""
+    for sign, rises in ((1.0, True), (-1.0, False)):
+        layer = LAYER(tau=0.7, hard=False, learn_tau=True, seed=1)
+        inputs = keras.Input((5,))
+        model = keras.Model(inputs, layer(inputs))
+        model.compile(keras.optimizers.SGD(0.5), lambda _, y, sign=sign: sign * tf.square(y), jit_compile=jit_compile)
+        assert [tuple(weight.shape) for weight in layer.trainable_weights] == [()]
+        model.fit(LOGITS, np.zeros([4, 5]), epochs=20, verbose=0)
+        assert (float(layer.tau) > 0.9) == rises
+        assert rises or 0 < float(layer.tau) < 0.6
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_gradient_of_the_learned_temperature(hard):
+    """That of the logarithm: tau times the gradient of the operator's tau."""
+    layer = LAYER(tau=0.7, k=2, hard=hard, learn_tau=True, seed=1)
+    weights = np.random.default_rng(0).normal(size=LOGITS.shape)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(weights * tf.cast(layer(LOGITS, training=True), tf.float64))
+    (variable,) = layer.trainable_variables
+    found = tape.gradient(
+        loss, variable if tf.is_tensor(variable) or isinstance(variable, tf.Variable) else variable.value
+    )
+
+    def soft(tau):
+        return ops.gumbel_softmax(LOGITS, tau, seed=tf.constant([1, 0], tf.int64), k=2)
+
+    _, (wanted,) = tape_gradients(soft, [tf.constant(0.7)], weights)
+    assert abs(float(found)) > 1e-3
+    np.testing.assert_allclose(found, 0.7 * wanted, rtol=1e-5)
+
+
+def test_an_unlearned_temperature_is_a_weight_that_is_not_trained():
+    layer = LAYER(tau=0.7)
+    assert layer.log_tau is None
+    assert layer.trainable_weights == []
+    layer.tau.assign(0.3)
+    assert float(layer.tau) == np.float32(0.3)
+
+
+def test_tau_schedule_sets_what_is_not_learned_and_nothing_else():
+    annealed, learned = LAYER(name="annealed"), LAYER(name="learned", learn_tau=True)
+    inputs = keras.Input((5,))
+    model = keras.Model(inputs, learned(annealed(inputs)))
+    model.compile("sgd", objects.squares)
+
+    def fit(model, **options):
+        schedule = ks.TauSchedule(lambda epoch: 0.25, **options)
+        model.fit(LOGITS, np.zeros([4, 5]), verbose=0, callbacks=[schedule])
+
+    fit(model)
+    assert float(annealed.tau) == 0.25
+    assert float(learned.tau) > 0.5
+    with pytest.raises(ValueError, match="layers must have a temperature to set, got 'learned', which learns its own"):
+        fit(model, layers=["learned"])
+    alone = keras.Model(inputs, learned(inputs))
+    alone.compile("sgd", objects.squares)
+    with pytest.raises(ValueError, match="found no layer with a temperature to set"):
+        fit(alone)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 4, 5)], ids=str)
+@pytest.mark.parametrize("axis", [1, -1])
+def test_any_rank(shape, axis):
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    layer = LAYER(axis=axis)
+    for training in (False, True):
+        result = tf.function(layer)(x, training=training)
+        assert result.shape == shape
+        np.testing.assert_array_equal(np.sum(result, axis=axis), np.ones(np.delete(shape, axis)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"tau": 0.0}, ValueError, r"tau must be positive and finite, got 0\.0"),
+        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"hard": "yes"}, TypeError, "hard must be True or False, got 'yes'"),
+        ({"learn_tau": 1}, TypeError, "learn_tau must be True or False, got 1"),
+        ({"axis": 1.0}, TypeError, r"axis must be an integer, got 1\.0"),
+        ({"seed": 1.5}, TypeError, r"seed must be an integer or None, got 1\.5"),
+    ],
+    ids=str,
+)
+def test_constructor_errors(arguments, error, message):
+    with pytest.raises(error, match=message):
+        LAYER(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call", "error", "message"),
+    [
+        ({}, {"logits": tf.zeros([3])}, ValueError, r"logits must have shape \[batch, \.\.\., n\], got \(3,\)"),
+        ({"axis": 0}, {}, ValueError, r"axis must not be the batch, got 0 for logits of shape \(4, 5\)"),
+        ({"axis": -2}, {}, ValueError, "axis must not be the batch, got -2"),
+        ({"axis": 2}, {}, ValueError, r"axis must be an axis of the shape \(4, 5\), got 2"),
+        ({"k": 6}, {}, ValueError, "k must be at most the list size, 5, got 6"),
+        (
+            {},
+            {"mask": tf.ones([4, 3], tf.bool)},
+            ValueError,
+            r"mask must have the leading axes of logits, \(4, 5\), got",
+        ),
+        ({}, {"mask": tf.ones([4, 5, 1], tf.bool)}, ValueError, "mask must have the leading axes of logits"),
+        ({}, {"mask": tf.ones([4, 5])}, TypeError, "mask must be bool"),
+        ({}, {"logits": tf.zeros([2, 3], tf.int32)}, TypeError, "logits must be floating-point, got dtype int32"),
+    ],
+    ids=str,
+)
+def test_call_errors(arguments, call, error, message):
+    with pytest.raises(error, match=message):
+        LAYER(**arguments)(**{"logits": LOGITS, **call})
