@@ -49,9 +49,7 @@ LABELS = np.float64(
     ]
 )
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-OPTIONS = [
-    {"ties": ties, "top_k": top_k} for ties, top_k in itertools.product(["breslow", "first"], [None, 1, 3, 9])
-]
+OPTIONS = [{"ties": ties, "top_k": top_k} for ties, top_k in itertools.product(["breslow", "first"], [None, 1, 3, 9])]
 each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
