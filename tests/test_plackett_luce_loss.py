@@ -229,6 +229,8 @@ def test_ragged_labels_and_weights():
 @pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_nothing_to_order_costs_nothing(shape, jit_compile):
+    if jit_compile and shape[0] == 0 and not objects.IS_KERAS_3:
+        pytest.skip("under XLA, TensorFlow 2.15's gradient of a gather from no lists has shape [0, 1]")
     run = tf.function(lambda a: value_and_gradient_tensors(np.full(shape, -1.0), a), jit_compile=jit_compile)
     value, gradient = run(tf.zeros(shape, tf.float64))
     assert float(value) == 0
