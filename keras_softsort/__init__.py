@@ -17,7 +17,7 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
-from keras_softsort.losses import PermutationCrossEntropyLoss
+from keras_softsort.losses import PermutationCrossEntropyLoss, PlackettLuceLoss
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
@@ -44,6 +44,7 @@ __all__ = [
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
     "PlackettLuce",
+    "PlackettLuceLoss",
     "PlackettLuceSampler",
     "RelaxedPlackettLuce",
     "SinkhornLayer",

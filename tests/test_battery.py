@@ -14,6 +14,7 @@ import keras_softsort as ks
 
 keras = tf.keras
 layer_cases = pytest.mark.parametrize("case", objects.LAYERS, ids=str)
+loss_cases = pytest.mark.parametrize("case", objects.LOSSES, ids=str)
 
 
 def registered():
@@ -58,10 +59,12 @@ def test_config_round_trip(case):
     assert again.get_config() == config
 
 
-def test_reduction_none_round_trips():
-    config = ks.PermutationCrossEntropyLoss(reduction=objects.NO_REDUCTION).get_config()
-    loss = ks.PermutationCrossEntropyLoss.from_config(json.loads(json.dumps(config)))
-    assert loss(objects.scores(3, 4), np.full((3, 4, 4), 0.25, "float32")).shape == (3,)
+@loss_cases
+def test_reduction_none_round_trips(case):
+    config = case.cls(**{**case.arguments, "reduction": objects.NO_REDUCTION}).get_config()
+    loss = case.cls.from_config(json.loads(json.dumps(config)))
+    x, y = objects.features(3, 4)
+    assert loss(y, objects.features_model("functional", *case.predictors())(x)).shape == (3,)
 
 
 LOAD = """
@@ -96,7 +99,8 @@ def reloaded(tmp_path_factory):
         model.save(folder / f"layer_{i:02}.keras")
         here[f"layer_{i:02}"] = model.predict(x, verbose=0)
     for i, loss in enumerate(objects.LOSSES):
-        model = objects.scores_model(ks.NeuralSortLayer())
+        # A model needs a layer, also where the loss takes scores as they are.
+        model = objects.scores_model(keras.layers.Activation("tanh"), *loss.predictors())
         metrics = [case.make() for case in objects.METRICS]
         model.compile("sgd", loss=loss.make(), metrics=metrics)
         expected = model.evaluate(x, y, verbose=0, return_dict=True)
@@ -121,20 +125,33 @@ def test_loss_and_metrics_in_a_keras_file(reloaded, index):
 @pytest.mark.parametrize("jit_compile", [False, True])
 @layer_cases
 def test_fit(case, jit_compile):
-    model = objects.features_model("functional", *case.layers())
     x, y = objects.features()
     if case.is_matrix:
         direction = case.arguments.get("direction", "DESCENDING")
         loss, target = ks.PermutationCrossEntropyLoss(direction=direction), y
     else:
         loss, target = objects.squares, np.zeros((6, 1), "float32")
-    model.compile(keras.optimizers.Adam(0.05), loss=loss, jit_compile=jit_compile)
-    before = [weight.copy() for weight in model.get_weights()]
-    losses = model.fit(x, target, epochs=6, batch_size=6, verbose=0).history["loss"]
-    assert np.all(np.isfinite(losses))
-    assert max(np.max(np.abs(now - then)) for now, then in zip(model.get_weights(), before, strict=True)) > 1e-3
+    losses = fitted(case.layers(), loss, x, target, jit_compile)
     # A hard permutation's loss moves in steps, if at all.
     assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@loss_cases
+def test_fit_a_loss(case, jit_compile):
+    losses = fitted(case.predictors(), case.make(), *objects.features(), jit_compile)
+    assert losses[-1] < losses[0]
+
+
+def fitted(layers, loss, x, y, jit_compile):
+    """The losses of a few steps, which are finite and change the weights."""
+    model = objects.features_model("functional", *layers)
+    model.compile(keras.optimizers.Adam(0.05), loss=loss, jit_compile=jit_compile)
+    before = [weight.copy() for weight in model.get_weights()]
+    losses = model.fit(x, y, epochs=6, batch_size=6, verbose=0).history["loss"]
+    assert np.all(np.isfinite(losses))
+    assert max(np.max(np.abs(now - then)) for now, then in zip(model.get_weights(), before, strict=True)) > 1e-3
+    return losses
 
 
 @pytest.mark.parametrize(("policy", "atol"), [("mixed_float16", 1e-2), ("mixed_bfloat16", 8e-2)])
@@ -149,6 +166,16 @@ def test_mixed_precision(case, policy, atol):
     # 0.7 is no half-precision number: a temperature that went through one would show here.
     assert float(layer.tau) == pytest.approx(case.arguments["tau"], rel=2e-7)
     np.testing.assert_allclose(tf.cast(result, tf.float32), case.make()(case.inputs(x)), rtol=atol, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@loss_cases
+def test_loss_of_half_precision(case, dtype):
+    x, y = objects.features()
+    prediction = tf.cast(objects.features_model("functional", *case.predictors())(x), dtype)
+    value = case.make()(y, prediction)
+    assert value.dtype == tf.float32
+    np.testing.assert_allclose(value, case.make()(y, tf.cast(prediction, tf.float32)), rtol=1e-6)
 
 
 @layer_cases
@@ -190,17 +217,24 @@ def test_padding_changes_no_output(case):
     np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)
 
 
+# What makes a prediction, and a loss that takes it.
+TRAINED = {
+    **{str(case): (case.layers, ks.PermutationCrossEntropyLoss) for case in objects.LAYERS if case.is_matrix},
+    **{str(case): (case.predictors, case.make) for case in objects.LOSSES},
+}
+
+
 @pytest.mark.parametrize("kind", ["sequential", "functional", "subclassed"])
-@pytest.mark.parametrize("case", [case for case in objects.LAYERS if case.is_matrix], ids=str)
-def test_padding_changes_no_training_step(case, kind):
+@pytest.mark.parametrize(("layers", "loss"), TRAINED.values(), ids=TRAINED)
+def test_padding_changes_no_training_step(layers, loss, kind):
     x, y = objects.features()
     x[0, -2:], y[0, -2:] = objects.PAD, 0.1  # the Keras mask alone says that these are padding
     y[1, -1] = -1  # the label alone says so here
     outcomes = []
     for inputs, labels in [(x, y), objects.pad(x, y)]:
-        model = objects.features_model(kind, *case.layers())
+        model = objects.features_model(kind, *layers())
         metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
-        model.compile(keras.optimizers.SGD(1.0), loss=ks.PermutationCrossEntropyLoss(), weighted_metrics=metrics)
+        model.compile(keras.optimizers.SGD(1.0), loss=loss(), weighted_metrics=metrics)
         logs = model.train_on_batch(inputs, labels, return_dict=True)
         outcomes.append([*logs.values(), *np.concatenate([weight.ravel() for weight in model.get_weights()])])
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)

@@ -1,5 +1,6 @@
 """List losses for `model.compile`."""
 
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
+from keras_softsort.losses.plackett_luce import PlackettLuceLoss
 
-__all__ = ["PermutationCrossEntropyLoss"]
+__all__ = ["PermutationCrossEntropyLoss", "PlackettLuceLoss"]

@@ -29,9 +29,7 @@ class OrderedLists(NamedTuple):
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] that hold the same score as each rank does."""
-        ascending = -self.sort_keys
-        first = tf.searchsorted(ascending, ascending, side="left")
-        return first, tf.searchsorted(ascending, ascending, side="right") - 1
+        return tied_ranks(self.sort_keys)
 
 
 def ordered_lists(problem: SortProblem) -> OrderedLists:
@@ -65,6 +63,13 @@ def _inverse(order: tf.Tensor) -> tf.Tensor:
     ranks = tf.broadcast_to(tf.range(size), [batch, size])
     flat = tf.scatter_nd(tf.reshape(places, [-1, 1]), tf.reshape(ranks, [-1]), [batch * size])
     return tf.ensure_shape(tf.reshape(flat, [batch, size]), order.shape)
+
+
+def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first and the last rank [B, n] that hold the same of the descending `sort_keys` [B, n] as each rank does."""
+    ascending = -sort_keys
+    first = tf.searchsorted(ascending, ascending, side="left")
+    return first, tf.searchsorted(ascending, ascending, side="right") - 1
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:

@@ -19,7 +19,11 @@ def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.T
     """
     count = chosen.shape[-1] or tf.shape(chosen)[-1]
     remaining = chosen if others is None else tf.concat([chosen, others[..., tf.newaxis]], axis=-1)
-    normalizers = suffix_logsumexp(remaining)[..., :count]
+    return log_shares(chosen, suffix_logsumexp(remaining)[..., :count])
+
+
+def log_shares(chosen: tf.Tensor, normalizers: tf.Tensor) -> tf.Tensor:
+    """`chosen - normalizers`, the log-probability of choices; 0 where only -inf is left to choose from."""
     over = tf.equal(normalizers, -math.inf)
     zeros = tf.zeros_like(chosen)
     return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))

@@ -43,6 +43,15 @@ class Case:
         return pairs(scores) if self.is_matching else scores
 
     @property
+    def takes_scores(self):
+        """Whether a loss is one of scores [batch, n], not of a matrix."""
+        return issubclass(self.cls, ks.PlackettLuceLoss)
+
+    def predictors(self):
+        """Layers that make of scores [batch, n] what a loss takes."""
+        return [] if self.takes_scores else [ks.NeuralSortLayer()]
+
+    @property
     def is_hard(self):
         return self.arguments.get("hard", False)
 
@@ -84,6 +93,8 @@ NO_REDUCTION = None if IS_KERAS_3 else "none"
 LOSSES = [
     Case(ks.PermutationCrossEntropyLoss, {"direction": "ASCENDING", "reduction": "sum", "name": "mine"}),
     Case(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
+    Case(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
+    Case(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})

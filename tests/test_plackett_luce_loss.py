@@ -1,0 +1,400 @@
+"""PlackettLuceLoss against loops in NumPy, TFP, ListMLE elsewhere, and the conditional logit of statsmodels."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, objects
+from support.gradients import central_differences, fixed_weights
+
+import keras_softsort as ks
+
+keras = tf.keras
+NONE = objects.NO_REDUCTION
+
+
+def log_sum_exp(values):
+    peak = max(values)
+    return peak if np.isinf(peak) else peak + np.log(np.sum(np.exp(np.array(values) - peak)))
+
+
+def likelihood_loss(labels, scores, item_weights=None, *, top_k=None, ties="breslow"):
+    """The loss of one list, group after group of tied items; in `"first"` order every item is a group."""
+    remaining = [j for j, label in enumerate(labels) if label >= 0]
+    groups = [[j for j in remaining if labels[j] == label] for label in sorted(set(labels), reverse=True) if label >= 0]
+    if ties == "first":
+        groups = [[j] for group in groups for j in group]
+    total, placed = 0.0, 0
+    for group in groups:
+        normalizer = log_sum_exp([scores[j] for j in remaining])
+        inside = len(group) if top_k is None else min(max(top_k - placed, 0), len(group))
+        for j in group:
+            weight = 1.0 if item_weights is None else item_weights[j]
+            total -= inside / len(group) * weight * (scores[j] - normalizer)
+        placed += len(group)
+        remaining = [j for j in remaining if j not in group]
+    return total
+
+
+LABELS = np.float64(
+    [
+        [3, 1, 2, 0, 7],
+        [1, 1, 2, 0, 1],
+        [0, 0, 0, 0, 0],
+        [2, -1, 2, 1, -1],
+        [-1, 1, 1, -1, -1],
+        [-1, -1, 4, -1, -1],
+        [-1, -1, -1, -1, -1],
+    ]
+)
+SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
+OPTIONS = [{"ties": ties, "top_k": top_k} for ties, top_k in itertools.product(["breslow", "first"], [None, 1, 3, 9])]
+each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+
+
+def expected_losses(labels, scores, weights=None, **options):
+    weights = [None] * len(labels) if weights is None else weights
+    return np.array([likelihood_loss(*row, **options) for row in zip(labels, scores, weights, strict=True)])
+
+
+def each_list(labels, scores, weights=None, **options):
+    return ks.PlackettLuceLoss(reduction=NONE, **options)(labels, scores, sample_weight=weights).numpy()
+
+
+def value_and_gradient(labels, scores, mask=None, **options):
+    scores = tf.convert_to_tensor(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        prediction = tf.identity(scores)
+        if mask is not None:
+            prediction._keras_mask = tf.constant(mask)
+        value = ks.PlackettLuceLoss(reduction=NONE, **options)(labels, prediction)
+    return value.numpy(), tape.gradient(value, scores).numpy()
+
+
+def check_against_oracle(mode, scores, options):
+    weights = fixed_weights(len(scores))
+    loss = ks.PlackettLuceLoss(reduction=NONE, **options)
+    value, (gradient,) = modes.run(mode, lambda a, y: loss(y, a), [tf.constant(scores)], weights, LABELS)
+    np.testing.assert_allclose(value, expected_losses(LABELS, scores, **options), rtol=1e-11, atol=1e-12)
+    (slopes,) = central_differences(lambda a: expected_losses(LABELS, a, **options), [scores], weights)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", modes.MODES)
+@each_option
+def test_value_and_gradient(options, mode):
+    check_against_oracle(mode, SCORES, options)
+
+
+@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("ties", ["breslow", "first"])
+def test_scores_beyond_the_range_of_exponentials(ties, mode):
+    check_against_oracle(mode, 700 * SCORES, {"ties": ties, "top_k": 3})
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e30])
+@each_option
+def test_wide_scores(options, scale):
+    scores = np.float32(scale * SCORES)
+    value, gradient = value_and_gradient(np.float32(LABELS), scores, **options)
+    # A difference of scores carries the rounding of both.
+    wanted = expected_losses(LABELS, np.float64(scores), **options)
+    np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6 * scale)
+    assert np.isfinite(gradient).all()
+    assert np.abs(gradient).max() >= 0.5
+
+
+@pytest.mark.parametrize("top_k", [None, 1, 2, 3])
+def test_probabilities_of_all_orders_sum_to_one(top_k):
+    n = 4
+    orders = np.array(list(itertools.permutations(range(n))), "float64")
+    scores = np.broadcast_to(SCORES[0, :n], orders.shape)
+    probabilities = np.exp(-each_list(orders, scores, top_k=top_k))
+    # Orders that differ after the k-th place are one event each.
+    same = 1 if top_k is None else np.prod(np.arange(1, n - top_k + 1))
+    assert probabilities.sum() / same == pytest.approx(1, rel=1e-12)
+
+
+def test_several_first_items_share_the_one_place():
+    chosen = [0, 2, 4]
+    labels = np.isin(np.arange(5), chosen)[np.newaxis].astype("float64")
+    log_shares = SCORES[0] - log_sum_exp(SCORES[0])
+    found = each_list(labels, SCORES[:1], top_k=1)
+    np.testing.assert_allclose(found, -np.mean(log_shares[chosen]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("top_k", [None, 1, 2, 3, 4])
+def test_the_order_of_the_items_is_no_matter(top_k):
+    value, gradient = value_and_gradient(LABELS, SCORES, top_k=top_k)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(5)
+        shuffled, slopes = value_and_gradient(LABELS[:, order], SCORES[:, order], top_k=top_k)
+        np.testing.assert_allclose(shuffled, value, rtol=1e-12)
+        np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-10, atol=1e-12)
+
+
+def test_ties_in_the_order_of_the_list():
+    labels = np.float32([[1.0, 2.0, 1.0, 0.0, 2.0]])
+    order = [1, 4, 0, 2, 3]
+    rising = np.float32([[4.0, 6.0, 3.0, 1.0, 5.0]])
+    scores = np.float32(SCORES[:1])
+    np.testing.assert_allclose(each_list(labels, scores, ties="first"), each_list(rising, scores), rtol=1e-6)
+    tfp = pytest.importorskip("tensorflow_probability")
+    log_prob = tfp.distributions.PlackettLuce(tf.exp(scores)).log_prob([order])
+    np.testing.assert_allclose(each_list(labels, scores, ties="first"), -log_prob, rtol=1e-5)
+
+
+@pytest.mark.parametrize("ties", ["breslow", "first"])
+def test_a_zero_of_either_sign(ties):
+    signed, plain = np.float64([[0.0, -0.0, 1.0, 0.0]]), np.float64([[0.0, 0.0, 1.0, 0.0]])
+    for jit_compile in (False, True):
+        loss = tf.function(ks.PlackettLuceLoss(ties=ties).__call__, jit_compile=jit_compile)
+        assert float(loss(signed, SCORES[:1, :4])) == float(loss(plain, SCORES[:1, :4]))
+
+
+@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("how", ["labels", "keras mask"])
+def test_padding_changes_neither_value_nor_gradient(how, mode):
+    def losses(scores, labels):
+        scores = tf.identity(scores)
+        if how == "keras mask":
+            scores._keras_mask = tf.sequence_mask(tf.fill([tf.shape(scores)[0]], 5), tf.shape(scores)[1])
+        return ks.PlackettLuceLoss(reduction=NONE, top_k=3)(labels, scores)
+
+    weights = fixed_weights(len(LABELS))
+    value, (gradient,) = modes.run(mode, losses, [tf.constant(SCORES)], weights, LABELS)
+    junk = np.tile([1e300, np.inf, -np.inf, np.nan], (len(SCORES), 1))
+    wide = tf.constant(np.concatenate([SCORES, junk], axis=1))
+    # Under a Keras mask what the labels hold is padding too.
+    fill = -1 if how == "labels" else np.nan
+    labels = np.pad(LABELS, [(0, 0), (0, 4)], constant_values=fill)
+    wide_value, (wide_gradient,) = modes.run(mode, losses, [wide], weights, labels)
+    np.testing.assert_allclose(wide_value, value, rtol=1e-14)
+    np.testing.assert_allclose(wide_gradient[:, :5], gradient, rtol=1e-13, atol=1e-15)
+    np.testing.assert_array_equal(wide_gradient[:, 5:], 0)
+    np.testing.assert_array_equal(gradient.numpy()[LABELS < 0], 0)
+
+
+def test_reductions():
+    values = each_list(LABELS, SCORES)
+    assert values.shape == (len(LABELS),)
+    assert float(ks.PlackettLuceLoss(reduction="sum")(LABELS, SCORES)) == pytest.approx(values.sum(), rel=1e-12)
+    assert float(ks.PlackettLuceLoss()(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
+    np.testing.assert_array_equal(ks.PlackettLuceLoss().call(LABELS, SCORES), values)
+
+
+WEIGHTS = {
+    "[]": np.float64(2.5),
+    "[B]": np.float64([1.0, 0.0, 3.0, 0.5, 2.0]),
+    "[B, 1]": np.float64([[1.0], [0.0], [3.0], [0.5], [2.0]]),
+    "[B, n]": np.random.default_rng(2).uniform(size=(5, 5)),
+}
+
+
+def weights_per_item(weights):
+    return np.broadcast_to(weights[:, np.newaxis] if weights.ndim == 1 else weights, (5, 5))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+@each_option
+def test_sample_weight_with_as_many_lists_as_items(options, weights):
+    wanted = expected_losses(LABELS[:5], SCORES[:5], weights_per_item(weights), **options)
+    np.testing.assert_allclose(each_list(LABELS[:5], SCORES[:5], weights, **options), wanted, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
+def test_sample_weight_in_fit(shape):
+    x, y = objects.features(5, 5)
+    x[0, -1] = objects.PAD
+    weights = np.float32(WEIGHTS[shape])
+    model = objects.features_model("functional")
+    scores = model(x).numpy()
+    labels = y.copy()
+    labels[0, -1] = -1
+    wanted = np.mean(expected_losses(labels, scores, weights_per_item(weights), top_k=3))
+    model.compile("sgd", loss=ks.PlackettLuceLoss(top_k=3))
+    history = model.fit(x, y, sample_weight=weights, batch_size=5, verbose=0).history
+    assert history["loss"][0] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_ragged_labels_and_weights():
+    labels = tf.ragged.constant([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], []], ragged_rank=1)
+    weights = tf.ragged.constant([[1.0, 2.0, 0.5], [1.0, 1.0, 3.0, 0.0], []], ragged_rank=1)
+    wanted = expected_losses(labels.to_tensor(-1.0).numpy(), SCORES[:3, :4], weights.to_tensor(7.0).numpy())
+    np.testing.assert_allclose(each_list(labels, np.float32(SCORES[:3, :4]), weights), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_nothing_to_order_costs_nothing(shape, jit_compile):
+    if jit_compile and shape[0] == 0 and not objects.IS_KERAS_3:
+        pytest.skip("under XLA, TensorFlow 2.15's gradient of a gather from no lists has shape [0, 1]")
+    run = tf.function(lambda a: value_and_gradient_tensors(np.full(shape, -1.0), a), jit_compile=jit_compile)
+    value, gradient = run(tf.zeros(shape, tf.float64))
+    assert float(value) == 0
+    np.testing.assert_array_equal(gradient, np.zeros(shape))
+
+
+def value_and_gradient_tensors(labels, scores):
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = ks.PlackettLuceLoss()(labels, scores)
+    return value, tape.gradient(value, scores)
+
+
+@pytest.mark.parametrize("ties", ["breslow", "first"])
+@pytest.mark.parametrize(("where", "what"), [("label", np.nan), ("score", np.nan), ("score", np.inf)])
+def test_what_is_no_number_spoils_its_own_list_alone(where, what, ties):
+    labels, scores = LABELS.copy(), SCORES.copy()
+    (labels if where == "label" else scores)[1, 2] = what
+    value, gradient = value_and_gradient(labels, scores, ties=ties)
+    clean, slopes = value_and_gradient(LABELS, SCORES, ties=ties)
+    others = np.arange(len(LABELS)) != 1
+    np.testing.assert_array_equal(np.isnan(value), ~others)
+    np.testing.assert_array_equal(value[others], clean[others])
+    np.testing.assert_array_equal(gradient[others], slopes[others])
+    assert np.isnan(gradient[1]).any()
+
+
+def test_a_label_that_is_no_number_outweighs_a_weight_of_zero():
+    assert np.isnan(each_list([[1.0, np.nan]], np.float32([[1.0, 2.0]]), np.float32([[0.0, 0.0]])))
+
+
+IMPOSSIBLE = {
+    "first": ([3, 1, 2, 0], {}, np.inf),
+    "last": ([0, 1, 2, 3], {}, None),
+    "tied": ([1, 1, 2, 3], {}, np.inf),
+    "tied, but later in the list's order": ([1, 1, 2, 3], {"ties": "first"}, np.inf),
+    "beyond the first k": ([1, 0, 2, 3], {"top_k": 2}, None),
+}
+
+
+@pytest.mark.parametrize("mode", ["traced", "xla"])
+@pytest.mark.parametrize(("labels", "options", "wanted"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_an_item_that_cannot_be_chosen(labels, options, wanted, mode):
+    labels = np.float64([labels, [3, 1, 2, 0]])
+    scores = np.array([[-np.inf, 0.3, -0.2, 1.0], SCORES[0, :4]])
+    loss = ks.PlackettLuceLoss(reduction=NONE, **options)
+    run = modes.run(mode, lambda a, y: loss(y, a), [tf.constant(scores)], np.ones(2), labels)
+    value, (gradient,) = run
+    if wanted is None:
+        # Very unlikely and impossible are one where nothing is asked of the item.
+        wanted = likelihood_loss(labels[0], np.where(np.isinf(scores[0]), -900, scores[0]), **options)
+    np.testing.assert_allclose(value[0], wanted, rtol=1e-12)
+    np.testing.assert_allclose(value[1], likelihood_loss(labels[1], scores[1], **options), rtol=1e-12)
+    assert np.isfinite(gradient.numpy()).all()
+
+
+def test_an_impossible_item_without_weight_costs_nothing():
+    scores = np.array([[-np.inf, 0.3, -0.2]])
+    wanted = likelihood_loss([3, 2, 1], np.array([-900, 0.3, -0.2]), [0, 1, 1])
+    np.testing.assert_allclose(each_list([[3.0, 2.0, 1.0]], scores, [[0.0, 1.0, 1.0]]), wanted)
+
+
+def test_a_list_of_impossible_items_costs_nothing():
+    value, gradient = value_and_gradient([[3.0, 2.0, 2.0]], np.full((1, 3), -np.inf))
+    np.testing.assert_array_equal(value, 0)
+    np.testing.assert_array_equal(gradient, 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "computed"), [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")]
+)
+def test_dtypes(dtype, computed):
+    scores = tf.cast(SCORES, dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = ks.PlackettLuceLoss()(np.float32(LABELS), scores)
+    wanted = np.mean(expected_losses(LABELS, tf.cast(scores, tf.float64).numpy()))
+    assert value.dtype == computed
+    assert float(value) == pytest.approx(wanted, rel=1e-6)
+    assert tape.gradient(value, scores).dtype == dtype
+
+
+def distinct_lists():
+    labels = np.random.default_rng(6).permuted(np.tile(np.arange(6.0), (8, 1)), axis=1)
+    return np.float32(labels), np.random.default_rng(7).normal(size=labels.shape).astype("float32")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what these import is not ours to mend
+@pytest.mark.parametrize("module", ["tensorflow_ranking", "keras_rs"])
+def test_list_mle_elsewhere(module):
+    peer = pytest.importorskip(module)
+    losses = peer.keras.losses if module == "tensorflow_ranking" else peer.losses
+    labels, scores = distinct_lists()
+    theirs = losses.ListMLELoss()(tf.constant(labels), tf.constant(scores))
+    assert float(ks.PlackettLuceLoss()(labels, scores)) == pytest.approx(float(theirs), rel=1e-5)
+
+
+def test_the_first_choice_is_the_conditional_logit():
+    """210 travellers choose between air, train, bus and car."""
+    pytest.importorskip("statsmodels")
+    from scipy.optimize import minimize
+    from statsmodels.datasets import modechoice
+    from statsmodels.discrete.conditional_models import ConditionalLogit
+
+    data = modechoice.load_pandas().data
+    columns = {"gc": data["gc"], "ttme": data["ttme"], "income if by air": data["hinc"] * (data["mode"] == 1)}
+    columns |= {name: 1.0 * (data["mode"] == mode) for mode, name in enumerate(["air", "train", "bus"], start=1)}
+    features = np.stack(list(columns.values()), axis=-1)
+    theirs = ConditionalLogit(data["choice"].to_numpy(), features, groups=data["individual"].to_numpy()).fit(disp=0)
+
+    # Columns of like size, which the optimiser asks for.
+    scale = features.std(axis=0)
+    inputs, choices = tf.constant((features / scale).reshape(210, 4, -1)), data["choice"].to_numpy().reshape(210, 4)
+    loss = ks.PlackettLuceLoss(top_k=1, reduction="sum")
+
+    @tf.function
+    def objective(coefficients):
+        with tf.GradientTape() as tape:
+            tape.watch(coefficients)
+            value = loss(choices, tf.linalg.matvec(inputs, coefficients))
+        return value, tape.gradient(value, coefficients)
+
+    fit = minimize(
+        lambda c: [part.numpy() for part in objective(tf.constant(c))], np.zeros(6), jac=True, options={"gtol": 1e-6}
+    )
+    assert -fit.fun == pytest.approx(theirs.llf, abs=1e-3)
+    # In units of their own standard errors.
+    np.testing.assert_allclose((fit.x / scale - theirs.params) / theirs.bse, 0, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "weights", "message"),
+    [
+        (np.ones((3, 5)), np.ones((3, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be log-scores \[batch, n\], got shape \(3, 4, 4\)"),
+        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
+        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 4, 1)), r"sample_weight must have shape.*\(3, 4, 1\)"),
+    ],
+)
+def test_shapes_that_do_not_fit(labels, scores, weights, message):
+    with pytest.raises(ValueError, match=message):
+        ks.PlackettLuceLoss()(labels, scores, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
+        ({"top_k": 2.0}, TypeError, r"top_k must be an integer, got 2\.0"),
+        ({"top_k": True}, TypeError, "top_k must be an integer, got True"),
+        ({"ties": "efron"}, ValueError, r"ties must be one of \['breslow', 'first'\], got 'efron'"),
+        ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.PlackettLuceLoss(**arguments)
+
+
+def test_integer_prediction():
+    with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
+        ks.PlackettLuceLoss()(np.ones((1, 2)), np.ones((1, 2), int))
+
+
+def test_prediction_without_a_batch():
+    with pytest.raises(ValueError, match=r"y_true must have shape \[batch, n\]|y_pred must be log-scores"):
+        ks.PlackettLuceLoss()(np.ones(3), np.ones(3))
