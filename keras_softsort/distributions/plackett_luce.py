@@ -16,7 +16,7 @@ from keras_softsort.distributions._orders import order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops import _checks, _noise
 from keras_softsort.ops._order import flatten_lists
-from keras_softsort.ops._plackett_luce import choice_log_probs, logsumexp
+from keras_softsort.ops._plackett_luce import below_peak, choice_log_probs, logsumexp
 from keras_softsort.ops._problem import compute_dtype
 
 
@@ -206,7 +206,7 @@ class PlackettLuce(tfd.Distribution):
         return order_by(self._scores(), self._mask, self._event_size())
 
     def _log_prob(self, value: Any) -> tf.Tensor:
-        scores, orders = self._scores(), tf.cast(value, tf.int32)
+        scores, orders = below_peak(self._scores()), tf.cast(value, tf.int32)
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
         leading = tf.broadcast_dynamic_shape(tf.shape(scores)[:-1], tf.shape(orders)[:-1])

@@ -12,7 +12,7 @@ from keras_softsort._lists import Lists
 from keras_softsort.losses._base import ListLoss
 from keras_softsort.ops import _checks
 from keras_softsort.ops._order import take, tied_ranks
-from keras_softsort.ops._plackett_luce import log_shares, suffix_logsumexp
+from keras_softsort.ops._plackett_luce import below_peak, log_shares, suffix_logsumexp
 
 TIES = ("breslow", "first")
 
@@ -88,7 +88,7 @@ class PlackettLuceLoss(ListLoss):
         labels = tf.where(lists.labels > 0, lists.labels, tf.zeros_like(lists.labels))
         keys = tf.where(lists.mask, labels, nowhere)
         order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-        chosen = take(tf.where(lists.mask, y_pred, nowhere), order)
+        chosen = below_peak(take(tf.where(lists.mask, y_pred, nowhere), order))
         normalizers = suffix_logsumexp(chosen)
         places = tf.cast(tf.range(tf.shape(keys)[1]), y_pred.dtype)
         counted = self._counted(places, tf.ones_like(places))
@@ -98,7 +98,8 @@ class PlackettLuceLoss(ListLoss):
             first, sizes = tf.cast(first, y_pred.dtype), tf.cast(last - first + 1, y_pred.dtype)
             counted = self._counted(first, sizes)
         # What does not count may be infinite.
-        terms = tf.math.multiply_no_nan(log_shares(chosen, normalizers), take(lists.weights, order) * counted)
+        shares = tf.cast(log_shares(chosen, normalizers), y_pred.dtype)
+        terms = tf.math.multiply_no_nan(shares, take(lists.weights, order) * counted)
         wrong = tf.logical_or(tf.math.is_nan(lists.labels), tf.logical_not(y_pred < math.inf))
         wrong = tf.reduce_any(tf.logical_and(lists.mask, wrong), axis=-1)
         # A factor, so that the gradient of such a list is NaN too.

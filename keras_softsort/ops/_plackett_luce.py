@@ -10,12 +10,19 @@ import tensorflow as tf
 SAFE_RANGE = 600.0
 
 
+def below_peak(log_scores: tf.Tensor) -> tf.Tensor:
+    """`log_scores` less the largest of their list, in float64: differences, which alone count, keep their digits."""
+    wide = tf.cast(log_scores, tf.float64)
+    peak = tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
+    return wide - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+
+
 def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.Tensor:
     """The log-probability of each choice: `a_i - logsumexp(a_i, ..., a_k, others)`, `[..., k]`.
 
-    `chosen` `[..., k]` holds log-scores in the order in which their items are chosen, `others` `[...]` the logsumexp
-    of those that are never chosen. Once only log-scores of -inf are left, a choice has probability 1; choosing one
-    before is impossible, -inf. NaN gives NaN.
+    `chosen` `[..., k]` holds log-scores, `below_peak`, in the order in which their items are chosen; `others` `[...]`
+    the logsumexp of those that are never chosen. Once only log-scores of -inf are left, a choice has probability 1;
+    choosing one before is impossible, -inf. NaN gives NaN.
     """
     count = chosen.shape[-1] or tf.shape(chosen)[-1]
     remaining = chosen if others is None else tf.concat([chosen, others[..., tf.newaxis]], axis=-1)
@@ -29,45 +36,42 @@ def log_shares(chosen: tf.Tensor, normalizers: tf.Tensor) -> tf.Tensor:
     return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))
 
 
-def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
-    """`logsumexp(values[..., i:])` for each i. -inf is allowed; NaN spreads within its list alone.
+def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:
+    """`logsumexp(relative[..., i:])` for each i, of what `below_peak` gives. NaN spreads within its list alone.
 
-    By sums of float64 exponentials where the range of all values allows that, which costs least and is as exact.
+    By sums of exponentials where the range of all values allows that, which costs least and is as exact.
     """
-    peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
-    peak = tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
-    # NaN is not above the range, and the cheaper way keeps it to its list.
-    wide = tf.reduce_any(tf.logical_and(values > -math.inf, peak - values > SAFE_RANGE))
+    # NaN is not below the range, and the cheaper way keeps it to its list.
+    wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE))
 
     @tf.custom_gradient
-    def choose(values: tf.Tensor) -> tuple:
-        result, terms, sums = tf.cond(wide, lambda: (_by_blocks(values), *unused), lambda: _by_sums(values, peak))
+    def choose(relative: tf.Tensor) -> tuple:
+        unused = [tf.zeros_like(relative)] * 2
+        result, terms, sums = tf.cond(wide, lambda: (_by_blocks(relative), *unused), lambda: _by_sums(relative))
 
         # The gradient of a conditional would keep what both ways computed.
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return tf.cond(
                 wide,
-                lambda: _gradient_by_blocks(values, upstream),
+                lambda: _gradient_by_blocks(relative, upstream),
                 lambda: _gradient_by_sums(terms, sums, upstream),
             )
 
         return result, gradient
 
-    unused = [tf.zeros(tf.shape(values), tf.float64)] * 2
-    return choose(values)
+    return choose(relative)
 
 
-def _by_sums(values: tf.Tensor, peak: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _by_sums(relative: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """The result, -inf where nothing is left; the exponentials, and their sums."""
-    terms = tf.exp(tf.cast(values - peak, tf.float64))
+    terms = tf.exp(relative)
     sums = tf.cumsum(terms, axis=-1, reverse=True)
-    return peak + tf.cast(tf.math.log(sums), values.dtype), terms, sums
+    return tf.math.log(sums), terms, sums
 
 
 def _gradient_by_sums(terms: tf.Tensor, sums: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """The sum over i <= j of upstream_i terms_j / sums_i."""
-    shares = tf.cumsum(tf.math.divide_no_nan(tf.cast(upstream, tf.float64), sums), axis=-1)
-    return tf.cast(terms * shares, upstream.dtype)
+    return terms * tf.cumsum(tf.math.divide_no_nan(upstream, sums), axis=-1)
 
 
 def _gradient_by_blocks(values: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
