@@ -154,7 +154,7 @@ def draw_slates(curves: tuple[np.ndarray, dict], known: dict[str, float], visit:
         left.axhline(reward, color=MUTED, linestyle=style, linewidth=1.3, label=name, zorder=0)
     left.set_xlabel("training step")
     left.set_title("Reward of the slate: mean and range over seeds", color=INK)
-    left.legend(loc="lower right", fontsize=9)
+    left.legend(loc="center right", fontsize=9)
     left.spines[["top", "right"]].set_visible(False)
     _map_of_slates(right, *visit)
     figure.savefig(path, dpi=110, bbox_inches="tight")

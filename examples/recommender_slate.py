@@ -142,12 +142,14 @@ def train(method: str, seed: int, test: Visits, options: argparse.Namespace) -> 
     items, random = wines()[0], np.random.default_rng(seed)
     model = scorer(items.shape[1], options.places)
     optimizer = keras.optimizers.Adam(options.learning_rate)
+    optimizer.build(model.trainable_variables)
 
-    @tf.function(jit_compile=True)
-    def gradients(visits: Visits, step_seed: tf.Tensor) -> list[tf.Tensor]:
+    @tf.function
+    def train_step(visits: Visits, step_seed: tf.Tensor) -> None:
         with tf.GradientTape() as tape:
             loss = loss_of(method, model, visits, step_seed, options)
-        return tape.gradient(loss, model.trainable_variables)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
 
     @tf.function
     def test_reward() -> tf.Tensor:
@@ -156,8 +158,7 @@ def train(method: str, seed: int, test: Visits, options: argparse.Namespace) -> 
     curve = [float(test_reward())]
     for step in range(1, options.steps + 1):
         visits = Visits(*map(tf.constant, draw_visits(items, options.batch_size, options.candidates, random)))
-        found = gradients(visits, tf.constant([seed, step]))
-        optimizer.apply_gradients(zip(found, model.trainable_variables, strict=True))
+        train_step(visits, tf.constant([seed, step]))
         if step % options.test_every == 0:
             curve.append(float(test_reward()))
     return model, curve
