@@ -16,7 +16,7 @@ from keras_softsort.distributions._orders import order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops import _checks, _noise
 from keras_softsort.ops._order import flatten_lists
-from keras_softsort.ops._plackett_luce import choice_log_probs, logsumexp
+from keras_softsort.ops._plackett_luce import LogSums, choice_log_probs, log_sums
 from keras_softsort.ops._problem import compute_dtype
 
 
@@ -222,7 +222,7 @@ class PlackettLuce(tfd.Distribution):
         log_probs = choice_log_probs(chosen, self._others(scores, orders))
         return tf.cast(tf.reduce_sum(log_probs, axis=-1), self._log_scores.dtype)
 
-    def _others(self, scores: tf.Tensor, orders: tf.Tensor) -> tf.Tensor | None:
+    def _others(self, scores: tf.Tensor, orders: tf.Tensor) -> LogSums | None:
         """The logsumexp of the items that are not among the first `top_k`."""
         if self._top_k is None or self._top_k == scores.shape[-1]:
             return None
@@ -233,7 +233,7 @@ class PlackettLuce(tfd.Distribution):
             tf.reshape(places, [-1, 1]), tf.ones_like(tf.reshape(places, [-1])), [size * tf.shape(flat)[0]]
         )
         taken = tf.reshape(hits, tf.shape(scores)) > 0
-        return logsumexp(tf.where(taken, tf.constant(-math.inf, scores.dtype), scores))
+        return log_sums(tf.where(taken, tf.constant(-math.inf, scores.dtype), scores))
 
     def _entropy(self) -> tf.Tensor:
         return exact_or_estimate(self, lambda orders: -self.log_prob(orders))
