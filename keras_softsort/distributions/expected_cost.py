@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -101,8 +102,10 @@ def _without_replacement(distribution: Any, cost: Cost, count: int, seed: Any) -
         )
     samples = distribution.sample_without_replacement(count, seed=seed)
     costs, log_probs = _costs(cost, samples, distribution), distribution.log_prob(samples)
-    # Orders of probability 0 fill up where there are too few others: they have weight 0.
-    log_probs = tf.where(tf.math.is_inf(log_probs), tf.stop_gradient(log_probs), log_probs)
+    # What fills up where there are fewer orders, which come first, has weight 0.
+    place = tf.reshape(tf.range(count, dtype=tf.float64), [count, *[1] * (log_probs.shape.rank - 1)])
+    drawn = tf.math.log(place + 0.5) < distribution.log_num_orders()
+    log_probs = tf.where(drawn, log_probs, tf.constant(-math.inf, log_probs.dtype))
     weights, given_first = set_weights(tf.stop_gradient(tf.cast(log_probs, tf.float64)))
     weights, given_first = tf.cast(weights, costs.dtype), tf.cast(given_first, costs.dtype)
     baselines = tf.reduce_sum(given_first * costs, axis=1)

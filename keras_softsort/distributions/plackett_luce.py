@@ -12,7 +12,7 @@ from tensorflow_probability import distributions as tfd
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
 from keras_softsort.distributions._marginal import top_k_probabilities
-from keras_softsort.distributions._orders import order_by
+from keras_softsort.distributions._orders import log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops import _checks, _noise
 from keras_softsort.ops._order import flatten_lists
@@ -44,8 +44,8 @@ class PlackettLuce(tfd.Distribution):
     precision is computed in float32. `prob` and `log_prob` are differentiable with respect to `log_scores`;
     for gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
 
-    Methods beside those of every TFP distribution: `possible`, `marginal_top_k`, `sample_without_replacement`,
-    `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)` are exact, by enumeration, for
+    Methods beside those of every TFP distribution: `possible`, `log_num_orders`, `marginal_top_k`,
+    `sample_without_replacement`, `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)` are exact, by enumeration, for
     n <= 8; beyond they are the value of the estimates from 1,000 samples with a fixed seed.
 
     Raises:
@@ -134,19 +134,23 @@ class PlackettLuce(tfd.Distribution):
         with self._name_and_control_scope("marginal_top_k"):
             scores = self._scores()
             count = self._event_size() if k is None else _arguments.checked_count("k", k, scores)
+            numbers = tf.reduce_all(scores < math.inf, axis=-1, keepdims=True)
             if num_samples is None:
-                return tf.cast(top_k_probabilities(tf.cast(scores, tf.float64), count), self._log_scores.dtype)
+                exact = top_k_probabilities(tf.cast(scores, tf.float64), count)
+                return tf.cast(tf.where(numbers, exact, tf.constant(math.nan, exact.dtype)), self._log_scores.dtype)
             samples = _checks.positive_integer("num_samples", num_samples)
             orders = self._draw(samples, seed, count)
             size = tf.shape(scores)[-1]
             among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], tf.range(size)[:, tf.newaxis]), axis=-1)
             among = tf.logical_and(among, self.possible())
-            return tf.reduce_mean(tf.cast(among, self._log_scores.dtype), axis=0)
+            share = tf.reduce_mean(tf.cast(among, tf.float32), axis=0)
+            return tf.cast(tf.where(numbers, share, tf.constant(math.nan)), self._log_scores.dtype)
 
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """`num_samples` orders `[num_samples, ..., k]` without repetition, the first as `sample` gives it.
 
-        Where the list has fewer orders that are possible, impossible ones (probability 0) fill up. O(num_samples n k).
+        Where fewer orders are possible, others fill up: impossible ones, or such as differ from those before only in
+        items that cannot be chosen. O(num_samples n k).
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = _checks.positive_integer("num_samples", num_samples)
@@ -160,10 +164,15 @@ class PlackettLuce(tfd.Distribution):
             # Finite levels so far apart that items that cannot be chosen come last, in the order of their index.
             level = -tf.cast(1 + tf.range(tf.shape(scores)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
             fill = level if self._mask is None else tf.where(self._mask, level, level * 1e100)
-            scores = tf.where(scores > -math.inf, scores, fill)
+            scores = tf.where(scores > -math.inf, tf.clip_by_value(scores, -1e99, 1e99), fill)
             orders = draw_orders(flatten_lists(scores), self._event_size(), count, tfp.random.sanitize_seed(seed))
             shape = tf.concat([[count], tf.shape(scores)[:-1], [self._event_size()]], axis=0)
             return tf.reshape(tf.transpose(orders, [1, 0, 2]), shape)
+
+    def log_num_orders(self) -> tf.Tensor:
+        """The log `[...]`, float64, of how many orders are possible; the order of items that cannot be chosen aside."""
+        with self._name_and_control_scope("log_num_orders"):
+            return log_possible_orders(self.possible(), self._event_size())
 
     def estimate_entropy(self, num_samples: int, seed: Any = None) -> Estimate:
         """`E[-log p]` as a mean over samples, whose gradient is unbiased too, and its standard error."""
