@@ -74,24 +74,14 @@ def expected_cost(
         raise ValueError(f"estimator {estimator!r} does not fit {type(distribution).__name__}, which is {kind}")
     if estimator == "without_replacement":
         return _without_replacement(distribution, cost, count, seed)
-    samples = distribution.sample(count, seed=seed)
-    if estimator == "rloo":
-        return _leave_one_out(distribution, cost, samples)
-    return tfp.monte_carlo.expectation(
-        lambda samples: _costs(cost, samples, distribution),
-        samples,
-        None if reparameterized else distribution.log_prob,
-        use_reparameterization=reparameterized,
-    )
-
-
-def _leave_one_out(distribution: Any, cost: Cost, samples: tf.Tensor) -> tf.Tensor:
-    count = samples.shape[0]
-    if count < 2:
+    if estimator == "rloo" and count < 2:
         raise ValueError(f"num_samples must be at least 2 with estimator 'rloo', got {count}")
-    costs, log_probs = _costs(cost, samples, distribution), distribution.log_prob(samples)
-    others = (tf.reduce_sum(costs, axis=0) - costs) / (count - 1)
-    return tf.reduce_mean(_with_score(costs, others, log_probs), axis=0)
+    samples = distribution.sample(count, seed=seed)
+    costs = _costs(cost, samples, distribution)
+    if reparameterized:
+        return tf.reduce_mean(costs, axis=0)
+    others = (tf.reduce_sum(costs, axis=0) - costs) / (count - 1) if estimator == "rloo" else tf.zeros_like(costs)
+    return tf.reduce_mean(_with_score(costs, others, distribution.log_prob(samples)), axis=0)
 
 
 def _without_replacement(distribution: Any, cost: Cost, count: int, seed: Any) -> tf.Tensor:
@@ -108,7 +98,8 @@ def _without_replacement(distribution: Any, cost: Cost, count: int, seed: Any) -
     log_probs = tf.where(drawn, log_probs, tf.constant(-math.inf, log_probs.dtype))
     weights, given_first = set_weights(tf.stop_gradient(tf.cast(log_probs, tf.float64)))
     weights, given_first = tf.cast(weights, costs.dtype), tf.cast(given_first, costs.dtype)
-    baselines = tf.reduce_sum(given_first * costs, axis=1)
+    # Given the first, the others tell the mean cost; where there are none, nothing does.
+    baselines = tf.reduce_sum(given_first * costs, axis=1) if count > 1 else tf.zeros_like(costs)
     possible = tf.where(tf.math.is_inf(log_probs), tf.zeros_like(log_probs), log_probs)
     return tf.reduce_sum(weights * _with_score(costs, baselines, possible), axis=0)
 
