@@ -126,6 +126,23 @@ def test_wide_scores_stay_finite():
         assert np.all(np.isfinite(tape.gradient(value, scores)))
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("estimator", ["score_function", "rloo", "without_replacement"])
+def test_costs_of_any_dtype(estimator, dtype):
+    """Ones, of which half precision could not add up so many."""
+    race = ks.PlackettLuce(np.zeros([2, 8]))
+    found = ks.expected_cost(race, lambda z: tf.ones(z.shape[:-1], dtype), num_samples=2500, estimator="rloo", seed=1)
+    assert found.dtype == (tf.float64 if dtype == tf.float64 else tf.float32)
+    np.testing.assert_allclose(found, [1, 1], rtol=1e-6)
+    found = ks.expected_cost(
+        race, lambda z: tf.cast(z[..., 0], dtype), num_samples=20, estimator=estimator, seed=[1, 2]
+    )
+    wide = ks.expected_cost(
+        race, lambda z: tf.cast(z[..., 0], tf.float64), num_samples=20, estimator=estimator, seed=[1, 2]
+    )
+    np.testing.assert_allclose(found, wide, rtol=1e-5)
+
+
 @pytest.mark.parametrize(("estimator", "count"), [("score_function", 2), ("rloo", 2), ("without_replacement", 2)])
 def test_what_the_cost_depends_on_gets_its_gradient(estimator, count):
     scores, factor = tf.constant(np.tile([0.3, -0.8, 1.1], [4000, 1])), tf.Variable(2.0, dtype=tf.float64)

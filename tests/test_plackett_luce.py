@@ -21,9 +21,7 @@ SCORES = RNG.normal(size=(2, 5))
 MASK = np.array([[True, False, True, True, True], [True, True, False, True, False]])
 SPECIAL = np.array([0.3, -INF, 1.2, -0.4, -INF])
 suffix = tf.function(_plackett_luce.suffix_logsumexp)
-suffix_unknown = tf.function(
-    _plackett_luce.suffix_logsumexp, input_signature=[tf.TensorSpec([None, None], tf.float64)]
-)
+suffix_unknown = tf.function(_plackett_luce.suffix_logsumexp, input_signature=[tf.TensorSpec([None, None], tf.float64)])
 
 
 def log_prob(scores, orders, **options):

@@ -21,7 +21,9 @@ def test_padding_changes_nothing_and_gets_no_gradient(garbage):
     wide = np.pad(SCORES, [(0, 0), (0, 0), (0, 2)], constant_values=garbage)
     mask = np.broadcast_to(np.arange(6) < 4, wide.shape)
     weights = fixed_weights([2, 3])
-    run = tf.function(lambda s: tape_gradients(lambda s: ks.PlackettLuce(s, mask=mask).log_prob([*ORDER, 5, 4]), [s], weights))
+    run = tf.function(
+        lambda s: tape_gradients(lambda s: ks.PlackettLuce(s, mask=mask).log_prob([*ORDER, 5, 4]), [s], weights)
+    )
     value, (gradient,) = run(tf.constant(wide))
     wanted, (wanted_gradient,) = tape_gradients(
         lambda s: ks.PlackettLuce(s).log_prob(ORDER), [tf.constant(SCORES)], weights
@@ -48,9 +50,7 @@ def test_what_cannot_be_chosen_comes_last_by_index_and_padding_after_it():
     np.testing.assert_array_equal(samples[:, 0, 2:], [[0, 4, 2, 5]] * 50)
     np.testing.assert_array_equal(samples[:, 1:], [[range(6)] * 2] * 50)
     np.testing.assert_array_equal(race.sample_without_replacement(2, seed=1)[:, 0, 2:], [[0, 4, 2, 5]] * 2)
-    np.testing.assert_array_equal(
-        race.possible(), [[False, True, False, True, False, False], [False] * 6, [False] * 6]
-    )
+    np.testing.assert_array_equal(race.possible(), [[False, True, False, True, False, False], [False] * 6, [False] * 6])
     np.testing.assert_array_equal(race.entropy()[1:], [0, 0])
     np.testing.assert_allclose(np.exp(race.log_num_orders()), [2, 1, 1], rtol=1e-12)
     np.testing.assert_allclose(np.exp(ks.PlackettLuce(scores, top_k=1).log_num_orders()), [3, 1, 6], rtol=1e-12)

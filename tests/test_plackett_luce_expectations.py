@@ -94,9 +94,7 @@ def test_entropy(top_k):
 @pytest.mark.parametrize("top_k", [None, 1, 3])
 def test_kl_divergence(top_k):
     def divergence(p, q):
-        return tfd.kl_divergence(
-            ks.PlackettLuce(p, top_k=top_k, mask=MASK), ks.PlackettLuce(q, top_k=top_k, mask=MASK)
-        )
+        return tfd.kl_divergence(ks.PlackettLuce(p, top_k=top_k, mask=MASK), ks.PlackettLuce(q, top_k=top_k, mask=MASK))
 
     lists = [[oracles.masked(*each) for each in zip(scores, MASK, strict=True)] for scores in (SCORES, OTHERS)]
     wanted = [oracles.kl_divergence(p, q, top_k) for p, q in zip(*lists, strict=True)]
@@ -140,13 +138,22 @@ def test_exact_to_eight_items_and_estimated_beyond(n):
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32], ids=lambda dtype: dtype.name)
-def test_estimates_in_other_dtypes(dtype):
-    scores = tf.constant(SCORES[0], dtype)
-    found = ks.PlackettLuce(scores).estimate_entropy(20_000, seed=1)
-    assert (found.value.dtype, found.standard_error.dtype) == (dtype, dtype)
-    wanted = oracles.entropy(tf.cast(scores, tf.float64).numpy())
-    rounding = wanted * (0 if dtype == tf.float32 else 2**-8)
-    within(np.float64(tf.cast(found.value, tf.float64)), wanted, np.float64(tf.cast(found.standard_error, tf.float64)) + rounding)
+def test_sums_over_many_orders_in_half_precision(dtype):
+    """In a batch TensorFlow adds numbers of half precision up one by one: 2,048 ones and more would be 2,048."""
+    scores = tf.constant(np.random.default_rng(2).normal(size=(2, 8)), dtype)
+    race, other = ks.PlackettLuce(scores, top_k=6), ks.PlackettLuce(tf.zeros([8], dtype), top_k=6)
+    exact = tf.cast(scores, tf.float64).numpy()
+    divergences = [oracles.kl_divergence(row, np.zeros(8), 6) for row in exact]
+    rtol = {tf.float16: 2**-10, tf.bfloat16: 2**-7, tf.float32: 1e-5}[dtype]
+    for found, estimated, wanted in (
+        (race.entropy(), race.estimate_entropy(20_000, seed=1), [oracles.entropy(row, 6) for row in exact]),
+        (race.kl_divergence(other), race.estimate_kl_divergence(other, 20_000, seed=1), divergences),
+    ):
+        assert found.dtype == estimated.value.dtype == estimated.standard_error.dtype == dtype
+        found, value, error = (tf.cast(each, tf.float64).numpy() for each in (found, *estimated))
+        np.testing.assert_allclose(found, wanted, rtol=rtol)
+        within(value, wanted, error + rtol * np.array(wanted) / 4)
+        assert np.all(error > 1e-3)
 
 
 def test_standard_error_and_gradient_of_estimates():

@@ -124,7 +124,10 @@ def test_minus_infinity_is_padding():
 def test_what_is_not_a_number_shows_in_its_list_alone(bad):
     scores = SCORES.copy()
     scores[0, 2] = bad
-    for found in (ks.RelaxedPlackettLuce(scores).sample(2, seed=SEED)[1], ks.RelaxedPlackettLuce(scores).relaxed_mode()):
+    for found in (
+        ks.RelaxedPlackettLuce(scores).sample(2, seed=SEED)[1],
+        ks.RelaxedPlackettLuce(scores).relaxed_mode(),
+    ):
         assert np.all(np.isnan(found[0]))
         assert np.all(np.isfinite(found[1]))
 
@@ -185,10 +188,18 @@ def test_variables_are_trained():
     tau.assign(0.1)
     np.testing.assert_allclose(soft.relaxed_mode(), oracles.neural_sort(SCORES[0], 0.1), rtol=1e-10, atol=1e-14)
     assert np.max(np.abs(before - soft.relaxed_mode())) > 0.1
-    trainable = tfp.experimental.util.make_trainable(ks.RelaxedPlackettLuce, batch_and_event_shape=[4, 4], seed=1)
-    assert sorted(variable.shape.as_list() for variable in trainable.trainable_variables) == [[], [4]]
-    assert trainable.sample(seed=SEED).shape == (4, 4)
     assert np.all(np.isnan(ks.RelaxedPlackettLuce(SCORES, tf.constant(-1.0)).relaxed_mode()))
+
+
+def test_tfp_makes_it_trainable():
+    trainable = tfp.experimental.util.make_trainable(
+        ks.RelaxedPlackettLuce, batch_and_event_shape=[2, 4, 4], seed=1, tau=0.5
+    )
+    (log_scores,) = trainable.trainable_variables
+    assert log_scores.shape == (2, 4)
+    assert trainable.sample(seed=SEED).shape == (2, 4, 4)
+    low = ks.RelaxedPlackettLuce.parameter_properties()["tau"].default_constraining_bijector_fn()
+    assert np.all(low.forward([-1e4, 0.0]) > 0)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import tensorflow_probability as tfp
 
 from keras_softsort.distributions._without_replacement import set_weights
 from keras_softsort.ops import _checks
+from keras_softsort.ops._problem import compute_dtype
 
 ESTIMATORS = ("reparameterized", "rloo", "score_function", "without_replacement")
 Cost = Callable[[tf.Tensor], tf.Tensor]
@@ -40,7 +41,7 @@ def expected_cost(
       estimator: one of the above.
 
     Returns:
-      `[...]`, one value for each distribution of the batch.
+      `[...]`, one value for each distribution of the batch, in the dtype of the costs; float32 for half precision.
 
     Raises:
       ValueError: unknown `estimator`, or one that the distribution does not allow; too few samples, or for
@@ -115,4 +116,4 @@ def _costs(cost: Cost, samples: tf.Tensor, distribution: Any) -> tf.Tensor:
     expected = samples.shape[: samples.shape.rank - distribution.event_shape.rank]
     if not costs.dtype.is_floating or not costs.shape.is_compatible_with(expected):
         raise ValueError(f"cost must give floating-point costs {expected}, got {costs.dtype.name} {costs.shape}")
-    return costs
+    return tf.cast(costs, compute_dtype(costs.dtype))

@@ -176,12 +176,23 @@ class PlackettLuce(tfd.Distribution):
 
     def estimate_entropy(self, num_samples: int, seed: Any = None) -> Estimate:
         """`E[-log p]` as a mean over samples, whose gradient is unbiased too, and its standard error."""
-        return estimate(self, lambda orders: -self.log_prob(orders), num_samples, seed)
+        wide = self._wide()
+        found = estimate(wide, lambda orders: -wide.log_prob(orders), num_samples, seed)
+        return Estimate(*(tf.cast(each, self._log_scores.dtype) for each in found))
 
     def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> Estimate:
         """`E[log p - log q]` under p as a mean over samples, whose gradient is unbiased, and its standard error."""
         _check_same_events(self, other)
-        return estimate(self, lambda orders: self.log_prob(orders) - other.log_prob(orders), num_samples, seed)
+        p, q = self._wide(), other._wide()
+        found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
+        return Estimate(*(tf.cast(each, self._log_scores.dtype) for each in found))
+
+    def _wide(self) -> PlackettLuce:
+        """This distribution in the dtype it computes in: sums over many orders would not be right in half precision."""
+        dtype = compute_dtype(self._log_scores.dtype)
+        if dtype == self._log_scores.dtype:
+            return self
+        return self.copy(log_scores=tf.cast(tf.convert_to_tensor(self._log_scores), dtype))
 
     def _scores(self) -> tf.Tensor:
         """Log-scores in the compute dtype, -inf where masked."""
@@ -245,7 +256,8 @@ class PlackettLuce(tfd.Distribution):
         return log_sums(tf.where(taken, tf.constant(-math.inf, scores.dtype), scores))
 
     def _entropy(self) -> tf.Tensor:
-        return exact_or_estimate(self, lambda orders: -self.log_prob(orders))
+        wide = self._wide()
+        return tf.cast(exact_or_estimate(wide, lambda orders: -wide.log_prob(orders)), self._log_scores.dtype)
 
     def _default_event_space_bijector(self) -> None:
         return None
@@ -271,7 +283,9 @@ class PlackettLuce(tfd.Distribution):
 def _kl_divergence(first: PlackettLuce, second: PlackettLuce, name: str | None = None) -> tf.Tensor:
     _check_same_events(first, second)
     with tf.name_scope(name or "kl_plackett_luce"):
-        return exact_or_estimate(first, lambda orders: first.log_prob(orders) - second.log_prob(orders))
+        p, q = first._wide(), second._wide()
+        divergence = exact_or_estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders))
+        return tf.cast(divergence, first.log_scores.dtype)
 
 
 def _check_same_events(first: PlackettLuce, second: PlackettLuce) -> None:
