@@ -206,7 +206,11 @@ def test_tfp_combines_it():
     repeated = tfd.Sample(ks.PlackettLuce(SCORES[0, 0]), 3)
     np.testing.assert_allclose(repeated.log_prob([ORDER] * 3), 3 * oracles.log_prob(SCORES[0, 0], ORDER), rtol=1e-12)
     assert repeated.sample(2, seed=1).shape == (2, 3, 4)
-    joint = tfd.JointDistributionSequential([tfd.Normal(tf.zeros([3]), 1.0), lambda scores: ks.PlackettLuce(scores)])
+
+    def race_of(scores):
+        return ks.PlackettLuce(scores, validate_args=True)
+
+    joint = tfd.JointDistributionSequential([tfd.Normal(tf.zeros([3]), 1.0), race_of])
     scores, order = joint.sample(seed=1)
     assert (scores.shape, order.shape) == ((3,), (3,))
 

@@ -150,8 +150,8 @@ def test_sums_over_many_orders_in_half_precision(dtype):
         (race.kl_divergence(other), race.estimate_kl_divergence(other, 20_000, seed=1), divergences),
     ):
         assert found.dtype == estimated.value.dtype == estimated.standard_error.dtype == dtype
-        found, value, error = (tf.cast(each, tf.float64).numpy() for each in (found, *estimated))
-        np.testing.assert_allclose(found, wanted, rtol=rtol)
+        exactly, value, error = (tf.cast(each, tf.float64).numpy() for each in (found, *estimated))
+        np.testing.assert_allclose(exactly, wanted, rtol=rtol)
         within(value, wanted, error + rtol * np.array(wanted) / 4)
         assert np.all(error > 1e-3)
 

@@ -45,8 +45,9 @@ class PlackettLuce(tfd.Distribution):
     for gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
 
     Methods beside those of every TFP distribution: `possible`, `log_num_orders`, `marginal_top_k`,
-    `sample_without_replacement`, `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)` are exact, by enumeration, for
-    n <= 8; beyond they are the value of the estimates from 1,000 samples with a fixed seed.
+    `sample_without_replacement`, `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)`
+    are exact, by enumeration, for n <= 8; beyond they are the value of the estimates from 1,000 samples with a fixed
+    seed.
 
     Raises:
       ValueError: `top_k` < 1 or above n, a mask of another shape, scalar log-scores.
