@@ -117,6 +117,22 @@ def test_all_orders_give_the_exact_gradient(scores, top_k, count, dtype):
         np.testing.assert_allclose(tape.gradient(found, scores), gradient, rtol=rtol, atol=10 * rtol)
 
 
+@pytest.mark.parametrize(("size", "count"), [(4, 2), (4, 20), (12, 2), (12, 40), (250, 4), (250, 60)])
+def test_equal_costs_have_no_variance(size, count):
+    """The weights add up to 1, given the first too, however many samples there are and improbable as they may be."""
+    scores = tf.Variable(np.random.default_rng(size).normal(size=[3, size]))
+    with tf.GradientTape() as tape:
+        value = ks.expected_cost(
+            ks.PlackettLuce(scores),
+            lambda orders: tf.ones(orders.shape[:-1], tf.float64),
+            num_samples=count,
+            estimator="without_replacement",
+            seed=1,
+        )
+    np.testing.assert_allclose(value, [1, 1, 1], rtol=1e-9)
+    np.testing.assert_allclose(tape.gradient(value, scores), np.zeros([3, size]), atol=1e-8)
+
+
 def test_wide_scores_stay_finite():
     for estimator in ("rloo", "score_function", "without_replacement"):
         scores = tf.Variable([[1e4, 0.0, -1e4, 3.0], [1e30, -1e30, 0.0, -INF], [0.0, 0.0, 500.0, 500.0]])

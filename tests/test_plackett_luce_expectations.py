@@ -59,6 +59,14 @@ def test_marginals_of_a_masked_list_traced_and_compiled():
     np.testing.assert_allclose(every, MASK, rtol=1e-11)
 
 
+@pytest.mark.parametrize(("size", "k"), [(60, 30), (100, 99), (200, 10)])
+def test_marginals_of_longer_lists(size, k):
+    scores = np.stack([np.zeros(size), 3 * np.random.default_rng(size).normal(size=size)])
+    equal, others = ks.PlackettLuce(scores).marginal_top_k(k).numpy()
+    np.testing.assert_allclose(equal, k / size, rtol=1e-10)
+    np.testing.assert_allclose(others.sum(), k, rtol=1e-11)
+
+
 def test_marginal_gradient():
     check_gradients(lambda s: ks.PlackettLuce(s, mask=MASK).marginal_top_k(2), SCORES)
     check_gradients(lambda s: ks.PlackettLuce(s).marginal_top_k(3), 20 * SCORES)

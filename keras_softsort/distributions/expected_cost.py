@@ -48,7 +48,7 @@ def expected_cost(
         `"without_replacement"` more than there are orders; costs that are not `[num_samples, ...]`.
 
     Cost: that of the samples, of their costs, and of `log_prob`; `"without_replacement"` takes O(num_samples n k) for
-    its samples and O(num_samples^2) for their weights.
+    its samples and O(num_samples^2.5) for their weights.
 
     Example:
 

@@ -123,7 +123,7 @@ class PlackettLuce(tfd.Distribution):
     def marginal_top_k(self, k: int | None = None, *, num_samples: int | None = None, seed: Any = None) -> tf.Tensor:
         """The probability `[..., n]` of each item to be among the first k; 0 for one that cannot be chosen.
 
-        Computed exactly, and differentiable, by an integral over the item's Gumbel key: O(n^2 k) time, and as much
+        Computed exactly, and differentiable, by an integral over the item's Gumbel key: O(n^2 k^1.5) time, and as much
         memory with gradients. With `num_samples` it is the share of as many samples instead, for long lists; its
         standard error is `sqrt(p (1 - p) / num_samples)`.
 
