@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.distributions import _quadrature
+from keras_softsort.distributions._quadrature import quadrature
 
 
 def top_k_probabilities(log_scores: tf.Tensor, count: int) -> tf.Tensor:
@@ -15,7 +15,7 @@ def top_k_probabilities(log_scores: tf.Tensor, count: int) -> tf.Tensor:
     """
     possible = log_scores > -float("inf")
     finite = tf.where(possible, log_scores, tf.zeros_like(log_scores))
-    size, nodes = tf.shape(log_scores)[-1], _quadrature.log_times()
+    size, (nodes, log_weights) = tf.shape(log_scores)[-1], quadrature(count)
     item = tf.range(size)
     # [..., item, node, number of others that are above the item]
     none = tf.one_hot(0, count, dtype=tf.float64)
@@ -31,7 +31,7 @@ def top_k_probabilities(log_scores: tf.Tensor, count: int) -> tf.Tensor:
 
     _, shares = tf.while_loop(lambda other, _: other < size, add, (0, shares), maximum_iterations=size)
     fewer = tf.reduce_sum(shares, axis=-1)
-    total = tf.reduce_sum(tf.exp(_quadrature.log_weights()) * fewer, axis=-1)
+    total = tf.reduce_sum(tf.exp(log_weights) * fewer, axis=-1)
     return tf.where(possible, tf.clip_by_value(total, 0, 1), tf.zeros_like(total))
 
 

@@ -21,7 +21,7 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
 @functools.lru_cache(maxsize=8)
 def all_orders(size: int, count: int) -> np.ndarray:
     """Every order of `count` of `size` items: `[orders, count]` int32."""
-    return np.array(list(itertools.permutations(range(size), count)), np.int32).reshape(-1, count)
+    return np.array(list(itertools.permutations(range(size), count)), np.int32).reshape(math.perm(size, count), count)
 
 
 def log_equivalent_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
@@ -30,3 +30,9 @@ def log_equivalent_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
     chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)
     rest, places = size - chosen, tf.maximum(tf.cast(count, tf.float64) - chosen, 0)
     return tf.math.lgamma(rest + 1) - tf.math.lgamma(rest - places + 1)
+
+
+def log_possible_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
+    """The log of how many orders are possible, equivalent ones counted once: `[...]`."""
+    chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)
+    return tf.math.lgamma(chosen + 1) - tf.math.lgamma(tf.maximum(chosen - tf.cast(count, tf.float64), 0) + 1)

@@ -5,20 +5,31 @@ With t = exp(-G) for a Gumbel key G of location 0, a key of location b is below 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import tensorflow as tf
 
 # In x = log t the integrand is analytic in a strip of half width pi / 2, where the trapezoidal rule errs by about
-# exp(-pi^2 / STEP) = 5e-15; what lies outside of the range is below exp(-36) = 2e-16.
-STEP = 0.3
-LOG_TIMES = np.arange(-36.0, 4.5, STEP)
+# exp(-pi^2 / STEP) = 5e-15; what lies below the first node is below exp(-36) = 2e-16. Counting `count` keys gives it
+# features as narrow as 1 / sqrt(count), and, where it is `count` improbable ones, a peak at t = count.
+STEP, FIRST = 0.3, -36.0
 
 
-def log_times() -> tf.Tensor:
-    """The nodes, as log t: [nodes] float64."""
-    return tf.constant(LOG_TIMES, tf.float64)
+class Quadrature(NamedTuple):
+    """Nodes, as log t, and logs of their weights in the integral of `exp(-t) g(t)` over t > 0: [nodes] float64."""
+
+    log_times: tf.Tensor
+    log_weights: tf.Tensor
 
 
-def log_weights() -> tf.Tensor:
-    """Logs of the weights of the nodes in the integral of `exp(-t) g(t)` over t > 0: [nodes]."""
-    return tf.constant(LOG_TIMES - np.exp(LOG_TIMES) + np.log(STEP), tf.float64)
+def quadrature(count: Any) -> Quadrature:
+    """For integrands that count up to `count` keys, a number or a scalar tensor."""
+    if tf.is_tensor(count):
+        count = tf.cast(count, tf.float64)
+        step = STEP / tf.sqrt(1 + count / 2)
+        log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)
+    else:  # the number of nodes is known
+        step = tf.constant(STEP / np.sqrt(1 + count / 2), tf.float64)
+        log_times = tf.constant(np.arange(FIRST, np.log(90 + 3 * count), STEP / np.sqrt(1 + count / 2)), tf.float64)
+    return Quadrature(log_times, log_times - tf.exp(log_times) + tf.math.log(step))

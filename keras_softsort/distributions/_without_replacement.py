@@ -11,7 +11,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.distributions import _quadrature
+from keras_softsort.distributions._quadrature import quadrature
 from keras_softsort.ops import _noise
 
 
@@ -77,11 +77,13 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     possible = log_probs > -math.inf
     log_rest = _log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
     log_ratios = tf.where(possible, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf where no other order is left
-    nodes = _quadrature.log_times()
+    nodes, log_weights = quadrature(log_probs.shape[0])
     # The log-probability of each to come before all others, at each node; one that cannot be drawn is not waited for.
-    exponents = tf.exp(tf.minimum(nodes + log_ratios[..., tf.newaxis], 7.0))
-    before = tf.where(possible[..., tf.newaxis], _log1mexp(-exponents), tf.zeros_like(exponents))
-    total = tf.reduce_sum(before, axis=0) + _quadrature.log_weights()
+    exponents = nodes + log_ratios[..., tf.newaxis]
+    before = _log1mexp(-tf.exp(tf.clip_by_value(exponents, -40.0, 7.0)))
+    before = tf.where(exponents < -40, exponents, before)  # where exp would be 0, and to float precision
+    before = tf.where(possible[..., tf.newaxis], before, tf.zeros_like(before))
+    total = tf.reduce_sum(before, axis=0) + log_weights
 
     def integral(without: tf.Tensor) -> tf.Tensor:
         return tf.reduce_logsumexp(total - without, axis=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import tensorflow_probability as tfp
 
 from keras_softsort.distributions._without_replacement import set_weights
 from keras_softsort.ops import _checks
+from keras_softsort.ops._problem import compute_dtype
 
 ESTIMATORS = ("reparameterized", "rloo", "score_function", "without_replacement")
 Cost = Callable[[tf.Tensor], tf.Tensor]
@@ -39,14 +41,14 @@ def expected_cost(
       estimator: one of the above.
 
     Returns:
-      `[...]`, one value for each distribution of the batch.
+      `[...]`, one value for each distribution of the batch, in the dtype of the costs; float32 for half precision.
 
     Raises:
       ValueError: unknown `estimator`, or one that the distribution does not allow; too few samples, or for
         `"without_replacement"` more than there are orders; costs that are not `[num_samples, ...]`.
 
     Cost: that of the samples, of their costs, and of `log_prob`; `"without_replacement"` takes O(num_samples n k) for
-    its samples and O(num_samples^2) for their weights.
+    its samples and O(num_samples^2.5) for their weights.
 
     Example:
 
@@ -73,24 +75,14 @@ def expected_cost(
         raise ValueError(f"estimator {estimator!r} does not fit {type(distribution).__name__}, which is {kind}")
     if estimator == "without_replacement":
         return _without_replacement(distribution, cost, count, seed)
-    samples = distribution.sample(count, seed=seed)
-    if estimator == "rloo":
-        return _leave_one_out(distribution, cost, samples)
-    return tfp.monte_carlo.expectation(
-        lambda samples: _costs(cost, samples, distribution),
-        samples,
-        None if reparameterized else distribution.log_prob,
-        use_reparameterization=reparameterized,
-    )
-
-
-def _leave_one_out(distribution: Any, cost: Cost, samples: tf.Tensor) -> tf.Tensor:
-    count = samples.shape[0]
-    if count < 2:
+    if estimator == "rloo" and count < 2:
         raise ValueError(f"num_samples must be at least 2 with estimator 'rloo', got {count}")
-    costs, log_probs = _costs(cost, samples, distribution), distribution.log_prob(samples)
-    others = (tf.reduce_sum(costs, axis=0) - costs) / (count - 1)
-    return tf.reduce_mean(_with_score(costs, others, log_probs), axis=0)
+    samples = distribution.sample(count, seed=seed)
+    costs = _costs(cost, samples, distribution)
+    if reparameterized:
+        return tf.reduce_mean(costs, axis=0)
+    others = (tf.reduce_sum(costs, axis=0) - costs) / (count - 1) if estimator == "rloo" else tf.zeros_like(costs)
+    return tf.reduce_mean(_with_score(costs, others, distribution.log_prob(samples)), axis=0)
 
 
 def _without_replacement(distribution: Any, cost: Cost, count: int, seed: Any) -> tf.Tensor:
@@ -101,11 +93,14 @@ def _without_replacement(distribution: Any, cost: Cost, count: int, seed: Any) -
         )
     samples = distribution.sample_without_replacement(count, seed=seed)
     costs, log_probs = _costs(cost, samples, distribution), distribution.log_prob(samples)
-    # Orders of probability 0 fill up where there are too few others: they have weight 0.
-    log_probs = tf.where(tf.math.is_inf(log_probs), tf.stop_gradient(log_probs), log_probs)
+    # What fills up where there are fewer orders, which come first, has weight 0.
+    place = tf.reshape(tf.range(count, dtype=tf.float64), [count, *[1] * (log_probs.shape.rank - 1)])
+    drawn = tf.math.log(place + 0.5) < distribution.log_num_orders()
+    log_probs = tf.where(drawn, log_probs, tf.constant(-math.inf, log_probs.dtype))
     weights, given_first = set_weights(tf.stop_gradient(tf.cast(log_probs, tf.float64)))
     weights, given_first = tf.cast(weights, costs.dtype), tf.cast(given_first, costs.dtype)
-    baselines = tf.reduce_sum(given_first * costs, axis=1)
+    # Given the first, the others tell the mean cost; where there are none, nothing does.
+    baselines = tf.reduce_sum(given_first * costs, axis=1) if count > 1 else tf.zeros_like(costs)
     possible = tf.where(tf.math.is_inf(log_probs), tf.zeros_like(log_probs), log_probs)
     return tf.reduce_sum(weights * _with_score(costs, baselines, possible), axis=0)
 
@@ -121,4 +116,4 @@ def _costs(cost: Cost, samples: tf.Tensor, distribution: Any) -> tf.Tensor:
     expected = samples.shape[: samples.shape.rank - distribution.event_shape.rank]
     if not costs.dtype.is_floating or not costs.shape.is_compatible_with(expected):
         raise ValueError(f"cost must give floating-point costs {expected}, got {costs.dtype.name} {costs.shape}")
-    return costs
+    return tf.cast(costs, compute_dtype(costs.dtype))

@@ -12,7 +12,7 @@ from tensorflow_probability import distributions as tfd
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
 from keras_softsort.distributions._marginal import top_k_probabilities
-from keras_softsort.distributions._orders import order_by
+from keras_softsort.distributions._orders import log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops import _checks, _noise
 from keras_softsort.ops._order import flatten_lists
@@ -28,7 +28,8 @@ class PlackettLuce(tfd.Distribution):
 
     Args:
       log_scores: `[..., n]`, floating-point, of any level and range: logits, not positive scores as
-        `tfd.PlackettLuce` takes. A tensor or variable. -inf means "cannot be chosen".
+        `tfd.PlackettLuce` takes. A tensor or variable. -inf means "cannot be chosen". Computed in float64 relative to
+        the list's largest: only differences among items 1e12 and more below it lose digits.
       top_k: the event is the order of the first `top_k` items alone.
       mask: bool `[..., n]`, True = keep. Padding is never drawn before a kept item and changes nothing.
       validate_args: check when run that log-scores are not NaN or +inf, and that orders hold every item at most once.
@@ -44,9 +45,10 @@ class PlackettLuce(tfd.Distribution):
     precision is computed in float32. `prob` and `log_prob` are differentiable with respect to `log_scores`;
     for gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
 
-    Methods beside those of every TFP distribution: `possible`, `marginal_top_k`, `sample_without_replacement`,
-    `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)` are exact, by enumeration, for
-    n <= 8; beyond they are the value of the estimates from 1,000 samples with a fixed seed.
+    Methods beside those of every TFP distribution: `possible`, `log_num_orders`, `marginal_top_k`,
+    `sample_without_replacement`, `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)`
+    are exact, by enumeration, for n <= 8; beyond they are the value of the estimates from 1,000 samples with a fixed
+    seed.
 
     Raises:
       ValueError: `top_k` < 1 or above n, a mask of another shape, scalar log-scores.
@@ -122,7 +124,7 @@ class PlackettLuce(tfd.Distribution):
     def marginal_top_k(self, k: int | None = None, *, num_samples: int | None = None, seed: Any = None) -> tf.Tensor:
         """The probability `[..., n]` of each item to be among the first k; 0 for one that cannot be chosen.
 
-        Computed exactly, and differentiable, by an integral over the item's Gumbel key: O(n^2 k) time, and as much
+        Computed exactly, and differentiable, by an integral over the item's Gumbel key: O(n^2 k^1.5) time, and as much
         memory with gradients. With `num_samples` it is the share of as many samples instead, for long lists; its
         standard error is `sqrt(p (1 - p) / num_samples)`.
 
@@ -134,19 +136,23 @@ class PlackettLuce(tfd.Distribution):
         with self._name_and_control_scope("marginal_top_k"):
             scores = self._scores()
             count = self._event_size() if k is None else _arguments.checked_count("k", k, scores)
+            numbers = tf.reduce_all(scores < math.inf, axis=-1, keepdims=True)
             if num_samples is None:
-                return tf.cast(top_k_probabilities(tf.cast(scores, tf.float64), count), self._log_scores.dtype)
+                exact = top_k_probabilities(tf.cast(scores, tf.float64), count)
+                return tf.cast(tf.where(numbers, exact, tf.constant(math.nan, exact.dtype)), self._log_scores.dtype)
             samples = _checks.positive_integer("num_samples", num_samples)
             orders = self._draw(samples, seed, count)
             size = tf.shape(scores)[-1]
             among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], tf.range(size)[:, tf.newaxis]), axis=-1)
             among = tf.logical_and(among, self.possible())
-            return tf.reduce_mean(tf.cast(among, self._log_scores.dtype), axis=0)
+            share = tf.reduce_mean(tf.cast(among, tf.float32), axis=0)
+            return tf.cast(tf.where(numbers, share, tf.constant(math.nan)), self._log_scores.dtype)
 
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """`num_samples` orders `[num_samples, ..., k]` without repetition, the first as `sample` gives it.
 
-        Where the list has fewer orders that are possible, impossible ones (probability 0) fill up. O(num_samples n k).
+        Where fewer orders are possible, others fill up: impossible ones, or such as differ from those before only in
+        items that cannot be chosen. O(num_samples n k).
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = _checks.positive_integer("num_samples", num_samples)
@@ -160,19 +166,35 @@ class PlackettLuce(tfd.Distribution):
             # Finite levels so far apart that items that cannot be chosen come last, in the order of their index.
             level = -tf.cast(1 + tf.range(tf.shape(scores)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
             fill = level if self._mask is None else tf.where(self._mask, level, level * 1e100)
-            scores = tf.where(scores > -math.inf, scores, fill)
+            scores = tf.where(scores > -math.inf, tf.clip_by_value(scores, -1e99, 1e99), fill)
             orders = draw_orders(flatten_lists(scores), self._event_size(), count, tfp.random.sanitize_seed(seed))
             shape = tf.concat([[count], tf.shape(scores)[:-1], [self._event_size()]], axis=0)
             return tf.reshape(tf.transpose(orders, [1, 0, 2]), shape)
 
+    def log_num_orders(self) -> tf.Tensor:
+        """The log `[...]`, float64, of how many orders are possible; the order of items that cannot be chosen aside."""
+        with self._name_and_control_scope("log_num_orders"):
+            return log_possible_orders(self.possible(), self._event_size())
+
     def estimate_entropy(self, num_samples: int, seed: Any = None) -> Estimate:
         """`E[-log p]` as a mean over samples, whose gradient is unbiased too, and its standard error."""
-        return estimate(self, lambda orders: -self.log_prob(orders), num_samples, seed)
+        wide = self._wide()
+        found = estimate(wide, lambda orders: -wide.log_prob(orders), num_samples, seed)
+        return Estimate(*(tf.cast(each, self._log_scores.dtype) for each in found))
 
     def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> Estimate:
         """`E[log p - log q]` under p as a mean over samples, whose gradient is unbiased, and its standard error."""
         _check_same_events(self, other)
-        return estimate(self, lambda orders: self.log_prob(orders) - other.log_prob(orders), num_samples, seed)
+        p, q = self._wide(), other._wide()
+        found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
+        return Estimate(*(tf.cast(each, self._log_scores.dtype) for each in found))
+
+    def _wide(self) -> PlackettLuce:
+        """This distribution in the dtype it computes in: sums over many orders would not be right in half precision."""
+        dtype = compute_dtype(self._log_scores.dtype)
+        if dtype == self._log_scores.dtype:
+            return self
+        return self.copy(log_scores=tf.cast(tf.convert_to_tensor(self._log_scores), dtype))
 
     def _scores(self) -> tf.Tensor:
         """Log-scores in the compute dtype, -inf where masked."""
@@ -236,7 +258,8 @@ class PlackettLuce(tfd.Distribution):
         return logsumexp(tf.where(taken, tf.constant(-math.inf, scores.dtype), scores))
 
     def _entropy(self) -> tf.Tensor:
-        return exact_or_estimate(self, lambda orders: -self.log_prob(orders))
+        wide = self._wide()
+        return tf.cast(exact_or_estimate(wide, lambda orders: -wide.log_prob(orders)), self._log_scores.dtype)
 
     def _default_event_space_bijector(self) -> None:
         return None
@@ -262,7 +285,9 @@ class PlackettLuce(tfd.Distribution):
 def _kl_divergence(first: PlackettLuce, second: PlackettLuce, name: str | None = None) -> tf.Tensor:
     _check_same_events(first, second)
     with tf.name_scope(name or "kl_plackett_luce"):
-        return exact_or_estimate(first, lambda orders: first.log_prob(orders) - second.log_prob(orders))
+        p, q = first._wide(), second._wide()
+        divergence = exact_or_estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders))
+        return tf.cast(divergence, first.log_scores.dtype)
 
 
 def _check_same_events(first: PlackettLuce, second: PlackettLuce) -> None:

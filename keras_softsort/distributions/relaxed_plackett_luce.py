@@ -88,11 +88,15 @@ class RelaxedPlackettLuce(tfd.Distribution):
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         del num_classes
         positive = tfp.util.ParameterProperties(
+            event_ndims=None,  # one for the whole batch: no slice, no broadcast
             shape_fn=lambda sample_shape: [],
             default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(low=_checks.dtype_tiny(dtype)),
         )
         return {
-            "log_scores": tfp.util.ParameterProperties(event_ndims=1),
+            "log_scores": tfp.util.ParameterProperties(
+                event_ndims=1,
+                shape_fn=lambda sample_shape: [*sample_shape[:-2], sample_shape[-1]],
+            ),
             "tau": positive,
             "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # nothing to be trained
         }
