@@ -25,9 +25,11 @@ class Quadrature(NamedTuple):
 
 def quadrature(count: Any) -> Quadrature:
     """For integrands that count up to `count` keys, a number or a scalar tensor."""
-    xp = tf if tf.is_tensor(count) else np
-    count = tf.cast(count, tf.float64) if tf.is_tensor(count) else float(count)
-    step = STEP / xp.sqrt(1 + count / 2)
-    log_times = (tf.range if tf.is_tensor(count) else np.arange)(FIRST, xp.log(90 + 3 * count), step)
-    log_times = tf.convert_to_tensor(log_times, tf.float64)
-    return Quadrature(log_times, log_times - tf.exp(log_times) + xp.log(step))
+    if tf.is_tensor(count):
+        count = tf.cast(count, tf.float64)
+        step = STEP / tf.sqrt(1 + count / 2)
+        log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)
+    else:  # the number of nodes is known
+        step = tf.constant(STEP / np.sqrt(1 + count / 2), tf.float64)
+        log_times = tf.constant(np.arange(FIRST, np.log(90 + 3 * count), STEP / np.sqrt(1 + count / 2)), tf.float64)
+    return Quadrature(log_times, log_times - tf.exp(log_times) + tf.math.log(step))
