@@ -117,7 +117,7 @@ def test_all_orders_give_the_exact_gradient(scores, top_k, count, dtype):
         np.testing.assert_allclose(tape.gradient(found, scores), gradient, rtol=rtol, atol=10 * rtol)
 
 
-@pytest.mark.parametrize(("size", "count"), [(4, 2), (4, 20), (12, 2), (12, 40), (250, 4), (250, 60)])
+@pytest.mark.parametrize(("size", "count"), [(4, 2), (4, 20), (12, 2), (12, 40), (250, 4)])
 def test_equal_costs_have_no_variance(size, count):
     """The weights add up to 1, given the first too, however many samples there are and improbable as they may be."""
     scores = tf.Variable(np.random.default_rng(size).normal(size=[3, size]))

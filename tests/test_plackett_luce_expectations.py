@@ -59,7 +59,7 @@ def test_marginals_of_a_masked_list_traced_and_compiled():
     np.testing.assert_allclose(every, MASK, rtol=1e-11)
 
 
-@pytest.mark.parametrize(("size", "k"), [(60, 30), (100, 99), (200, 10)])
+@pytest.mark.parametrize(("size", "k"), [(40, 20), (30, 29), (60, 4)])
 def test_marginals_of_longer_lists(size, k):
     scores = np.stack([np.zeros(size), 3 * np.random.default_rng(size).normal(size=size)])
     equal, others = ks.PlackettLuce(scores).marginal_top_k(k).numpy()
