@@ -11,12 +11,13 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
+from keras_softsort.distributions._log_prob import log_probs_of
 from keras_softsort.distributions._marginal import top_k_probabilities
 from keras_softsort.distributions._orders import log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops import _checks, _noise
 from keras_softsort.ops._order import flatten_lists
-from keras_softsort.ops._plackett_luce import below_peak, choice_log_probs, logsumexp
+from keras_softsort.ops._plackett_luce import below_peak
 from keras_softsort.ops._problem import compute_dtype
 
 
@@ -228,34 +229,10 @@ class PlackettLuce(tfd.Distribution):
         return order_by(self._scores(), self._mask, self._event_size())
 
     def _log_prob(self, value: Any) -> tf.Tensor:
-        scores, orders = below_peak(self._scores()), tf.cast(value, tf.int32)
+        orders = tf.cast(value, tf.int32)
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        leading = tf.broadcast_dynamic_shape(tf.shape(scores)[:-1], tf.shape(orders)[:-1])
-        known_leading = tf.broadcast_static_shape(scores.shape[:-1], orders.shape[:-1])
-        orders, scores = (
-            tf.ensure_shape(
-                tf.broadcast_to(each, tf.concat([leading, tf.shape(each)[-1:]], axis=0)),
-                known_leading.concatenate(each.shape[-1:]),
-            )
-            for each in (orders, scores)
-        )
-        chosen = tf.gather(scores, orders, batch_dims=known_leading.rank)
-        log_probs = choice_log_probs(chosen, self._others(scores, orders))
-        return tf.cast(tf.reduce_sum(log_probs, axis=-1), self._log_scores.dtype)
-
-    def _others(self, scores: tf.Tensor, orders: tf.Tensor) -> tf.Tensor | None:
-        """The logsumexp of the items that are not among the first `top_k`."""
-        if self._top_k is None or self._top_k == scores.shape[-1]:
-            return None
-        size = tf.shape(scores)[-1]
-        flat = tf.reshape(orders, [-1, self._top_k])
-        places = flat + size * tf.range(tf.shape(flat)[0])[:, tf.newaxis]
-        hits = tf.scatter_nd(
-            tf.reshape(places, [-1, 1]), tf.ones_like(tf.reshape(places, [-1])), [size * tf.shape(flat)[0]]
-        )
-        taken = tf.reshape(hits, tf.shape(scores)) > 0
-        return logsumexp(tf.where(taken, tf.constant(-math.inf, scores.dtype), scores))
+        return tf.cast(log_probs_of(orders, below_peak(self._scores())), self._log_scores.dtype)
 
     def _entropy(self) -> tf.Tensor:
         wide = self._wide()

@@ -1,0 +1,35 @@
+"""The log-probability of orders: broadcast, gathered, and what is never chosen summed up."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort.ops._plackett_luce import choice_log_probs, logsumexp
+
+
+def log_probs_of(orders: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """Of orders `[..., k]` under log-scores `[..., n]` that are `below_peak`, leading axes broadcast: `[...]`."""
+    leading = tf.broadcast_dynamic_shape(tf.shape(scores)[:-1], tf.shape(orders)[:-1])
+    known_leading = tf.broadcast_static_shape(scores.shape[:-1], orders.shape[:-1])
+    orders, scores = (
+        tf.ensure_shape(
+            tf.broadcast_to(each, tf.concat([leading, tf.shape(each)[-1:]], axis=0)),
+            known_leading.concatenate(each.shape[-1:]),
+        )
+        for each in (orders, scores)
+    )
+    chosen = tf.gather(scores, orders, batch_dims=known_leading.rank)
+    all_chosen = orders.shape[-1] is not None and orders.shape[-1] == scores.shape[-1]
+    others = None if all_chosen else logsumexp(_without(scores, orders))
+    return tf.reduce_sum(choice_log_probs(chosen, others), axis=-1)
+
+
+def _without(scores: tf.Tensor, orders: tf.Tensor) -> tf.Tensor:
+    """`scores`, -inf for the items of `orders`."""
+    count, size = tf.shape(orders)[-1], tf.shape(scores)[-1]
+    lists = tf.range(tf.reduce_prod(tf.shape(orders)[:-1]))
+    places = tf.reshape(tf.reshape(orders, [-1, count]) + size * lists[:, tf.newaxis], [-1, 1])
+    hits = tf.scatter_nd(places, tf.ones([tf.shape(places)[0]], tf.int32), [size * tf.shape(lists)[0]])
+    return tf.where(tf.reshape(hits, tf.shape(scores)) > 0, tf.constant(-math.inf, scores.dtype), scores)
