@@ -17,7 +17,7 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
-from keras_softsort.losses import PermutationCrossEntropyLoss, PlackettLuceLoss
+from keras_softsort.losses import ApproxNDCGLoss, PermutationCrossEntropyLoss, PlackettLuceLoss
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
@@ -36,6 +36,7 @@ from keras_softsort.ops import (
 __version__ = _version("keras-softsort")
 
 __all__ = [
+    "ApproxNDCGLoss",
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",

@@ -1,6 +1,7 @@
 """List losses for `model.compile`."""
 
+from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
 
-__all__ = ["PermutationCrossEntropyLoss", "PlackettLuceLoss"]
+__all__ = ["ApproxNDCGLoss", "PermutationCrossEntropyLoss", "PlackettLuceLoss"]

@@ -45,7 +45,7 @@ class Case:
     @property
     def takes_scores(self):
         """Whether a loss is one of scores [batch, n], not of a matrix."""
-        return issubclass(self.cls, ks.PlackettLuceLoss)
+        return not issubclass(self.cls, ks.PermutationCrossEntropyLoss)
 
     def predictors(self):
         """Layers that make of scores [batch, n] what a loss takes."""
@@ -95,6 +95,7 @@ LOSSES = [
     Case(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
     Case(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
     Case(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
+    Case(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})

@@ -1,0 +1,37 @@
+"""Float64 truth for the losses of scores, a list at a time and without its padding, from the published formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+GAINS = {"exponential": lambda label: 2.0**label - 1, "linear": lambda label: label}
+
+
+def each_list(oracle, labels, scores, weights=None, **arguments):
+    """`oracle` of the items whose label is not below 0, for each list."""
+    labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
+    weights = np.ones(labels.shape) if weights is None else np.broadcast_to(weights, labels.shape)
+    kept = labels >= 0
+    return np.array(
+        [
+            oracle(own[keep], score[keep], weight[keep], **arguments) if keep.any() else 0.0
+            for own, score, weight, keep in zip(labels, scores, weights, kept, strict=True)
+        ]
+    )
+
+
+def ideal_dcg(gains, k=None):
+    return sum(gain / math.log2(2 + i) for i, gain in enumerate(sorted(gains, reverse=True)[:k]))
+
+
+def approx_ndcg(labels, scores, weights, *, tau=0.1, gain="exponential"):
+    gains = [GAINS[gain](label) for label in labels]
+    total = 0.0
+    for i, own in enumerate(scores):
+        others = [score for j, score in enumerate(scores) if j != i]
+        rank = 1 + sum(1 / (1 + math.exp((own - other) / tau)) for other in others)
+        total += weights[i] * gains[i] / math.log2(1 + rank)
+    ideal = ideal_dcg(gains)
+    return -total / ideal if ideal else 0.0
