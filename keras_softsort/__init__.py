@@ -17,7 +17,7 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
-from keras_softsort.losses import ApproxNDCGLoss, PermutationCrossEntropyLoss, PlackettLuceLoss
+from keras_softsort.losses import ApproxNDCGLoss, NeuralNDCGLoss, PermutationCrossEntropyLoss, PlackettLuceLoss
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
@@ -41,6 +41,7 @@ __all__ = [
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
     "KendallTau",
+    "NeuralNDCGLoss",
     "NeuralSortLayer",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",

@@ -23,17 +23,23 @@ LABELS = np.float64(
 )
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
 WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
-# The first case of each loss goes through every mode.
 CASES = {
     "approx": (ks.ApproxNDCGLoss, truth.approx_ndcg, {}),
     "approx linear": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "gain": "linear"}),
+    "neural": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"tau": 2.0}),
+    "neural soft sort": (
+        ks.NeuralNDCGLoss,
+        truth.neural_ndcg,
+        {"tau": 0.5, "method": "soft_sort", "k": 2, "sinkhorn_iterations": 3},
+    ),
+    "pirank": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 3, "gain": "linear", "sinkhorn_iterations": 0}),
 }
-LOSSES = [cls for i, (cls, _, _) in enumerate(CASES.values()) if cls not in [c for c, _, _ in [*CASES.values()][:i]]]
+LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
+# The first case of each loss goes through every mode; what compiles takes a second or more.
+FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) for cls in LOSSES}
 IN_MODES = [
-    (case, mode)
-    for i, (case, (cls, _, _)) in enumerate(CASES.items())
-    for mode in modes.MODES
-    if mode == "unknown_shape" or cls not in [c for c, _, _ in [*CASES.values()][:i]]
+    *((case, mode) for case in FIRST.values() for mode in modes.MODES),
+    *((case, "eager") for case in CASES if case not in FIRST.values()),
 ]
 each_loss = pytest.mark.parametrize("cls", LOSSES)
 

@@ -1,7 +1,8 @@
 """List losses for `model.compile`."""
 
 from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
+from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
 
-__all__ = ["ApproxNDCGLoss", "PermutationCrossEntropyLoss", "PlackettLuceLoss"]
+__all__ = ["ApproxNDCGLoss", "NeuralNDCGLoss", "PermutationCrossEntropyLoss", "PlackettLuceLoss"]

@@ -96,6 +96,23 @@ LOSSES = [
     Case(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
     Case(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
     Case(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
+    Case(
+        ks.NeuralNDCGLoss,
+        {"tau": 2.0, "k": 3, "gain": "linear", "sinkhorn_iterations": 4, "reduction": "sum", "name": "mine"},
+    ),
+    # Noise so small that what is drawn does not show: a loss has no weight that could repeat it elsewhere.
+    Case(
+        ks.NeuralNDCGLoss,
+        {
+            "method": "soft_sort",
+            "sinkhorn_iterations": 0,
+            "hard": True,
+            "stochastic": True,
+            "num_samples": 2,
+            "noise_scale": 1e-8,
+            "seed": 3,
+        },
+    ),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})

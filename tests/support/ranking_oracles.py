@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from support import oracles
+
 GAINS = {"exponential": lambda label: 2.0**label - 1, "linear": lambda label: label}
 
 
@@ -35,3 +37,23 @@ def approx_ndcg(labels, scores, weights, *, tau=0.1, gain="exponential"):
         total += weights[i] * gains[i] / math.log2(1 + rank)
     ideal = ideal_dcg(gains)
     return -total / ideal if ideal else 0.0
+
+
+def sinkhorn(matrix, iterations, tolerance=1e-6):
+    """Rows and columns by turns, until the rows are right after the columns."""
+    for _ in range(iterations):
+        matrix = matrix / matrix.sum(axis=1, keepdims=True)
+        matrix = matrix / matrix.sum(axis=0, keepdims=True)
+        if np.abs(matrix.sum(axis=1) - 1).max() <= tolerance:
+            break
+    return matrix
+
+
+def neural_ndcg(
+    labels, scores, weights, *, tau=1.0, k=None, method="neural_sort", gain="exponential", sinkhorn_iterations=50
+):
+    gains = np.array([GAINS[gain](label) for label in labels])
+    matrix = sinkhorn(getattr(oracles, method)(scores, tau), sinkhorn_iterations)
+    dcg = sum(got / math.log2(2 + i) for i, got in enumerate((matrix @ (weights * gains))[:k]))
+    ideal = ideal_dcg(gains, k)
+    return -dcg / ideal if ideal else 0.0
