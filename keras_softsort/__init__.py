@@ -17,7 +17,13 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
-from keras_softsort.losses import ApproxNDCGLoss, NeuralNDCGLoss, PermutationCrossEntropyLoss, PlackettLuceLoss
+from keras_softsort.losses import (
+    ApproxNDCGLoss,
+    NeuralNDCGLoss,
+    PermutationCrossEntropyLoss,
+    PlackettLuceLoss,
+    SpearmanLoss,
+)
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
@@ -54,6 +60,7 @@ __all__ = [
     "SoftRankLayer",
     "SoftSortLayer",
     "SoftTopKLayer",
+    "SpearmanLoss",
     "TauSchedule",
     "callbacks",
     "distributions",

@@ -33,6 +33,8 @@ CASES = {
         {"tau": 0.5, "method": "soft_sort", "k": 2, "sinkhorn_iterations": 3},
     ),
     "pirank": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 3, "gain": "linear", "sinkhorn_iterations": 0}),
+    "spearman": (ks.SpearmanLoss, truth.spearman, {"tau": 2.0}),
+    "spearman soft sort": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort"}),
 }
 LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
 # The first case of each loss goes through every mode; what compiles takes a second or more.

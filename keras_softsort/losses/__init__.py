@@ -4,5 +4,6 @@ from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
 from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
+from keras_softsort.losses.spearman import SpearmanLoss
 
-__all__ = ["ApproxNDCGLoss", "NeuralNDCGLoss", "PermutationCrossEntropyLoss", "PlackettLuceLoss"]
+__all__ = ["ApproxNDCGLoss", "NeuralNDCGLoss", "PermutationCrossEntropyLoss", "PlackettLuceLoss", "SpearmanLoss"]

@@ -113,6 +113,7 @@ LOSSES = [
             "seed": 3,
         },
     ),
+    Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})

@@ -57,3 +57,15 @@ def neural_ndcg(
     dcg = sum(got / math.log2(2 + i) for i, got in enumerate((matrix @ (weights * gains))[:k]))
     ideal = ideal_dcg(gains, k)
     return -dcg / ideal if ideal else 0.0
+
+
+def mean_ranks(values):
+    """1 = the largest, tied values at their mean."""
+    return np.array([1 + np.sum(values > own) + (np.sum(values == own) - 1) / 2 for own in values])
+
+
+def spearman(labels, scores, weights, *, tau=1.0, method="neural_sort"):
+    if len(set(labels)) < 2:
+        return 0.0
+    found, wanted = oracles.soft_rank(scores, tau, method=method), mean_ranks(labels)
+    return np.mean(weights) * (1 - np.corrcoef(found, wanted)[0, 1])
