@@ -20,6 +20,7 @@ from keras_softsort.layers import (
 from keras_softsort.losses import (
     ApproxNDCGLoss,
     NeuralNDCGLoss,
+    NeuralSortCrossEntropyLoss,
     PermutationCrossEntropyLoss,
     PlackettLuceLoss,
     SpearmanLoss,
@@ -48,6 +49,7 @@ __all__ = [
     "GumbelSoftmaxLayer",
     "KendallTau",
     "NeuralNDCGLoss",
+    "NeuralSortCrossEntropyLoss",
     "NeuralSortLayer",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",

@@ -2,8 +2,16 @@
 
 from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
 from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
+from keras_softsort.losses.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
 from keras_softsort.losses.spearman import SpearmanLoss
 
-__all__ = ["ApproxNDCGLoss", "NeuralNDCGLoss", "PermutationCrossEntropyLoss", "PlackettLuceLoss", "SpearmanLoss"]
+__all__ = [
+    "ApproxNDCGLoss",
+    "NeuralNDCGLoss",
+    "NeuralSortCrossEntropyLoss",
+    "PermutationCrossEntropyLoss",
+    "PlackettLuceLoss",
+    "SpearmanLoss",
+]

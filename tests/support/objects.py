@@ -113,6 +113,7 @@ LOSSES = [
             "seed": 3,
         },
     ),
+    Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
     Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
 ]
 METRICS = [

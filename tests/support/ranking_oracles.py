@@ -69,3 +69,14 @@ def spearman(labels, scores, weights, *, tau=1.0, method="neural_sort"):
         return 0.0
     found, wanted = oracles.soft_rank(scores, tau, method=method), mean_ranks(labels)
     return np.mean(weights) * (1 - np.corrcoef(found, wanted)[0, 1])
+
+
+def neural_sort_cross_entropy(labels, scores, weights, *, tau=1.0, label_tau=None):
+    if not labels.any():
+        return 0.0
+    matrix, total = oracles.neural_sort(scores, tau), 0.0
+    soft = None if label_tau is None else oracles.neural_sort(labels, label_tau)
+    for i, label in enumerate(sorted(labels, reverse=True)):
+        shares = (labels == label) / np.sum(labels == label) if soft is None else soft[i]
+        total -= np.sum(shares * weights * np.log(matrix[i]))
+    return total / len(labels)
