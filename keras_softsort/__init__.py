@@ -17,7 +17,14 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
-from keras_softsort.losses import PermutationCrossEntropyLoss, PlackettLuceLoss
+from keras_softsort.losses import (
+    ApproxNDCGLoss,
+    NeuralNDCGLoss,
+    NeuralSortCrossEntropyLoss,
+    PermutationCrossEntropyLoss,
+    PlackettLuceLoss,
+    SpearmanLoss,
+)
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
@@ -36,10 +43,13 @@ from keras_softsort.ops import (
 __version__ = _version("keras-softsort")
 
 __all__ = [
+    "ApproxNDCGLoss",
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
     "KendallTau",
+    "NeuralNDCGLoss",
+    "NeuralSortCrossEntropyLoss",
     "NeuralSortLayer",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
@@ -52,6 +62,7 @@ __all__ = [
     "SoftRankLayer",
     "SoftSortLayer",
     "SoftTopKLayer",
+    "SpearmanLoss",
     "TauSchedule",
     "callbacks",
     "distributions",

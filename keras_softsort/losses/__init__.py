@@ -1,6 +1,17 @@
 """List losses for `model.compile`."""
 
+from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
+from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
+from keras_softsort.losses.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
+from keras_softsort.losses.spearman import SpearmanLoss
 
-__all__ = ["PermutationCrossEntropyLoss", "PlackettLuceLoss"]
+__all__ = [
+    "ApproxNDCGLoss",
+    "NeuralNDCGLoss",
+    "NeuralSortCrossEntropyLoss",
+    "PermutationCrossEntropyLoss",
+    "PlackettLuceLoss",
+    "SpearmanLoss",
+]

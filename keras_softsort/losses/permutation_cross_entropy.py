@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort._targets import matches, sort_direction
+from keras_softsort._targets import sort_direction
 from keras_softsort.losses._base import ListLoss
+from keras_softsort.losses._cross_entropy import cross_entropies, true_order
 from keras_softsort.ops import _checks
 
 
@@ -72,17 +73,14 @@ class PermutationCrossEntropyLoss(ListLoss):
         """The loss of each list: [batch]."""
         if y_pred.shape.rank not in (3, 4):
             raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {y_pred.shape}")
-        ranks = tf.shape(y_pred)[-2]
-        allowed = tf.cast(matches(lists, self._sort_direction, ranks), y_pred.dtype)
-        shares = tf.math.divide_no_nan(allowed, tf.reduce_sum(allowed, axis=2, keepdims=True))
+        shares = true_order(lists, self._sort_direction, tf.shape(y_pred)[-2])
         tiny = tf.constant(_checks.dtype_tiny(y_pred.dtype), y_pred.dtype)
         log_weights = tf.math.log(tf.maximum(y_pred, tiny))
         if y_pred.shape.rank == 4:
             log_weights = tf.reduce_mean(log_weights, axis=1)  # all else is linear in it
-        entropies = -tf.reduce_sum(shares * lists.weights[:, tf.newaxis, :] * log_weights, axis=[1, 2])
+        entropies = cross_entropies(lists, shares, log_weights)
         nan_list = tf.reduce_any(tf.math.is_nan(lists.labels), axis=-1)
-        entropies = tf.where(nan_list, tf.constant(math.nan, y_pred.dtype), entropies)
-        return entropies / tf.minimum(lists.sizes(), tf.cast(tf.maximum(ranks, 1), y_pred.dtype))
+        return tf.where(nan_list, tf.constant(math.nan, y_pred.dtype), entropies)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

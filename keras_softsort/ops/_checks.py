@@ -88,6 +88,14 @@ def positive_integer(name: str, value: Any) -> int:
     return number
 
 
+def non_negative_integer(name: str, value: Any) -> int:
+    """`value` as an int, at least 0."""
+    number = integer(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must be at least 0, got {value!r}")
+    return number
+
+
 def integer(name: str, value: Any) -> int:
     """`value` as an int."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):

@@ -14,11 +14,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops._order import OrderedLists, take
-from keras_softsort.ops._softmax import peaked_softmax, softmax_gradient
+from keras_softsort.ops._softmax import peaked_logits, softmax_gradient
 
 
-def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
-    """Rows `rows` [B, r] of the soft permutation of `lists`: [B, r, n]."""
+def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:
+    """Rows `rows` [B, r] of the soft permutation of `lists`, or their logarithms: [B, r, n]."""
     # Tied items share the rank of the first of them, so that their weights are equal to the last bit.
     first, last = lists.ties()
     valid_rows = lists.valid_ranks(rows)
@@ -27,10 +27,11 @@ def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
         drop = _drop(scores - center, lists, first, rows)
-        permutation = peaked_softmax(drop, tau, lists.mask, valid_rows)
+        logits = peaked_logits(drop, tau, lists.mask, valid_rows)
+        permutation = tf.nn.softmax(logits)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_logits = softmax_gradient(permutation, upstream, valid_rows)
+            d_logits = softmax_gradient(permutation, upstream, valid_rows, log)
             tied = tf.cast(take(first + last, lists.ranks), scores.dtype)
             row = tf.cast(rows, scores.dtype)
             direct = tf.reduce_sum(d_logits * (tied[:, tf.newaxis, :] - 2 * row[:, :, tf.newaxis]), axis=1)
@@ -44,7 +45,7 @@ def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
             d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / tau
             return d_scores, d_tau
 
-        return permutation, gradient
+        return tf.nn.log_softmax(logits) if log else permutation, gradient
 
     return matrix(lists.scores, lists.tau)
 

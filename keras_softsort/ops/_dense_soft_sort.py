@@ -5,21 +5,22 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops._order import OrderedLists, take
-from keras_softsort.ops._softmax import peaked_softmax, softmax_gradient
+from keras_softsort.ops._softmax import peaked_logits, softmax_gradient
 
 
-def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float) -> tf.Tensor:
-    """Rows `rows` [B, r] of the soft permutation of `lists`: [B, r, n]."""
+def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool = False) -> tf.Tensor:
+    """Rows `rows` [B, r] of the soft permutation of `lists`, or their logarithms: [B, r, n]."""
     valid_rows = lists.valid_ranks(rows)
 
     @tf.custom_gradient
     def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
         row_scores = take(scores, take(lists.order, rows))
         difference = row_scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
-        permutation = peaked_softmax(_power(tf.abs(difference), power), tau, lists.mask, valid_rows)
+        logits = peaked_logits(_power(tf.abs(difference), power), tau, lists.mask, valid_rows)
+        permutation = tf.nn.softmax(logits)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_logits = softmax_gradient(permutation, upstream, valid_rows)
+            d_logits = softmax_gradient(permutation, upstream, valid_rows, log)
             d_difference = d_logits * _signed_slope(difference, power)
             d_rows = -tf.reduce_sum(d_difference, axis=2)
             d_scores = (tf.reduce_sum(d_difference, axis=1) + _to_items(d_rows, rows, lists)) / tau
@@ -28,7 +29,7 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float) -> tf.Ten
             d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
             return d_scores, d_tau
 
-        return permutation, gradient
+        return tf.nn.log_softmax(logits) if log else permutation, gradient
 
     return matrix(lists.scores, lists.tau)
 

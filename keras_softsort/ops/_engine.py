@@ -24,6 +24,12 @@ def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = Fal
     return _finish(result, problem)
 
 
+def log_permutation(problem: SortProblem) -> tf.Tensor:
+    """The logarithms of the matrix [..., n, n], finite where its weights underflow; -inf where a mask allows none."""
+    lists = ordered_lists(problem)
+    return _finish(_dense_rows(problem, lists, _leading_rows(lists, None), log=True), problem)
+
+
 def multiply(problem: SortProblem, values: tf.Tensor, rows: tf.Tensor | None = None) -> tf.Tensor:
     """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] picks ranks (default: all)."""
     lists = ordered_lists(problem)
@@ -49,10 +55,10 @@ def multiply_transposed(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
     return _finish(result, problem)
 
 
-def _dense_rows(problem: SortProblem, lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
+def _dense_rows(problem: SortProblem, lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:
     if problem.method == "neural_sort":
-        return neural_sort_rows(lists, rows)
-    return soft_sort_rows(lists, rows, problem.power)
+        return neural_sort_rows(lists, rows, log)
+    return soft_sort_rows(lists, rows, problem.power, log)
 
 
 def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:

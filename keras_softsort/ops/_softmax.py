@@ -7,8 +7,8 @@ import math
 import tensorflow as tf
 
 
-def peaked_softmax(drop: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tensor | None) -> tf.Tensor:
-    """softmax_j(-drop_ij / tau), `drop` [B, r, n] being 0 at each row's peak, `tau` [B, 1].
+def peaked_logits(drop: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tensor | None) -> tf.Tensor:
+    """-drop_ij / tau, `drop` [B, r, n] being 0 at each row's peak, `tau` [B, 1]; the softmax of it is the matrix.
 
     A valid row spreads over unmasked items, another row evenly over masked ones.
     """
@@ -18,13 +18,17 @@ def peaked_softmax(drop: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, vali
         logits = tf.where(valid, logits, tf.zeros_like(logits))
         excluded = tf.constant(-math.inf, logits.dtype)
         logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
-    return tf.nn.softmax(logits)
+    return logits
 
 
-def softmax_gradient(permutation: tf.Tensor, upstream: tf.Tensor, valid_rows: tf.Tensor | None) -> tf.Tensor:
-    """The gradient with respect to the logits of `peaked_softmax`: [B, r, n], every row summing to 0."""
-    mean = tf.reduce_sum(permutation * upstream, axis=-1, keepdims=True)
-    gradient = permutation * (upstream - mean)
+def softmax_gradient(
+    permutation: tf.Tensor, upstream: tf.Tensor, valid_rows: tf.Tensor | None, log: bool = False
+) -> tf.Tensor:
+    """The gradient with respect to the logits, of the matrix or its logarithm: [B, r, n], every row summing to 0."""
+    if log:
+        gradient = upstream - permutation * tf.reduce_sum(upstream, axis=-1, keepdims=True)
+    else:
+        gradient = permutation * (upstream - tf.reduce_sum(permutation * upstream, axis=-1, keepdims=True))
     if valid_rows is None:
         return gradient
     return tf.where(valid_rows[:, :, tf.newaxis], gradient, tf.zeros_like(gradient))

@@ -45,7 +45,7 @@ class Case:
     @property
     def takes_scores(self):
         """Whether a loss is one of scores [batch, n], not of a matrix."""
-        return issubclass(self.cls, ks.PlackettLuceLoss)
+        return not issubclass(self.cls, ks.PermutationCrossEntropyLoss)
 
     def predictors(self):
         """Layers that make of scores [batch, n] what a loss takes."""
@@ -95,6 +95,26 @@ LOSSES = [
     Case(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
     Case(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
     Case(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
+    Case(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
+    Case(
+        ks.NeuralNDCGLoss,
+        {"tau": 2.0, "k": 3, "gain": "linear", "sinkhorn_iterations": 4, "reduction": "sum", "name": "mine"},
+    ),
+    # Noise so small that what is drawn does not show: a loss has no weight that could repeat it elsewhere.
+    Case(
+        ks.NeuralNDCGLoss,
+        {
+            "method": "soft_sort",
+            "sinkhorn_iterations": 0,
+            "hard": True,
+            "stochastic": True,
+            "num_samples": 2,
+            "noise_scale": 1e-8,
+            "seed": 3,
+        },
+    ),
+    Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
+    Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})

@@ -1,0 +1,148 @@
+"""Minus the NDCG with softly sorted gains: NeuralNDCG and PiRank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._keras import register
+from keras_softsort._lists import Lists
+from keras_softsort.losses._gain import GAINS, minus_ndcg, rank_discounts, relative_gains
+from keras_softsort.losses._noise import sampled_scores
+from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.ops import _checks, _engine
+from keras_softsort.ops._matching import checked_matching, solve
+from keras_softsort.ops._problem import METHODS, SortProblem, sort_problem
+from keras_softsort.ops._straight_through import straight_through
+
+# Of the row sums, and that of the reference: iterations end for each list by itself when it is reached.
+TOLERANCE = 1e-6
+
+
+@register
+class NeuralNDCGLoss(ScoreLoss):
+    """Minus the NDCG at k of each list, its gains softly sorted by the scores: from -1 (the best order) to 0.
+
+    Of a list with gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is
+    the soft permutation of the scores, made doubly stochastic by Sinkhorn's normalisation, and IDCG is the DCG of the
+    first k of the best order, its weights 1. The loss is the mean over lists.
+
+    Without that normalisation (`sinkhorn_iterations=0`) it is PiRank: the columns of P do not sum to 1, so a gain
+    may count more or less than once and the value may leave [-1, 0]. PiRank is trained with `hard=True`: the value is
+    the NDCG itself, the gradient that of the soft one.
+
+    Args:
+      tau: temperature of `method`, a positive number in units of its logits (for NeuralSort scores times list size,
+        for SoftSort scores). As it goes to 0 the loss becomes minus the NDCG.
+      k: how many ranks count; `None` for all.
+      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      sinkhorn_iterations: how often at most rows and columns are normalised in turn; a list is done when its row sums
+        are within 1e-6 of 1. 0 leaves P as it is.
+      hard: give minus the NDCG of the scores' order (ties in stable order) with the gradient of the soft one.
+      stochastic: sort scores with Gumbel noise instead, and take the mean over samples. Scores are log-scores then:
+        with `noise_scale=1` and as tau goes to 0 the value is minus the expected NDCG of Plackett-Luce orders.
+      num_samples: of `stochastic`.
+      noise_scale: of `stochastic`, what its noise is multiplied by; at least 0.
+      seed: of `stochastic`, an integer or `None`. Each call draws anew from TensorFlow's generator of random numbers;
+        with a seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
+      reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
+      name: of the loss.
+
+    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
+    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
+    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing (only the noise
+    of a wider batch is other noise), wherever it stands. A list without a label above 0, and an empty one, costs 0
+    with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or score
+    that is not finite makes its list's loss NaN.
+
+    TF-Ranking's `NeuralSortNDCGLoss` has the value of `sinkhorn_iterations=0`.
+
+    Raises:
+      ValueError: `tau` <= 0, `k` or `num_samples` < 1, `sinkhorn_iterations` or `noise_scale` < 0, unknown `method`,
+        `gain` or `reduction`, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: O(n^2) memory a list and sample, and O(n^2) time for each iteration; O(k n) without iterations.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[0.0, 2.0, 1.0]]), tf.constant([[0.4, 0.3, 0.9]])
+    >>> round(float(ks.NeuralNDCGLoss(tau=1.0)(labels, scores)), 4)
+    -0.7552
+    >>> round(float(ks.NeuralNDCGLoss(tau=0.01)(labels, scores)), 4)
+    -0.6885
+    >>> round(float(ks.NeuralNDCGLoss(tau=1.0, sinkhorn_iterations=0, hard=True)(labels, scores)), 4)
+    -0.6885
+
+    Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
+    Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey, A. Grover, B. Charron, S. Ermon, "PiRank: Scalable
+    Learning To Rank via Differentiable Sorting", NeurIPS 2021; the sorts: see `neural_sort` and `soft_sort`.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        k: int | None = None,
+        method: str = "neural_sort",
+        gain: str = "exponential",
+        sinkhorn_iterations: int = 50,
+        hard: bool = False,
+        stochastic: bool = False,
+        num_samples: int = 8,
+        noise_scale: float = 1.0,
+        seed: int | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "neural_ndcg",
+    ) -> None:
+        super().__init__(tau, reduction=reduction, name=name)
+        self.k = None if k is None else _checks.positive_integer("k", k)
+        self.method = _checks.one_of("method", method, METHODS)
+        self.gain = _checks.one_of("gain", gain, GAINS)
+        self.sinkhorn_iterations = _checks.non_negative_integer("sinkhorn_iterations", sinkhorn_iterations)
+        self.hard = _checks.boolean("hard", hard)
+        self.stochastic = _checks.boolean("stochastic", stochastic)
+        self.num_samples = _checks.positive_integer("num_samples", num_samples)
+        self.noise_scale = _checks.non_negative_number("noise_scale", noise_scale)
+        self.seed = None if seed is None else _checks.integer("seed", seed)
+
+    def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        gains = relative_gains(lists, self.gain)
+        mask = lists.mask
+        if self.stochastic:
+            scores = sampled_scores(scores, self.num_samples, self.noise_scale, self.seed)
+            mask = tf.broadcast_to(mask, tf.shape(scores))
+        problem = sort_problem(scores, self.tau, mask=mask, method=self.method)
+        size = tf.shape(gains)[1]
+        rows = size if self.k is None else tf.minimum(self.k, size)
+        matrix = self._normalised(problem, mask)[..., :rows, :] if self.sinkhorn_iterations else None
+        if matrix is None:
+            matrix = _engine.permutation(problem, rows, self.hard)
+        elif self.hard:
+            matrix = straight_through(_engine.permutation(problem, rows, hard=True), matrix)
+        weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
+        dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, weighted), rank_discounts(rows, gains.dtype))
+        return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, self.k)
+
+    def _normalised(self, problem: SortProblem, mask: tf.Tensor) -> tf.Tensor:
+        """The soft permutation, doubly stochastic: [..., n, n]."""
+        matching = checked_matching(
+            _engine.log_permutation(problem),
+            1.0,
+            num_iterations=self.sinkhorn_iterations,
+            tolerance=TOLERANCE,
+            hard=False,
+            row_mask=tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), tf.shape(mask)[-1]),
+            column_mask=mask,
+        )
+        return solve(matching)[0]
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = ("k", "method", "gain", "sinkhorn_iterations", "hard", "stochastic", "num_samples", "noise_scale", "seed")
+        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

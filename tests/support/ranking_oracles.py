@@ -1,0 +1,82 @@
+"""Float64 truth for the losses of scores, a list at a time and without its padding, from the published formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from support import oracles
+
+GAINS = {"exponential": lambda label: 2.0**label - 1, "linear": lambda label: label}
+
+
+def each_list(oracle, labels, scores, weights=None, **arguments):
+    """`oracle` of the items whose label is not below 0, for each list."""
+    labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
+    weights = np.ones(labels.shape) if weights is None else np.broadcast_to(weights, labels.shape)
+    kept = labels >= 0
+    return np.array(
+        [
+            oracle(own[keep], score[keep], weight[keep], **arguments) if keep.any() else 0.0
+            for own, score, weight, keep in zip(labels, scores, weights, kept, strict=True)
+        ]
+    )
+
+
+def ideal_dcg(gains, k=None):
+    return sum(gain / math.log2(2 + i) for i, gain in enumerate(sorted(gains, reverse=True)[:k]))
+
+
+def approx_ndcg(labels, scores, weights, *, tau=0.1, gain="exponential"):
+    gains = [GAINS[gain](label) for label in labels]
+    total = 0.0
+    for i, own in enumerate(scores):
+        others = [score for j, score in enumerate(scores) if j != i]
+        rank = 1 + sum(1 / (1 + math.exp((own - other) / tau)) for other in others)
+        total += weights[i] * gains[i] / math.log2(1 + rank)
+    ideal = ideal_dcg(gains)
+    return -total / ideal if ideal else 0.0
+
+
+def sinkhorn(matrix, iterations, tolerance=1e-6):
+    """Rows and columns by turns, until the rows are right after the columns."""
+    for _ in range(iterations):
+        matrix = matrix / matrix.sum(axis=1, keepdims=True)
+        matrix = matrix / matrix.sum(axis=0, keepdims=True)
+        if np.abs(matrix.sum(axis=1) - 1).max() <= tolerance:
+            break
+    return matrix
+
+
+def neural_ndcg(
+    labels, scores, weights, *, tau=1.0, k=None, method="neural_sort", gain="exponential", sinkhorn_iterations=50
+):
+    gains = np.array([GAINS[gain](label) for label in labels])
+    matrix = sinkhorn(getattr(oracles, method)(scores, tau), sinkhorn_iterations)
+    dcg = sum(got / math.log2(2 + i) for i, got in enumerate((matrix @ (weights * gains))[:k]))
+    ideal = ideal_dcg(gains, k)
+    return -dcg / ideal if ideal else 0.0
+
+
+def mean_ranks(values):
+    """1 = the largest, tied values at their mean."""
+    return np.array([1 + np.sum(values > own) + (np.sum(values == own) - 1) / 2 for own in values])
+
+
+def spearman(labels, scores, weights, *, tau=1.0, method="neural_sort"):
+    if len(set(labels)) < 2:
+        return 0.0
+    found, wanted = oracles.soft_rank(scores, tau, method=method), mean_ranks(labels)
+    return np.mean(weights) * (1 - np.corrcoef(found, wanted)[0, 1])
+
+
+def neural_sort_cross_entropy(labels, scores, weights, *, tau=1.0, label_tau=None):
+    if not labels.any():
+        return 0.0
+    matrix, total = oracles.neural_sort(scores, tau), 0.0
+    soft = None if label_tau is None else oracles.neural_sort(labels, label_tau)
+    for i, label in enumerate(sorted(labels, reverse=True)):
+        shares = (labels == label) / np.sum(labels == label) if soft is None else soft[i]
+        total -= np.sum(shares * weights * np.log(matrix[i]))
+    return total / len(labels)
