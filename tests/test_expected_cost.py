@@ -272,7 +272,7 @@ SOFT = ks.RelaxedPlackettLuce([0.0, 1.0, 2.0])
         ({"cost": lambda z: z[..., 0]}, ValueError, r"cost must give floating-point costs \(2,\), got int32 \(2,\)"),
         ({"cost": lambda _: tf.zeros([])}, ValueError, r"cost must give .* costs \(2,\), got float32 \(\)"),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=message):
