@@ -37,7 +37,7 @@ def expected_cost(
       cost: a function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`. It need be
         differentiable for `"reparameterized"` alone.
       num_samples: how many; at least 2 for `"rloo"`.
-      seed: as for `distribution.sample`.
+      seed: as for `distribution.sample`: two integers for samples that can be had again.
       estimator: one of the above.
 
     Returns:

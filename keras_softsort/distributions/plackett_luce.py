@@ -42,7 +42,8 @@ class PlackettLuce(tfd.Distribution):
     where one of them stands before an item that can be chosen. Equal log-scores are equally likely to go first; the
     mode takes the first. An empty list has one order, of probability 1. NaN or +inf makes a list's results NaN.
 
-    Samples are the order of `log_scores + Gumbel noise`; the noise is drawn in float32, or float64 for float64. Half
+    Samples are the order of `log_scores + Gumbel noise`; the noise is drawn in float32, or float64 for float64. A seed
+    of two integers gives the same samples again; one integer, as in all of TFP, moves on with TensorFlow's state. Half
     precision is computed in float32. `prob` and `log_prob` are differentiable with respect to `log_scores`;
     for gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
 
