@@ -17,7 +17,7 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
-from keras_softsort.losses import PermutationCrossEntropyLoss, PlackettLuceLoss
+from keras_softsort.losses import PermutationCrossEntropyLoss, PlackettLuceLoss, RankNetLoss
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
 from keras_softsort.ops import (
     gumbel_sinkhorn,
@@ -25,6 +25,8 @@ from keras_softsort.ops import (
     harden,
     linear_assignment,
     neural_sort,
+    pairwise_logistic,
+    ranknet_lambdas,
     sinkhorn,
     soft_quantile,
     soft_rank,
@@ -46,6 +48,7 @@ __all__ = [
     "PlackettLuce",
     "PlackettLuceLoss",
     "PlackettLuceSampler",
+    "RankNetLoss",
     "RelaxedPlackettLuce",
     "SinkhornLayer",
     "SoftQuantileLayer",
@@ -65,6 +68,8 @@ __all__ = [
     "metrics",
     "neural_sort",
     "ops",
+    "pairwise_logistic",
+    "ranknet_lambdas",
     "sinkhorn",
     "soft_quantile",
     "soft_rank",
