@@ -107,7 +107,7 @@ def _laid_out(items: Items, tile: Tile, blocks: int) -> tuple[tf.Tensor, tf.Tens
     size = items.labels.shape[1] or tf.shape(items.labels)[1]
     height = FOLD * -(-size // (FOLD * blocks))
     items = _padded(items, height * blocks)
-    losses, taken = tf.zeros_like(items.scores[:, 0]), []
+    losses, taken = tf.reduce_sum(tf.zeros_like(items.scores), axis=1), []
     given = tf.zeros_like(items.scores)
     for block in range(blocks):
         start = block * height
@@ -125,23 +125,28 @@ def _laid_out(items: Items, tile: Tile, blocks: int) -> tuple[tf.Tensor, tf.Tens
 def _looped(items: Items, tile: Tile) -> tuple[tf.Tensor, tf.Tensor]:
     """Blocks of rows against all columns, in memory that does not grow with the square of the list size."""
     batch, size = tf.unstack(tf.shape(items.labels))
-    height = tf.maximum(FOLD, TILE_PAIRS // tf.maximum(batch * size, 1))
+    height = FOLD * tf.maximum(1, TILE_PAIRS // (FOLD * tf.maximum(batch * size, 1)))
     blocks = -(-size // height)
-    width = FOLD * -(-(blocks * height) // FOLD)
-    items = _padded(items, width)
+    items = _padded(items, blocks * height)
 
-    def add(block: tf.Tensor, losses: tf.Tensor, slopes: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        start = block * height
-        rows = tf.nest.map_structure(lambda part: tf.slice(part, [0, start], [tf.shape(part)[0], height]), items)
-        sums = tile(rows, items)
-        taken = tf.pad(sums.rows, [[0, 0], [start, width - start - height]])
-        return block + 1, losses + sums.losses, slopes + sums.columns - taken
+    def divided(part: tf.Tensor) -> tf.Tensor:
+        return tf.transpose(tf.reshape(part, [tf.shape(part)[0], blocks, height]), [1, 0, 2])
 
-    nothing = tf.zeros_like(items.scores)
-    _, losses, slopes = tf.while_loop(
-        lambda block, *_: block < blocks, add, (0, nothing[:, 0], nothing), parallel_iterations=1
+    rows = tf.nest.map_structure(divided, items)
+
+    def add(block: tf.Tensor, losses: tf.Tensor, given: tf.Tensor, taken: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        sums = tile(tf.nest.map_structure(lambda part: part[block], rows), items)
+        taken = tf.tensor_scatter_nd_update(taken, [[block]], sums.rows[tf.newaxis])
+        return block + 1, losses + sums.losses, given + sums.columns, taken
+
+    nothing = (
+        tf.reduce_sum(tf.zeros_like(items.scores), axis=1),
+        tf.zeros_like(items.scores),
+        tf.zeros_like(rows.scores),
     )
-    return losses, slopes[:, :size]
+    _, losses, given, taken = tf.while_loop(lambda block, *_: block < blocks, add, (0, *nothing), parallel_iterations=1)
+    taken = tf.reshape(tf.transpose(taken, [1, 0, 2]), tf.shape(given))
+    return losses, (given - taken)[:, :size]
 
 
 def _padded(items: Items, width: int | tf.Tensor) -> Items:

@@ -45,7 +45,7 @@ class Case:
     @property
     def takes_scores(self):
         """Whether a loss is one of scores [batch, n], not of a matrix."""
-        return issubclass(self.cls, ks.PlackettLuceLoss)
+        return issubclass(self.cls, ks.PlackettLuceLoss | ks.RankNetLoss)
 
     def predictors(self):
         """Layers that make of scores [batch, n] what a loss takes."""
@@ -95,6 +95,11 @@ LOSSES = [
     Case(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
     Case(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
     Case(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
+    Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
+    Case(
+        ks.RankNetLoss,
+        {"lambda_weight": "dcg", "top_n": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
+    ),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
