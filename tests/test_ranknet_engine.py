@@ -24,7 +24,7 @@ def losses(scores, labels, **options):
 LAYOUTS = {
     "one tile": {},
     "blocks": {"UNDIVIDED": 8, "LEAST_BLOCKS": 3},
-    "many blocks": {"TILE_PAIRS": 3 * 45 * 8, "MOST_BLOCKS": 7},
+    "many blocks": {"TILE_PAIRS": 3 * 45 * 8, "MOST_BLOCKS": 7, "SIDE_BY_SIDE": 2},
     "a loop": {"TILE_PAIRS": 3 * 45 * 8, "MOST_BLOCKS": 1, "UNKNOWN_PAIRS": 10},
 }
 
@@ -32,7 +32,7 @@ LAYOUTS = {
 @pytest.mark.parametrize(
     ("layout", "mode"),
     [(name, "traced") for name in LAYOUTS]
-    + [("blocks", "xla"), ("a loop", "xla"), ("blocks", "unknown_shape"), ("a loop", "unknown_shape")],
+    + [("many blocks", "xla"), ("a loop", "xla"), ("blocks", "unknown_shape"), ("a loop", "unknown_shape")],
 )
 def test_each_layout_gives_the_same(monkeypatch, layout, mode):
     check_layout(monkeypatch, layout, mode, {})
@@ -85,7 +85,7 @@ def test_the_layout_follows_the_size(monkeypatch):
     for shape in [(1, 64), (1, 65), (256, 200), (8, 2000), (None, 2000), (1, 20000), (8, 20000)]:
         labels = types.SimpleNamespace(shape=tf.TensorShape(shape))
         engine._by_blocks(engine.Items(None, labels, None, None, ()), None)
-    assert chosen == [1, 4, 5, 16, 4, 64, "loop"]
+    assert chosen == [1, 5, 5, 8, 5, 32, "loop"]
 
 
 @pytest.mark.parametrize(("mode", "sigma"), [("traced", 1.0), ("eager", 2.5), ("xla", 2.5), ("unknown_shape", 2.5)])

@@ -51,12 +51,12 @@ class RankNetLoss(ListLoss):
     gradient for scores alone, and none of second order.
 
     `PairwiseLogisticLoss` of TF-Ranking and of Keras-RS, whose temperature is 1 / sigma, is the mean over all
-    `batch * n` items, padding included, of each item's pairs: this loss with `normalization="none"`, over n. Their
-    weights are those of the more relevant item too (in Keras-RS, per item). TF-Ranking's lambda weights are
-    n times as large: of `NDCGLambdaWeight()` and `DCGLambdaWeight()` those of `"ndcg"` with `smooth_fraction=0`, and
-    of `"dcg"` with it, `gain="linear"` and `discount="reciprocal"`; `create_reciprocal_rank_lambda_weight()` is
-    `"mrr"` likewise; `PrecisionLambdaWeight(k)`, which is not scaled, is `"precision"`. It has none for average
-    precision, and it ranks items of equal scores at random.
+    `batch * n` items, padding included, of each item's pairs: this loss with `normalization="none"`, over n. A pair
+    weighs there what its more relevant item does, too. TF-Ranking's lambda weights are n times as large:
+    `NDCGLambdaWeight()` is `"ndcg"` with `smooth_fraction=0`, and `DCGLambdaWeight()` is `"dcg"` with that,
+    `gain="linear"` and `discount="reciprocal"`; `create_reciprocal_rank_lambda_weight()` is `"mrr"` with it.
+    `PrecisionLambdaWeight(k)`, which is not scaled, is `"precision"`. There is none for average precision, and items
+    of equal scores are ranked at random.
 
     Raises:
       ValueError: `sigma` that is not positive, an unknown name, `top_n` below 1, `smooth_fraction` outside [0, 1], an

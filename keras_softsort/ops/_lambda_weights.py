@@ -52,10 +52,11 @@ def pair_weights(options: PairOptions, one: SwapFeatures, other: SwapFeatures) -
         return gains * absolute
     distance = tf.abs(one.ranks - other.ranks)
     # Where both are one item, which is no pair, any distance will do.
-    distance = tf.maximum(distance, tf.ones_like(distance))
+    distance = tf.maximum(distance, 1)
     relative = discount(distance, options) - discount(distance + 1, options)
     if options.top_n is not None:
-        relative = tf.where(tf.minimum(one.ranks, other.ranks) <= options.top_n, relative, tf.zeros_like(relative))
+        counted = tf.minimum(one.ranks, other.ranks) <= options.top_n
+        relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
     return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
 
 

@@ -64,16 +64,17 @@ def wide_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
     lead = other.scores - one.scores
     small = tf.exp(-tf.abs(lead))
     costs = tf.nn.relu(lead) + tf.math.log1p(small)
-    chances = tf.where(lead > 0, tf.ones_like(small), small) / (1 + small)
-    none = tf.zeros_like(lead)
-    weights = tf.where(one.labels > other.labels, one.weights, none)
+    # Of one number each: TensorFlow would keep a tile of zeros or ones as a constant of the graph.
+    zero, unit = tf.constant(0, lead.dtype), tf.constant(1, lead.dtype)
+    chances = tf.where(lead > 0, unit, small) / (1 + small)
+    weights = tf.where(one.labels > other.labels, one.weights, zero)
     if one.features:
         weights *= pair_weights(options, one.features, other.features)
         # Tied items, whose swap changes no metric, weigh 0.
     terms, slopes = weights * costs, weights * chances
     if options.ties == "half" and not one.features:
         tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
-        weights = tf.where(tied, (one.weights + other.weights) / 2, none)
+        weights = tf.where(tied, (one.weights + other.weights) / 2, zero)
         terms += weights * (costs - lead / 2)
         slopes += weights * (chances - 0.5)
     return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))

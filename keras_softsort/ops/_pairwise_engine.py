@@ -17,11 +17,13 @@ from keras_softsort.ops._order import inverse, take, tied_ranks
 from keras_softsort.ops._pair_problem import PairLists, PairOptions
 from keras_softsort.ops._pair_tiles import FOLD, NARROW, Items, TileSums, narrow_tile, wide_tile
 
-# Pairs of a tile: 8 MB in float32. A list of up to `UNDIVIDED` items is one tile. Up to `MOST_BLOCKS` blocks are laid
+# Pairs of a tile: 16 MB in float32. A list of up to `UNDIVIDED` items is one tile. Up to `MOST_BLOCKS` blocks are laid
 # out one after another, which XLA compiles to parallel code; the body of a loop it would not (8 times as slow on CPU).
-TILE_PAIRS = 2**21
+TILE_PAIRS = 2**22
 UNDIVIDED = 64
-LEAST_BLOCKS, MOST_BLOCKS = 4, 64
+LEAST_BLOCKS, MOST_BLOCKS = 5, 32
+# Up to so many blocks XLA may compute side by side, which takes the memory of all of them.
+SIDE_BY_SIDE = 8
 # Blocks laid out where the list size is not known, and the pairs up to which they are not too large.
 UNKNOWN_BLOCKS, UNKNOWN_PAIRS = 8, 2**25
 
@@ -107,19 +109,30 @@ def _laid_out(items: Items, tile: Tile, blocks: int) -> tuple[tf.Tensor, tf.Tens
     size = items.labels.shape[1] or tf.shape(items.labels)[1]
     height = FOLD * -(-size // (FOLD * blocks))
     items = _padded(items, height * blocks)
-    losses, taken = tf.reduce_sum(tf.zeros_like(items.scores), axis=1), []
-    given = tf.zeros_like(items.scores)
+    losses, given = tf.reduce_sum(tf.zeros_like(items.scores), axis=1), tf.zeros_like(items.scores)
+    taken: list[tf.Tensor] = []
     for block in range(blocks):
         start = block * height
         # One after another, or all tiles might be in memory at once.
-        with tf.control_dependencies([losses]):
+        with tf.control_dependencies([losses, given, *taken[-1:]]):
             columns = tf.nest.map_structure(lambda part, start=start: tf.identity(part[:, start:]), items)
         rows = tf.nest.map_structure(lambda part: part[:, :height], columns)
         sums = tile(rows, columns)
         losses += sums.losses
         taken.append(sums.rows)
         given += tf.pad(sums.columns, [[0, 0], [start, 0]])
+        if blocks > SIDE_BY_SIDE:
+            items = items._replace(scores=_after(sums, items.scores))
     return losses, (given - tf.concat(taken, axis=1))[:, :size]
+
+
+def _after(sums: TileSums, values: tf.Tensor) -> tf.Tensor:
+    """`values`, to be had only once a tile is done with, for XLA, which heeds no control dependencies.
+
+    Nor does it know that no number is less than the least.
+    """
+    total = tf.add_n([tf.reduce_sum(part) for part in sums])
+    return values + tf.cast(total < total.dtype.min, values.dtype)
 
 
 def _looped(items: Items, tile: Tile) -> tuple[tf.Tensor, tf.Tensor]:
