@@ -86,6 +86,11 @@ def test_the_layout_follows_the_size(monkeypatch):
         labels = types.SimpleNamespace(shape=tf.TensorShape(shape))
         engine._by_blocks(engine.Items(None, labels, None, None, ()), None)
     assert chosen == [1, 5, 5, 8, 5, 32, "loop"]
+    chosen.clear()
+    for shape in [(8, 2000), (1, 20000)]:
+        labels = types.SimpleNamespace(shape=tf.TensorShape(shape))
+        engine._by_blocks(engine.Items(None, labels, None, None, ()), None, rare=True)
+    assert chosen == [8, "loop"]
 
 
 @pytest.mark.parametrize(("mode", "sigma"), [("traced", 1.0), ("eager", 2.5), ("xla", 2.5), ("unknown_shape", 2.5)])

@@ -79,7 +79,8 @@ def slopes(labels, scores, upstream, weights=None, **options):
 @pytest.mark.parametrize(
     ("options", "mode"),
     [(options, "eager") for options in OPTIONS]
-    + [(options, mode) for options in FEW for mode in ("traced", "unknown_shape", "xla")],
+    + [(options, "xla") for options in FEW]
+    + [(options, mode) for options in FEW[::2] for mode in ("traced", "unknown_shape")],
     ids=str,
 )
 def test_value_and_gradient(options, mode):
@@ -92,7 +93,7 @@ def test_value_and_gradient(options, mode):
     np.testing.assert_allclose(gradient, slopes(LABELS, SCORES, upstream, WEIGHTS, **options), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("options", [*FEW, OPTIONS[8], OPTIONS[12]], ids=str)
+@pytest.mark.parametrize("options", [OPTIONS[4], OPTIONS[8], OPTIONS[12]], ids=str)
 def test_lambdas_are_the_gradient_of_the_sum(options):
     options = {**options, "normalization": "none"}
     wanted = slopes(LABELS, SCORES, np.ones(len(SCORES)), **options)
@@ -102,13 +103,12 @@ def test_lambdas_are_the_gradient_of_the_sum(options):
     np.testing.assert_allclose(tf.reduce_sum(found, axis=-1), 0, atol=1e-13)
 
 
-@pytest.mark.parametrize("lambda_weight", [None, "ndcg"])
-def test_lambdas_of_any_leading_axes(lambda_weight):
+def test_lambdas_of_any_leading_axes():
     scores, labels = np.float16(SCORES[:4].reshape(2, 2, 6)), LABELS[:4].reshape(2, 2, 6)
-    found = ks.ranknet_lambdas(scores, labels, mask=labels >= 0, lambda_weight=lambda_weight)
+    found = ks.ranknet_lambdas(scores, labels, mask=labels >= 0, lambda_weight="ndcg")
     assert found.dtype == tf.float16
     flat = ks.ranknet_lambdas(
-        np.float32(np.float16(SCORES[:4])), LABELS[:4], mask=LABELS[:4] >= 0, lambda_weight=lambda_weight
+        np.float32(np.float16(SCORES[:4])), LABELS[:4], mask=LABELS[:4] >= 0, lambda_weight="ndcg"
     )
     np.testing.assert_allclose(np.reshape(found, (4, 6)), flat, rtol=1e-3, atol=1e-4)
     # A label below 0 is a label like others here, where the mask says what is padding.

@@ -53,14 +53,14 @@ def pair_sums(lists: PairLists, options: PairOptions) -> PairSums:
     labels = tf.where(mask, keys, tf.constant(math.nan, keys.dtype))
     items = Items(scores, labels, weights, positions, features)
 
-    def by_wide_tiles() -> tuple[tf.Tensor, tf.Tensor]:
-        return _by_blocks(items, lambda rows, columns: wide_tile(options, rows, columns))
+    def by_wide_tiles(rare: bool) -> tuple[tf.Tensor, tf.Tensor]:
+        return _by_blocks(items, lambda rows, columns: wide_tile(options, rows, columns), rare)
 
     if options.lambda_weight is None and options.ties == "ignore":
         too_wide = tf.reduce_any(wide * options.sigma > NARROW)
-        losses, slopes = tf.cond(too_wide, by_wide_tiles, lambda: _by_blocks(items, narrow_tile))
+        losses, slopes = tf.cond(too_wide, lambda: by_wide_tiles(rare=True), lambda: _by_blocks(items, narrow_tile))
     else:
-        losses, slopes = by_wide_tiles()
+        losses, slopes = by_wide_tiles(rare=False)
     lambdas = options.sigma * take(slopes, inverse(order))
     return PairSums(
         lists.factors * losses, lists.factors[:, tf.newaxis] * lambdas, _counts(keys, mask, sizes, options.ties)
@@ -89,8 +89,8 @@ def _counts(keys: tf.Tensor, mask: tf.Tensor, sizes: tf.Tensor, ties: str) -> tf
 Tile = Callable[[Items, Items], TileSums]
 
 
-def _by_blocks(items: Items, tile: Tile) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses [B] and the slopes [B, n] of all items."""
+def _by_blocks(items: Items, tile: Tile, rare: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    """The losses [B] and the slopes [B, n] of all items; what is `rare` is not worth compiling many blocks for."""
     batch, size = items.labels.shape
     if size is None:
         pairs = tf.size(items.labels) * tf.shape(items.labels)[1]
@@ -100,7 +100,7 @@ def _by_blocks(items: Items, tile: Tile) -> tuple[tf.Tensor, tf.Tensor]:
             lambda: _looped(items, tile),
         )
     blocks = max(1 if size <= UNDIVIDED else LEAST_BLOCKS, math.ceil((batch or 1) * size * size / TILE_PAIRS))
-    if blocks > 4 * MOST_BLOCKS:
+    if blocks > (SIDE_BY_SIDE if rare else 4 * MOST_BLOCKS):
         return _looped(items, tile)
     return _laid_out(items, tile, min(blocks, MOST_BLOCKS))
 
