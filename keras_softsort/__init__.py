@@ -23,6 +23,7 @@ from keras_softsort.losses import (
     NeuralSortCrossEntropyLoss,
     PermutationCrossEntropyLoss,
     PlackettLuceLoss,
+    RankNetLoss,
     SpearmanLoss,
 )
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
@@ -32,6 +33,8 @@ from keras_softsort.ops import (
     harden,
     linear_assignment,
     neural_sort,
+    pairwise_logistic,
+    ranknet_lambdas,
     sinkhorn,
     soft_quantile,
     soft_rank,
@@ -56,6 +59,7 @@ __all__ = [
     "PlackettLuce",
     "PlackettLuceLoss",
     "PlackettLuceSampler",
+    "RankNetLoss",
     "RelaxedPlackettLuce",
     "SinkhornLayer",
     "SoftQuantileLayer",
@@ -76,6 +80,8 @@ __all__ = [
     "metrics",
     "neural_sort",
     "ops",
+    "pairwise_logistic",
+    "ranknet_lambdas",
     "sinkhorn",
     "soft_quantile",
     "soft_rank",

@@ -5,6 +5,7 @@ from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
 from keras_softsort.losses.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
+from keras_softsort.losses.ranknet import RankNetLoss
 from keras_softsort.losses.spearman import SpearmanLoss
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "NeuralSortCrossEntropyLoss",
     "PermutationCrossEntropyLoss",
     "PlackettLuceLoss",
+    "RankNetLoss",
     "SpearmanLoss",
 ]

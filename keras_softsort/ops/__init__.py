@@ -5,6 +5,8 @@ from keras_softsort.ops.gumbel_softmax import gumbel_softmax
 from keras_softsort.ops.harden import harden
 from keras_softsort.ops.linear_assignment import linear_assignment
 from keras_softsort.ops.neural_sort import neural_sort
+from keras_softsort.ops.pairwise_logistic import pairwise_logistic
+from keras_softsort.ops.ranknet_lambdas import ranknet_lambdas
 from keras_softsort.ops.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.soft_quantile import soft_quantile
 from keras_softsort.ops.soft_rank import soft_rank
@@ -20,6 +22,8 @@ __all__ = [
     "harden",
     "linear_assignment",
     "neural_sort",
+    "pairwise_logistic",
+    "ranknet_lambdas",
     "sinkhorn",
     "soft_quantile",
     "soft_rank",

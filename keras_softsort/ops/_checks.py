@@ -74,6 +74,19 @@ def non_negative_number(name: str, value: Any) -> float:
     return number
 
 
+def non_negative_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
+    """`tensor`, checked to hold nothing below 0: now if its values are known, else when run."""
+    known = tf.get_static_value(tensor)
+    if known is not None:
+        if np.any(known < 0):
+            raise ValueError(f"{name} must not be negative, got {np.min(known)}")
+        return tensor
+    with tf.control_dependencies(
+        [tf.debugging.assert_equal(tf.reduce_any(tensor < 0), False, f"{name} must not be negative")]
+    ):
+        return tf.identity(tensor)
+
+
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")

@@ -52,11 +52,11 @@ def ordered_lists(problem: SortProblem) -> OrderedLists:
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
     keys = tf.stop_gradient(keys)
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
-    ranks = _inverse(order)
+    ranks = inverse(order)
     return OrderedLists(scores, tau, mask, order, ranks, take(keys, order))
 
 
-def _inverse(order: tf.Tensor) -> tf.Tensor:
+def inverse(order: tf.Tensor) -> tf.Tensor:
     """The inverse of each permutation [B, n]; a scatter, which costs less than a second sort."""
     batch, size = tf.unstack(tf.shape(order))
     places = order + size * tf.range(batch)[:, tf.newaxis]

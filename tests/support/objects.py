@@ -115,6 +115,11 @@ LOSSES = [
     ),
     Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
     Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
+    Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
+    Case(
+        ks.RankNetLoss,
+        {"lambda_weight": "dcg", "top_n": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
+    ),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})

@@ -1,0 +1,105 @@
+"""What swapping two items would change of a ranking metric: the pair weights of LambdaRank, from features of items."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._order import inverse, take
+from keras_softsort.ops._pair_problem import PairLists, PairOptions
+
+
+class SwapFeatures(NamedTuple):
+    """Of each item `[B, n]`. A swap changes a metric by (gain_i - gain_j) (effect_i - effect_j), but for its sign.
+
+    Average precision needs a second effect: which one counts depends on which of the two items is ahead.
+    """
+
+    gains: tf.Tensor
+    ranks: tf.Tensor  # 1 = the highest score
+    effects: tf.Tensor
+    effects_behind: tf.Tensor  # of a relevant item that stands behind the other one; `effects` but for "map"
+
+
+def swap_features(lists: PairLists, options: PairOptions) -> SwapFeatures:
+    """The features by the current order of the scores, ties in the order of the list, padding last."""
+    nowhere = tf.constant(-math.inf, lists.scores.dtype)
+    order = tf.argsort(tf.where(lists.mask, lists.scores, nowhere), direction="DESCENDING", stable=True)
+    ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
+    if options.lambda_weight in ("map", "precision"):
+        relevant = tf.cast(tf.logical_and(lists.labels >= 1, lists.mask), lists.scores.dtype)
+        if options.lambda_weight == "map":
+            return _of_average_precision(relevant, ranks, order, options.top_n)
+        effects = tf.cast(ranks <= options.top_n, ranks.dtype)
+        return SwapFeatures(relevant, ranks, effects, effects)
+    effects = discount(ranks, options)
+    if options.top_n is not None:
+        effects = tf.where(ranks <= options.top_n, effects, tf.zeros_like(effects))
+    return SwapFeatures(_gains(lists, options), ranks, effects, effects)
+
+
+def pair_weights(options: PairOptions, one: SwapFeatures, other: SwapFeatures) -> tf.Tensor:
+    """The weight of each pair: all features broadcast against each other, `one` the item with the greater label."""
+    gains = tf.abs(one.gains - other.gains)
+    if options.lambda_weight == "map":
+        ahead = one.ranks < other.ranks
+        change = tf.where(ahead, other.effects - one.effects, one.effects_behind - other.effects_behind)
+        return gains * tf.abs(change)
+    absolute = tf.abs(one.effects - other.effects)
+    if options.smooth_fraction == 1:
+        return gains * absolute
+    distance = tf.abs(one.ranks - other.ranks)
+    # Where both are one item, which is no pair, any distance will do.
+    distance = tf.maximum(distance, 1)
+    relative = discount(distance, options) - discount(distance + 1, options)
+    if options.top_n is not None:
+        counted = tf.minimum(one.ranks, other.ranks) <= options.top_n
+        relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
+    return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
+
+
+def discount(ranks: tf.Tensor, options: PairOptions) -> tf.Tensor:
+    """What a place counts, from 1 on."""
+    if options.discount == "reciprocal":
+        return 1 / ranks
+    return math.log(2) / tf.math.log1p(ranks)
+
+
+def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:
+    """What a label counts; over the best DCG that the list allows, but for "dcg"."""
+    gains = lists.labels
+    normalized = options.lambda_weight != "dcg"
+    if options.gain == "exponential":
+        # Relative to the largest, whose power of 2 may be no float.
+        kept = tf.where(lists.mask, lists.labels, tf.constant(-math.inf, gains.dtype))
+        top = tf.maximum(tf.reduce_max(kept, axis=-1, keepdims=True), 0) if normalized else tf.zeros_like(gains[:, :1])
+        gains = tf.pow(tf.constant(2, gains.dtype), gains - top) - tf.pow(tf.constant(2, gains.dtype), -top)
+    gains = tf.where(lists.mask, gains, tf.zeros_like(gains))
+    if not normalized:
+        return gains
+    best = tf.sort(gains, axis=-1, direction="DESCENDING")[:, : options.top_n]
+    places = tf.cast(tf.range(1, tf.shape(best)[1] + 1), gains.dtype)
+    return tf.math.divide_no_nan(gains, tf.reduce_sum(best * discount(places, options), axis=-1, keepdims=True))
+
+
+def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, top_n: int | None) -> SwapFeatures:
+    """With c the relevant items up to a rank r and H the sum of 1 / r over them: H - c / r, and H - (c + 1) / r.
+
+    A relevant item that changes places with an irrelevant one behind it loses its own precision c / r and brings the
+    other place's, and takes 1 / r from each relevant item between. Places after `top_n` count nothing.
+    """
+    places = tf.cast(tf.range(1, tf.shape(order)[1] + 1), ranks.dtype)
+    counted = tf.ones_like(places) if top_n is None else tf.cast(places <= top_n, ranks.dtype)
+    ordered = take(relevant, order)
+    found = tf.cumsum(ordered, axis=-1)
+    between = tf.cumsum(ordered * counted / places, axis=-1)
+    positions = tf.cast(ranks, tf.int32) - 1
+    gains = tf.math.divide_no_nan(relevant, tf.reduce_sum(relevant, axis=-1, keepdims=True))
+    return SwapFeatures(
+        gains,
+        ranks,
+        take(between - counted * found / places, positions),
+        take(between - counted * (found + 1) / places, positions),
+    )

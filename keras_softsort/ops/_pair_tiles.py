@@ -1,0 +1,80 @@
+"""The arithmetic of a tile of pairs: rows of items against columns of items, both in descending order of labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._lambda_weights import SwapFeatures, pair_weights
+from keras_softsort.ops._pair_problem import PairOptions
+
+# As long as the scores of a list, times sigma, are no further apart, products of `FOLD` terms 1 + exp(s_j - s_i) are
+# numbers in float32: exp(20 * 4) is 6e34.
+NARROW = 20.0
+FOLD = 4
+
+
+class Items(NamedTuple):
+    """Items `[B, m]` in descending order of labels, padding last."""
+
+    scores: tf.Tensor  # times sigma
+    labels: tf.Tensor  # NaN where masked, which is greater than nothing
+    weights: tf.Tensor
+    positions: tf.Tensor  # [1, m]: in this order
+    features: SwapFeatures | tuple[()]
+
+
+class TileSums(NamedTuple):
+    """Sums over the pairs of a tile."""
+
+    losses: tf.Tensor  # [B]
+    rows: tf.Tensor  # [B, rows]: what the slopes of its pairs take from an item's score
+    columns: tf.Tensor  # [B, columns]: what they add to it
+
+
+def narrow_tile(rows: Items, columns: Items) -> TileSums:
+    """Strict pairs without weights of their own, of lists that are not wide and whose scores are around 0.
+
+    exp(s_j - s_i) is a product of what rows and columns have; and one logarithm is taken for a few pairs.
+    """
+    odds = tf.exp(-rows.scores)[:, :, tf.newaxis] * tf.exp(columns.scores)[:, tf.newaxis, :]
+    strict = rows.labels[:, :, tf.newaxis] > columns.labels[:, tf.newaxis, :]
+    odds *= tf.cast(strict, odds.dtype)
+    losses = tf.reduce_sum(rows.weights * tf.reduce_sum(_log1p_of_each(odds), axis=2), axis=1)
+    slopes = rows.weights[:, :, tf.newaxis] * (odds / (1 + odds))
+    return TileSums(losses, tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))
+
+
+def _log1p_of_each(values: tf.Tensor) -> tf.Tensor:
+    """The sums of log(1 + x) over groups of `FOLD` values, as log(1 + y), where y keeps the digits of a small x."""
+    for _ in range(FOLD.bit_length() - 1):
+        half = (values.shape[-1] or tf.shape(values)[-1]) // 2
+        one, other = values[..., :half], values[..., half:]
+        values = one + other + one * other
+    return tf.math.log1p(values)
+
+
+def wide_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
+    """All pairs, whatever their scores and weights."""
+    one, other = (
+        tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
+        for items, axis in ((rows, 2), (columns, 1))
+    )
+    lead = other.scores - one.scores
+    small = tf.exp(-tf.abs(lead))
+    costs = tf.nn.relu(lead) + tf.math.log1p(small)
+    # Of one number each: TensorFlow would keep a tile of zeros or ones as a constant of the graph.
+    zero, unit = tf.constant(0, lead.dtype), tf.constant(1, lead.dtype)
+    chances = tf.where(lead > 0, unit, small) / (1 + small)
+    weights = tf.where(one.labels > other.labels, one.weights, zero)
+    if one.features:
+        weights *= pair_weights(options, one.features, other.features)
+        # Tied items, whose swap changes no metric, weigh 0.
+    terms, slopes = weights * costs, weights * chances
+    if options.ties == "half" and not one.features:
+        tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
+        weights = tf.where(tied, (one.weights + other.weights) / 2, zero)
+        terms += weights * (costs - lead / 2)
+        slopes += weights * (chances - 0.5)
+    return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))

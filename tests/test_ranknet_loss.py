@@ -1,0 +1,367 @@
+"""RankNetLoss and ranknet_lambdas against loops over pairs, metrics swapped item by item, and losses elsewhere."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, objects
+from support.gradients import central_differences, fixed_weights
+from support.pair_oracles import list_loss
+
+import keras_softsort as ks
+
+NONE = objects.NO_REDUCTION
+LABELS = np.float64(
+    [
+        [3, 1, 2, 0, 4, 1],
+        [1, 1, 2, 0, 1, 0],
+        [0, 0, 0, 0, 0, 0],
+        [2, -1, 2, 1, -1, 0],
+        [-1, -1, 4, -1, -1, -1],
+        [-1, -1, -1, -1, -1, -1],
+    ]
+)
+SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
+SCORES[1, 1] = SCORES[1, 2]  # tied, as ranks must be
+WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
+OPTIONS = [
+    {"normalization": "pairs"},
+    {"normalization": "list", "sigma": 2.5},
+    {"normalization": "none"},
+    {"ties": "half"},
+    {"ties": "half", "normalization": "none", "sigma": 0.5},
+    {"lambda_weight": "ndcg"},
+    {"lambda_weight": "ndcg", "ties": "half", "sigma": 2.0},
+    {"lambda_weight": "ndcg", "top_n": 3, "smooth_fraction": 0.25, "normalization": "list"},
+    {"lambda_weight": "ndcg", "gain": "linear", "discount": "reciprocal", "top_n": 2},
+    {"lambda_weight": "dcg", "normalization": "none"},
+    {"lambda_weight": "dcg", "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0, "top_n": 2},
+    {"lambda_weight": "mrr", "top_n": 4},
+    {"lambda_weight": "mrr", "smooth_fraction": 0.5},
+    {"lambda_weight": "map"},
+    {"lambda_weight": "map", "top_n": 3, "normalization": "none"},
+    {"lambda_weight": "precision", "top_n": 2},
+]
+# For the modes that are slow to compile.
+FEW = [OPTIONS[0], OPTIONS[4], OPTIONS[7], OPTIONS[14]]
+each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+
+
+def expected_losses(labels, scores, weights=None, frozen=None, **options):
+    weights = [None] * len(labels) if weights is None else weights
+    frozen = scores if frozen is None else frozen
+    lists = zip(labels, scores, weights, frozen, strict=True)
+    return np.array([list_loss(y, s, w, frozen=f, **options) for y, s, w, f in lists])
+
+
+def each_list(labels, scores, weights=None, **options):
+    return ks.RankNetLoss(reduction=NONE, **options)(labels, scores, sample_weight=weights).numpy()
+
+
+def value_and_gradient(labels, scores, weights=None, mask=None, **options):
+    scores = tf.convert_to_tensor(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        prediction = tf.identity(scores)
+        if mask is not None:
+            prediction._keras_mask = tf.constant(mask)
+        value = ks.RankNetLoss(reduction=NONE, **options)(labels, prediction, sample_weight=weights)
+    return value.numpy(), tape.gradient(value, scores).numpy()
+
+
+def slopes(labels, scores, upstream, weights=None, **options):
+    """Central differences, with the lambda weights held."""
+    losses = functools.partial(expected_losses, labels, weights=weights, frozen=scores, **options)
+    return central_differences(losses, [scores], upstream)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [(options, "eager") for options in OPTIONS]
+    + [(options, "xla") for options in FEW]
+    + [(options, mode) for options in FEW[::2] for mode in ("traced", "unknown_shape")],
+    ids=str,
+)
+def test_value_and_gradient(options, mode):
+    upstream = fixed_weights(len(SCORES))
+    loss = ks.RankNetLoss(reduction=NONE, **options)
+    value, (gradient,) = modes.run(
+        mode, lambda a, y: loss(y, a, sample_weight=WEIGHTS), [tf.constant(SCORES)], upstream, LABELS
+    )
+    np.testing.assert_allclose(value, expected_losses(LABELS, SCORES, WEIGHTS, **options), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(gradient, slopes(LABELS, SCORES, upstream, WEIGHTS, **options), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("options", [OPTIONS[4], OPTIONS[8], OPTIONS[12]], ids=str)
+def test_lambdas_are_the_gradient_of_the_sum(options):
+    options = {**options, "normalization": "none"}
+    wanted = slopes(LABELS, SCORES, np.ones(len(SCORES)), **options)
+    del options["normalization"]
+    found = ks.ranknet_lambdas(tf.constant(SCORES), LABELS, mask=LABELS >= 0, **options)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(tf.reduce_sum(found, axis=-1), 0, atol=1e-13)
+
+
+def test_lambdas_of_any_leading_axes():
+    scores, labels = np.float16(SCORES[:4].reshape(2, 2, 6)), LABELS[:4].reshape(2, 2, 6)
+    found = ks.ranknet_lambdas(scores, labels, mask=labels >= 0, lambda_weight="ndcg")
+    assert found.dtype == tf.float16
+    flat = ks.ranknet_lambdas(
+        np.float32(np.float16(SCORES[:4])), LABELS[:4], mask=LABELS[:4] >= 0, lambda_weight="ndcg"
+    )
+    np.testing.assert_allclose(np.reshape(found, (4, 6)), flat, rtol=1e-3, atol=1e-4)
+    # A label below 0 is a label like others here, where the mask says what is padding.
+    shifted = ks.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0] - 2)
+    np.testing.assert_allclose(shifted, ks.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0]), rtol=1e-6)
+    assert ks.ranknet_lambdas(tf.zeros([2, 0]), tf.zeros([2, 0])).shape == (2, 0)
+
+
+@pytest.mark.parametrize("scale", [8.0, 1e4, 1e30])
+@pytest.mark.parametrize("options", [FEW[0], FEW[1], FEW[2]], ids=str)
+def test_wide_scores(options, scale):
+    scores = np.float32(scale * SCORES)
+    value, gradient = value_and_gradient(np.float32(LABELS), scores, **options)
+    wanted = expected_losses(LABELS, np.float64(scores), **options)
+    # A difference of scores carries the rounding of both.
+    np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7 * scale)
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 5000.0])
+def test_small_costs_keep_their_digits(offset):
+    scores = np.float32([[0.0, -18.0, -9.0, -19.0]]) + np.float32(offset)
+    labels = np.float32([[3, 1, 2, 0]])
+    value, gradient = value_and_gradient(labels[:, :3], scores[:, :3])
+    wanted = expected_losses(labels[:, :3], np.float64(scores[:, :3]))
+    np.testing.assert_allclose(value, wanted, rtol=1e-5)
+    wanted = slopes(labels[:, :3], np.float64(scores[:, :3]), np.ones(1))
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-4, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [FEW[0], FEW[1], FEW[2], {"lambda_weight": "map", "top_n": 3}], ids=str)
+@pytest.mark.parametrize("how", ["labels", "keras mask"])
+def test_padding_changes_neither_value_nor_gradient(how, options):
+    junk = np.tile([1e300, np.inf, -np.inf, np.nan], (len(SCORES), 1))
+    wide = np.concatenate([junk[:, 2:], SCORES, junk], axis=1)
+    # Under a Keras mask what the labels hold is padding too.
+    fill = -1 if how == "labels" else np.nan
+    labels = np.pad(LABELS, [(0, 0), (2, 4)], constant_values=fill)
+    mask = None if how == "labels" else np.pad(np.ones(SCORES.shape, bool), [(0, 0), (2, 4)])
+    value, gradient = value_and_gradient(LABELS, SCORES, **options)
+    wide_value, wide_gradient = value_and_gradient(labels, wide, mask=mask, **options)
+    np.testing.assert_allclose(wide_value, value, rtol=1e-13)
+    np.testing.assert_allclose(wide_gradient[:, 2:-4], gradient, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(np.delete(wide_gradient, np.s_[2:-4], axis=1), 0)
+    np.testing.assert_array_equal(gradient[LABELS < 0], 0)
+
+
+@each_option
+def test_a_list_without_pairs_costs_nothing(options):
+    labels = LABELS[4:] if options.get("ties") == "half" else LABELS[[2, 4, 5]]
+    value, gradient = value_and_gradient(labels, SCORES[: len(labels)], **options)
+    np.testing.assert_array_equal(value, 0)
+    np.testing.assert_array_equal(gradient, 0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
+@pytest.mark.parametrize("lambda_weight", [None, "ndcg", "map"])
+def test_nothing_to_order_costs_nothing(shape, lambda_weight):
+    value, gradient = value_and_gradient(np.full(shape, -1.0), np.zeros(shape), lambda_weight=lambda_weight)
+    np.testing.assert_array_equal(value, np.zeros(shape[0]))
+    np.testing.assert_array_equal(gradient, np.zeros(shape))
+    assert float(ks.RankNetLoss(lambda_weight=lambda_weight)(np.full(shape, -1.0), np.zeros(shape))) == 0
+
+
+@pytest.mark.parametrize("options", [FEW[0], FEW[1], FEW[2], {"lambda_weight": "map"}], ids=str)
+@pytest.mark.parametrize(("where", "what"), [("label", np.nan), ("score", np.nan), ("score", -np.inf)])
+def test_what_is_no_number_spoils_its_own_list_alone(where, what, options):
+    labels, scores = LABELS.copy(), SCORES.copy()
+    (labels if where == "label" else scores)[1, 2] = what
+    value, gradient = value_and_gradient(labels, scores, **options)
+    clean, clean_gradient = value_and_gradient(LABELS, SCORES, **options)
+    others = np.arange(len(LABELS)) != 1
+    np.testing.assert_array_equal(np.isnan(value), ~others)
+    np.testing.assert_allclose(value[others], clean[others], rtol=1e-13)
+    np.testing.assert_allclose(gradient[others], clean_gradient[others], rtol=1e-12, atol=1e-15)
+    assert np.isnan(gradient[1]).all()
+
+
+def test_reductions():
+    values = each_list(LABELS, SCORES)
+    assert values.shape == (len(LABELS),)
+    assert float(ks.RankNetLoss(reduction="sum")(LABELS, SCORES)) == pytest.approx(values.sum(), rel=1e-12)
+    assert float(ks.RankNetLoss()(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
+    np.testing.assert_array_equal(ks.RankNetLoss().call(LABELS, SCORES), values)
+
+
+PER_LIST = np.float64([1.0, 0.0, 3.0, 0.5, 2.0, 1.5])
+
+
+@pytest.mark.parametrize(
+    "weights", [np.float64(2.5), PER_LIST, PER_LIST[:, np.newaxis], WEIGHTS], ids=["[]", "[B]", "[B, 1]", "[B, n]"]
+)
+@pytest.mark.parametrize("options", FEW, ids=str)
+def test_sample_weight_with_as_many_lists_as_items(options, weights):
+    per_item = np.broadcast_to(weights[:, np.newaxis] if weights.ndim == 1 else weights, LABELS.shape)
+    found = each_list(LABELS, SCORES, weights, **options)
+    np.testing.assert_allclose(found, expected_losses(LABELS, SCORES, per_item, **options), rtol=1e-11, atol=1e-13)
+    if weights.ndim < 2:
+        np.testing.assert_allclose(found, weights * each_list(LABELS, SCORES, **options), rtol=1e-12)
+
+
+def test_ragged_labels_and_weights():
+    labels = tf.ragged.constant([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], []], ragged_rank=1)
+    weights = tf.ragged.constant([[1.0, 2.0, 0.5], [1.0, 1.0, 3.0, 0.0], []], ragged_rank=1)
+    wanted = expected_losses(labels.to_tensor(-1.0).numpy(), SCORES[:3, :4], weights.to_tensor(7.0).numpy())
+    np.testing.assert_allclose(each_list(labels, np.float32(SCORES[:3, :4]), weights), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "computed"), [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")]
+)
+def test_dtypes(dtype, computed):
+    scores = tf.cast(SCORES, dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = ks.RankNetLoss(lambda_weight="ndcg")(np.float32(LABELS), scores)
+    wanted = np.mean(expected_losses(LABELS, tf.cast(scores, tf.float64).numpy(), lambda_weight="ndcg"))
+    assert value.dtype == computed
+    assert float(value) == pytest.approx(wanted, rel=1e-6)
+    assert tape.gradient(value, scores).dtype == dtype
+
+
+def test_gains_whose_power_is_no_float():
+    labels = np.float32([[200.0, 199.0, 0.0]])
+    value, gradient = value_and_gradient(labels, np.float32(SCORES[:1, :3]), lambda_weight="ndcg")
+    wanted = expected_losses(np.float64(labels), SCORES[:1, :3], lambda_weight="ndcg")
+    np.testing.assert_allclose(value, wanted, rtol=1e-5)
+    assert np.abs(gradient).max() > 0.01
+
+
+def test_a_zero_of_either_sign_ranks_as_it_stands():
+    labels, plain = np.float64([[0, 3, 1, 2]]), np.zeros((1, 4))
+    signed = np.float64([[-0.0, 0.0, -0.0, 0.0]])
+    for jit_compile in (False, True):
+        loss = tf.function(ks.RankNetLoss(lambda_weight="ndcg").__call__, jit_compile=jit_compile)
+        assert float(loss(labels, signed)) == float(loss(labels, plain))
+
+
+# How far from 0 random scores are is no matter; that none are tied is, since TF-Ranking shuffles ties.
+PEER_LABELS = np.float32(np.random.default_rng(6).integers(0, 4, size=(5, 7)))
+PEER_LABELS[1, 5:] = -1
+PEER_SCORES = np.random.default_rng(7).normal(size=PEER_LABELS.shape).astype("float32")
+PEER_WEIGHTS = np.random.default_rng(8).uniform(size=PEER_LABELS.shape).astype("float32")
+
+
+def mean_over_items(weights=None, **options):
+    """What TF-Ranking and Keras-RS take: the mean over all items."""
+    loss = ks.RankNetLoss(normalization="none", **options)
+    return float(loss(PEER_LABELS, PEER_SCORES, sample_weight=weights)) / PEER_LABELS.shape[1]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what these import is not ours to mend
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("module", ["tensorflow_ranking", "keras_rs"])
+def test_pairwise_logistic_loss_elsewhere(module, weighted):
+    peer = pytest.importorskip(module)
+    losses = peer.keras.losses if module == "tensorflow_ranking" else peer.losses
+    weights = PEER_WEIGHTS if weighted else None
+    theirs = losses.PairwiseLogisticLoss(temperature=0.5)(
+        tf.constant(PEER_LABELS), tf.constant(PEER_SCORES), sample_weight=weights
+    )
+    assert mean_over_items(weights, sigma=2.0) == pytest.approx(float(theirs), rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("top_n", [None, 3])
+@pytest.mark.parametrize("kind", ["ndcg", "dcg", "mrr", "precision", "ndcg, smooth"])
+def test_lambda_weights_of_tf_ranking(kind, top_n):
+    tfr = pytest.importorskip("tensorflow_ranking")
+    theirs, old = tfr.keras.losses, pytest.importorskip("tensorflow_ranking.python.losses")
+    scale, top_n = PEER_LABELS.shape[1], 2 if kind == "precision" and top_n is None else top_n
+    weight, ours = {
+        "ndcg": lambda: (theirs.NDCGLambdaWeight(top_n), {"smooth_fraction": 0}),
+        "ndcg, smooth": lambda: (theirs.NDCGLambdaWeight(top_n, smooth_fraction=0.7), {"smooth_fraction": 0.7}),
+        "dcg": lambda: (
+            theirs.DCGLambdaWeight(top_n),
+            {"smooth_fraction": 0, "gain": "linear", "discount": "reciprocal"},
+        ),
+        "mrr": lambda: (old.create_reciprocal_rank_lambda_weight(top_n), {"smooth_fraction": 0}),
+        "precision": lambda: (theirs.PrecisionLambdaWeight(top_n), {}),
+    }[kind]()
+    value = theirs.PairwiseLogisticLoss(lambda_weight=weight)(tf.constant(PEER_LABELS), tf.constant(PEER_SCORES))
+    kind = kind.removesuffix(", smooth")
+    found = mean_over_items(lambda_weight=kind, top_n=top_n, **ours) * (1 if kind == "precision" else scale)
+    assert found == pytest.approx(float(value), rel=1e-5)
+
+
+def test_fit_learns_the_order():
+    x, y = objects.features(32, 5)
+    model = objects.features_model("functional")
+    model.compile(tf.keras.optimizers.Adam(0.1), loss=ks.RankNetLoss(lambda_weight="ndcg"))
+    losses = model.fit(x, np.round(4 * y), epochs=12, batch_size=32, verbose=0).history["loss"]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "weights", "message"),
+    [
+        (np.ones((3, 5)), np.ones((3, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be scores \[batch, n\], got shape \(3, 4, 4\)"),
+        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
+        (np.ones((3, 4)), np.ones((3, 4)), [1, -0.5, 2], r"sample_weight must not be negative, got -0\.5"),
+    ],
+)
+def test_bad_inputs(labels, scores, weights, message):
+    with pytest.raises(ValueError, match=message):
+        ks.RankNetLoss()(labels, scores, sample_weight=weights)
+
+
+def test_a_negative_weight_in_a_traced_function():
+    run = tf.function(lambda w: ks.RankNetLoss()(LABELS, SCORES, sample_weight=w))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="sample_weight must not be negative"):
+        run(tf.constant(-PER_LIST))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"sigma": 0}, ValueError, "sigma must be positive and finite, got 0"),
+        ({"sigma": "1"}, TypeError, "sigma must be a number, got '1'"),
+        ({"ties": "all"}, ValueError, r"ties must be one of \['half', 'ignore'\], got 'all'"),
+        ({"normalization": "mean"}, ValueError, r"normalization must be one of .* got 'mean'"),
+        ({"lambda_weight": "err"}, ValueError, r"lambda_weight must be one of .*'ndcg'.* got 'err'"),
+        ({"lambda_weight": "ndcg", "top_n": 0}, ValueError, "top_n must be at least 1, got 0"),
+        ({"lambda_weight": "ndcg", "top_n": 1.5}, TypeError, r"top_n must be an integer, got 1\.5"),
+        ({"lambda_weight": "ndcg", "gain": "log"}, ValueError, r"gain must be one of .* got 'log'"),
+        ({"lambda_weight": "dcg", "discount": "ln"}, ValueError, r"discount must be one of .* got 'ln'"),
+        ({"lambda_weight": "dcg", "smooth_fraction": 1.5}, ValueError, r"smooth_fraction must be at most 1, got 1\.5"),
+        ({"lambda_weight": "dcg", "smooth_fraction": -1}, ValueError, "smooth_fraction must be at least 0.* got -1"),
+        ({"top_n": 3}, ValueError, r"top_n needs a lambda_weight of .* got None and 3"),
+        ({"lambda_weight": "mrr", "gain": "linear"}, ValueError, r"gain needs a lambda_weight of \['dcg', 'ndcg'\]"),
+        ({"lambda_weight": "map", "discount": "log2"}, ValueError, "discount needs a lambda_weight"),
+        ({"lambda_weight": "map", "smooth_fraction": 0.5}, ValueError, "smooth_fraction needs a lambda_weight"),
+        ({"lambda_weight": "precision"}, ValueError, "top_n must be given with lambda_weight='precision', got None"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.RankNetLoss(**arguments)
+    if "normalization" not in arguments:
+        with pytest.raises(error, match=message):
+            ks.ranknet_lambdas(SCORES, LABELS, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"labels": LABELS[:, 1:]}, ValueError, r"labels must have the shape of scores, \(6, 6\), got \(6, 5\)"),
+        ({"mask": LABELS[1:] >= 0}, ValueError, r"mask must have the shape of scores, \(6, 6\), got \(5, 6\)"),
+        ({"mask": LABELS}, TypeError, "mask must be bool"),
+        ({"scores": np.ones((6, 6), int)}, TypeError, "scores must be floating-point, got dtype int64"),
+    ],
+)
+def test_bad_inputs_of_lambdas(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.ranknet_lambdas(**{"scores": SCORES, "labels": LABELS, **arguments})
