@@ -224,15 +224,19 @@ TRAINED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["sequential", "functional", "subclassed"])
-@pytest.mark.parametrize(("layers", "loss"), TRAINED.values(), ids=TRAINED)
-def test_padding_changes_no_training_step(layers, loss, kind):
+# The way a model is written bears on how masks travel, not on what is made of them.
+WAYS = [(name, "functional") for name in TRAINED] + [(next(iter(TRAINED)), way) for way in ("sequential", "subclassed")]
+
+
+@pytest.mark.parametrize(("name", "way"), WAYS)
+def test_padding_changes_no_training_step(name, way):
+    layers, loss = TRAINED[name]
     x, y = objects.features()
     x[0, -2:], y[0, -2:] = objects.PAD, 0.1  # the Keras mask alone says that these are padding
     y[1, -1] = -1  # the label alone says so here
     outcomes = []
     for inputs, labels in [(x, y), objects.pad(x, y)]:
-        model = objects.features_model(kind, *layers())
+        model = objects.features_model(way, *layers())
         metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
         model.compile(keras.optimizers.SGD(1.0), loss=loss(), weighted_metrics=metrics)
         logs = model.train_on_batch(inputs, labels, return_dict=True)

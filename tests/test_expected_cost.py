@@ -11,6 +11,8 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.once
+
 INF = np.inf
 RNG = np.random.default_rng(11)
 TABLE = RNG.normal(size=(5, 5))

@@ -14,6 +14,8 @@ from support.tolerances import TOLERANCES
 from keras_softsort import ops
 from keras_softsort.ops import _noise
 
+pytestmark = pytest.mark.once
+
 LOGITS = np.random.default_rng(5).normal(size=(3, 5))
 SEED = tf.constant([3, 5])
 TAU = 0.6

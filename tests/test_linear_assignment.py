@@ -9,6 +9,8 @@ from scipy.optimize import linear_sum_assignment
 
 from keras_softsort.ops import linear_assignment
 
+pytestmark = pytest.mark.once
+
 # Traced once for all shapes; XLA compiles anew for each, so it gets few of them.
 MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]
 any_shape = tf.function(linear_assignment, input_signature=MATRICES)

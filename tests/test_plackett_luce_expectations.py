@@ -13,6 +13,8 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.once
+
 INF = np.inf
 RNG = np.random.default_rng(9)
 SCORES = RNG.normal(size=(2, 5))

@@ -12,6 +12,8 @@ from support.pair_oracles import list_loss, softplus
 import keras_softsort as ks
 from keras_softsort.ops import _pairwise_engine as engine
 
+pytestmark = pytest.mark.once
+
 RANDOM = np.random.default_rng(5)
 LABELS = np.float64(RANDOM.integers(-1, 3, size=(3, 45)))
 SCORES = RANDOM.normal(size=LABELS.shape)

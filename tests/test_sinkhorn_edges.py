@@ -9,6 +9,8 @@ from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
+pytestmark = pytest.mark.once
+
 INF = np.inf
 RNG = np.random.default_rng(8)
 sinkhorn = tf.function(ops.sinkhorn)
