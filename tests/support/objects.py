@@ -58,7 +58,7 @@ class Case:
     @property
     def is_noisy(self):
         """Whether it trains on noise as large as what it learns."""
-        return self.cls is ks.GumbelSoftmaxLayer
+        return issubclass(self.cls, ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler)
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""

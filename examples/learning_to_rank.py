@@ -1,0 +1,146 @@
+"""Learn to rank from graded judgements: one small scorer, one budget, five losses, beside LightGBM's LambdaMART.
+
+Every document is scored by itself (a network with two hidden layers); the losses differ in what they make of a list of
+scores. By default wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells
+how); any pair of SVMlight/LETOR files will do instead.
+
+Reported are means over test queries of NDCG@k (gain 2^label - 1, discount log2) and MRR (relevant from label 1 on).
+Queries without any relevant document are left out, and how many is printed. Nothing is selected on the test queries:
+figures are those after the last epoch.
+
+    python examples/learning_to_rank.py
+    python examples/learning_to_rank.py --train rank.train --test rank.test --seeds 0 1 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from pictures import draw_ranking
+from ranking_data import Queries, from_files, patients
+from tensorflow import keras
+
+import keras_softsort as ks
+
+LOSSES = {
+    "RankNet": ks.RankNetLoss,
+    "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg", normalization="none"),
+    "ListMLE": ks.PlackettLuceLoss,
+    "NeuralNDCG": lambda: ks.NeuralNDCGLoss(tau=1.0),
+    "ApproxNDCG": lambda: ks.ApproxNDCGLoss(tau=0.1),
+}
+CUTOFFS = (1, 3, 5, 10)
+
+
+def ndcg(labels: np.ndarray, order: np.ndarray, k: int) -> float:
+    """NDCG@k of a list with at least one relevant document."""
+    discounts = 1 / np.log2(np.arange(min(k, len(labels))) + 2)
+    gains = 2.0**labels - 1
+    return float(gains[order[:k]] @ discounts / (np.sort(gains)[::-1][:k] @ discounts))
+
+
+def measures(queries: Queries, scores: list[np.ndarray]) -> dict[str, float]:
+    """Means over the queries that have a relevant document; equal scores stay in the order of the file."""
+    found = []
+    for (_, labels), one in zip(queries.lists(), scores, strict=True):
+        if labels.max() > 0:
+            order = np.argsort(-one, kind="stable")
+            first = np.argmax(labels[order] > 0) + 1
+            found.append([*(ndcg(labels, order, k) for k in CUTOFFS), 1 / first])
+    names = [*(f"NDCG@{k}" for k in CUTOFFS), "MRR"]
+    return dict(zip(names, np.mean(found, axis=0).tolist(), strict=True))
+
+
+def scorer(features: int, dropout: float) -> keras.Model:
+    """Documents `[query, n, features]` to scores `[query, n]`."""
+    documents = keras.Input((None, features))
+    hidden = keras.layers.Dropout(dropout)(documents)
+    for units in (64, 32):
+        hidden = keras.layers.Dropout(dropout)(keras.layers.Dense(units, activation="relu")(hidden))
+    return keras.Model(documents, keras.layers.Reshape((-1,))(keras.layers.Dense(1)(hidden)))
+
+
+def train(name: str, seed: int, data: tuple[Queries, Queries], options: argparse.Namespace) -> dict[str, float]:
+    """One loss, one seed."""
+    keras.utils.set_random_seed(seed)
+    training, test = data
+    model = scorer(training.features.shape[-1], options.dropout)
+    model.compile(keras.optimizers.Adam(options.learning_rate), loss=LOSSES[name]())
+    model.fit(*training, batch_size=options.batch_size, epochs=options.epochs, verbose=0)
+    scores = model.predict(test.features, verbose=0)
+    return measures(test, [one[labels >= 0] for one, labels in zip(scores, test.labels, strict=True)])
+
+
+def lambda_mart(seed: int, data: tuple[Queries, Queries]) -> dict[str, float]:
+    """LightGBM's LambdaMART with its own defaults."""
+    import lightgbm  # noqa: PLC0415  (an optional peer)
+
+    training, test = data
+    lists = list(training.lists())
+    ranker = lightgbm.LGBMRanker(random_state=seed, bagging_fraction=0.9, bagging_freq=1, verbose=-1)
+    ranker.fit(
+        np.concatenate([features for features, _ in lists]),
+        np.concatenate([labels for _, labels in lists]).astype(int),
+        group=[len(labels) for _, labels in lists],
+    )
+    return measures(test, [ranker.predict(features) for features, _ in test.lists()])
+
+
+def run(options: argparse.Namespace) -> dict:
+    """Every loss with every seed beside the baselines; print, draw, save."""
+    started = time.monotonic()
+    data = from_files(options.train, options.test) if options.train else patients()
+    test = data[1]
+    judged = [labels for _, labels in test.lists()]
+    counted = sum(labels.max() > 0 for labels in judged)
+    print(f"{len(data[0].labels)} queries for training, {len(judged)} for testing, {counted} with a relevant document")
+    random = np.random.default_rng(0)
+    results = {"random order": [measures(test, [random.random(len(labels)) for labels in judged]) for _ in range(20)]}
+    for name in LOSSES:
+        results[name] = []
+        for seed in options.seeds:
+            results[name].append(train(name, seed, data, options))
+            print(
+                f"{name:12} seed {seed}: NDCG@5 {results[name][-1]['NDCG@5']:.4f} ({time.monotonic() - started:.0f} s)",
+                flush=True,
+            )
+    if importlib.util.find_spec("lightgbm"):
+        results["LightGBM LambdaMART"] = [lambda_mart(seed, data) for seed in options.seeds]
+
+    print(f"\n{'mean of the seeds':22}{''.join(f'{name:>10}' for name in results['RankNet'][0])}   (range of NDCG@5)")
+    for name, runs in results.items():
+        means = "".join(f"{np.mean([run[key] for run in runs]):10.4f}" for key in runs[0])
+        fives = [run["NDCG@5"] for run in runs]
+        print(f"{name:22}{means}   ({min(fives):.4f} to {max(fives):.4f})")
+    options.output.mkdir(parents=True, exist_ok=True)
+    picture = draw_ranking(results, options.output / "learning_to_rank.png")
+    report = {"options": {name: str(value) for name, value in vars(options).items()}, "results": results}
+    (options.output / "learning_to_rank.json").write_text(json.dumps(report, indent=2) + "\n")
+    print(f"\nPicture: {picture}; {time.monotonic() - started:.0f} s in all")
+    return results
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", type=Path, help="SVMlight file (with --test); a file .query beside it has the sizes")
+    parser.add_argument("--test", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--batch-size", type=int, default=16, help="queries a step")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--dropout", type=float, default=0.2)
+    parser.add_argument("--output", type=Path, default=Path("output/learning_to_rank"))
+    options = parser.parse_args(arguments)
+    if (options.train is None) != (options.test is None):
+        parser.error("--train and --test must be given together")
+    return options
+
+
+if __name__ == "__main__":
+    run(parse())
