@@ -1,12 +1,12 @@
-"""Learn to rank from graded judgements: one small scorer, one budget, five losses, beside LightGBM's LambdaMART.
+"""Learn to rank from graded judgements: one small scorer, one budget, five losses.
 
 Every document is scored by itself (a network with two hidden layers); the losses differ in what they make of a list of
 scores. By default wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells
 how); any pair of SVMlight/LETOR files will do instead.
 
-Reported are means over test queries of NDCG@k (gain 2^label - 1, discount log2) and MRR (relevant from label 1 on).
-Queries without any relevant document are left out, and how many is printed. Nothing is selected on the test queries:
-figures are those after the last epoch.
+LightGBM's LambdaMART is trained beside them where it is installed. Reported are means over test queries of NDCG@k (gain
+2^label - 1, discount log2) and MRR (relevant from label 1 on). Queries without any relevant document are left out, and
+how many is printed. Nothing is selected on the test queries: figures are those after the last epoch.
 
     python examples/learning_to_rank.py
     python examples/learning_to_rank.py --train rank.train --test rank.test --seeds 0 1 2
