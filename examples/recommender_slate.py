@@ -29,7 +29,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from pictures import draw_slates
 from tensorflow import keras
-from wine_shop import Visits, best_slates, draw_visits, likings, one_hot, rewards, wines
+from wine_shop import Visits, best_slates, draw_visits, likings, rewards, wines
 
 import keras_softsort as ks
 
@@ -113,7 +113,7 @@ class SlatePolicy(tfp.distributions.Distribution):
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
         count, size = value.shape[0], self.visits.candidates.shape[1]
-        rows = one_hot(tf.reshape(value, [-1, self.places]), size)
+        rows = tf.one_hot(tf.reshape(value, [-1, self.places]), size)
         _, log_probs = fill(self.model, repeated(self.visits, count), self.places, lambda place, *_: rows[:, place])
         return tf.reshape(log_probs, [count, -1])
 
@@ -123,7 +123,7 @@ def loss_of(method: str, model: keras.Model, visits: Visits, seed: tf.Tensor, op
     if method in ESTIMATORS:
 
         def cost(orders: tf.Tensor) -> tf.Tensor:
-            slates = one_hot(tf.reshape(orders, [-1, options.places]), options.candidates)
+            slates = tf.one_hot(tf.reshape(orders, [-1, options.places]), options.candidates)
             return -tf.reshape(rewards(repeated(visits, orders.shape[0]), slates), [orders.shape[0], -1])
 
         policy = SlatePolicy(model, visits, options.places)
@@ -174,7 +174,7 @@ def baselines(test: Visits, options: argparse.Namespace) -> dict[str, np.ndarray
         for item in range(size):
             longer = np.concatenate([greedy, np.full([count, 1], item)], axis=1)
             free = np.all(greedy != item, axis=1)
-            gains[free, item] = rewards(test, one_hot(longer, size)).numpy()[free]
+            gains[free, item] = rewards(test, tf.one_hot(longer, size)).numpy()[free]
         greedy = np.concatenate([greedy, gains.argmax(axis=1)[:, np.newaxis]], axis=1)
     return {
         "random": random[:, : options.places],
@@ -190,7 +190,7 @@ def run(options: argparse.Namespace) -> dict:
     visits = draw_visits(wines()[1], options.test_visits, options.candidates, np.random.default_rng(TEST_SEED))
     test = Visits(*map(tf.constant, visits))
     fixed = baselines(test, options)
-    known = {name: float(tf.reduce_mean(rewards(test, one_hot(s, options.candidates)))) for name, s in fixed.items()}
+    known = {name: float(tf.reduce_mean(rewards(test, tf.one_hot(s, options.candidates)))) for name, s in fixed.items()}
     curves: dict[str, list[list[float]]] = {}
     shown = {name: fixed[name][0] for name in ("best liked first", "best of all slates")}
     print(f"{options.steps} steps of {options.batch_size} shoppers, {options.samples} slates each")

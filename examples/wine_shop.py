@@ -62,16 +62,11 @@ def rewards(visits: Visits, slates: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(seen * liked * fresh, axis=-1)
 
 
-def one_hot(orders: np.ndarray | tf.Tensor, size: int) -> tf.Tensor:
-    """Slates `[..., place, candidate]` of orders `[..., place]`."""
-    return tf.one_hot(orders, size)
-
-
 def best_slates(visits: Visits, places: int) -> np.ndarray:
     """The slate of the largest reward of each visit, found by trying all of them: `[visits, places]`."""
     size = visits.candidates.shape[1]
     orders = np.array(list(itertools.permutations(range(size), places)), np.int32)
-    every = one_hot(orders, size)
+    every = tf.one_hot(orders, size)
 
     @tf.function
     def best(ideal: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:

@@ -243,3 +243,15 @@ def test_seeds_without_replacement():
     np.testing.assert_array_equal(first, race.sample_without_replacement(20, seed=[1, 2]))
     assert np.any(first != race.sample_without_replacement(20, seed=[1, 3]))
     assert len(rows(first)) == 20
+
+
+@pytest.mark.parametrize("top_k", [None, 3])
+def test_kl_divergence_where_the_other_tells_apart_what_comes_last(top_k):
+    few, many = [0.5, -INF, 1.0, -INF, -0.5], [0.1, 2.0, -1.0, 0.7, 0.0]
+    mask = np.array([True, True, True, True, False])
+    p, q = ks.PlackettLuce(few, top_k=top_k, mask=mask), ks.PlackettLuce(many, top_k=top_k)
+    occurring = oracles.probabilities(oracles.masked(few, mask), top_k, mask)
+    wanted = sum(chance * (np.log(chance) - oracles.log_prob(many, order)) for order, chance in occurring.items())
+    np.testing.assert_allclose(p.kl_divergence(q), wanted, rtol=1e-5)
+    found = p.estimate_kl_divergence(q, 2000, seed=[1, 2])
+    assert abs(found.value - wanted) < 4 * found.standard_error

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from keras_softsort.distributions._orders import all_orders, log_equivalent_orders
+from keras_softsort.distributions._orders import all_orders
 from keras_softsort.ops import _checks
 
 # Lists of up to so many items have few enough orders (8! = 40,320) to sum over all of them.
@@ -29,13 +29,14 @@ def estimate(distribution: Any, function: Function, num_samples: int, seed: Any)
     """The expectation of a function of orders, with an unbiased gradient (score function)."""
     count = _checks.positive_integer("num_samples", num_samples)
     samples = distribution.sample(count, seed=seed)
-    mean = tfp.monte_carlo.expectation(function, samples, distribution.log_prob, use_reparameterization=False)
-    deviation = tf.math.reduce_std(tf.stop_gradient(function(samples)), axis=0)
+    values = function(samples)
+    mean = tfp.monte_carlo.expectation(lambda _: values, samples, distribution.log_prob, use_reparameterization=False)
+    deviation = tf.math.reduce_std(tf.stop_gradient(values), axis=0)
     return Estimate(mean, deviation / math.sqrt(max(count - 1, 1)))
 
 
 def exact_or_estimate(distribution: Any, function: Function) -> tf.Tensor:
-    """The expectation of a function of orders that does not tell items apart that cannot be chosen."""
+    """The expectation of a function of orders, those of which `distribution.sample` draws."""
     size = distribution.log_scores.shape[-1]
     if size is None or size > ENUMERATED_SIZE:
         return estimate(distribution, function, ESTIMATE_SAMPLES, ESTIMATE_SEED).value
@@ -43,8 +44,11 @@ def exact_or_estimate(distribution: Any, function: Function) -> tf.Tensor:
     orders = all_orders(size, count)
     orders = orders.reshape(len(orders), *[1] * (distribution.log_scores.shape.rank - 1), count)
     log_probs = distribution.log_prob(orders)
-    possible = log_probs > -math.inf
+    # Items that cannot be chosen come last in one order alone, which is the mode's.
+    choices = tf.reduce_sum(tf.cast(distribution.possible(), tf.int32), axis=-1, keepdims=True)
+    as_drawn = tf.reduce_all((tf.range(count) < choices) | tf.equal(orders, distribution.mode()), axis=-1)
     # An order that cannot occur would count 0 times infinity, and its gradient would too.
-    values = tf.where(possible, function(orders), tf.zeros_like(log_probs))
-    equivalent = log_equivalent_orders(distribution.possible(), count)
-    return tf.reduce_sum(tf.exp(log_probs - tf.cast(equivalent, log_probs.dtype)) * values, axis=0)
+    occurs = tf.logical_and(tf.not_equal(log_probs, -math.inf), as_drawn)
+    zeros = tf.zeros_like(log_probs)
+    values = tf.where(occurs, function(orders), zeros)
+    return tf.reduce_sum(tf.where(occurs, tf.exp(log_probs), zeros) * values, axis=0)

@@ -24,14 +24,6 @@ def all_orders(size: int, count: int) -> np.ndarray:
     return np.array(list(itertools.permutations(range(size), count)), np.int32).reshape(math.perm(size, count), count)
 
 
-def log_equivalent_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
-    """The log of how many orders differ only in items that cannot be chosen: `[...]` for `possible` `[..., n]` bool."""
-    size = tf.cast(tf.shape(possible)[-1], tf.float64)
-    chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)
-    rest, places = size - chosen, tf.maximum(tf.cast(count, tf.float64) - chosen, 0)
-    return tf.math.lgamma(rest + 1) - tf.math.lgamma(rest - places + 1)
-
-
 def log_possible_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
     """The log of how many orders are possible, equivalent ones counted once: `[...]`."""
     chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)

@@ -134,6 +134,9 @@ class PlackettLuce(tfd.Distribution):
           k: how many; `top_k` or n by default.
           num_samples: estimate from so many samples, without gradient.
           seed: of the samples, as for `sample`.
+
+        Raises:
+          ValueError: `k` or `num_samples` < 1, `k` above n.
         """
         with self._name_and_control_scope("marginal_top_k"):
             scores = self._scores()
@@ -154,7 +157,10 @@ class PlackettLuce(tfd.Distribution):
         """`num_samples` orders `[num_samples, ..., k]` without repetition, the first as `sample` gives it.
 
         Where fewer orders are possible, others fill up: impossible ones, or such as differ from those before only in
-        items that cannot be chosen. O(num_samples n k).
+        items that cannot be chosen. O(num_samples n k) time and memory.
+
+        Raises:
+          ValueError: `num_samples` < 1, or more than a list of n items has orders.
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = _checks.positive_integer("num_samples", num_samples)

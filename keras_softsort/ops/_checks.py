@@ -81,9 +81,9 @@ def non_negative_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
         if np.any(known < 0):
             raise ValueError(f"{name} must not be negative, got {np.min(known)}")
         return tensor
-    with tf.control_dependencies(
-        [tf.debugging.assert_equal(tf.reduce_any(tensor < 0), False, f"{name} must not be negative")]
-    ):
+    right = tf.logical_not(tf.reduce_any(tensor < 0))
+    check = tf.debugging.Assert(right, [f"{name} must not be negative, got", tf.reduce_min(tensor)])
+    with tf.control_dependencies([check]):
         return tf.identity(tensor)
 
 
