@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort.losses._gain import GAINS, discounts, minus_ndcg, relative_gains
 from keras_softsort.losses._scores import ScoreLoss
 from keras_softsort.ops import _checks
 from keras_softsort.ops._approximate_ranks import approximate_ranks
+from keras_softsort.ops._gain import GAINS, discounts, minus_ndcg, relative_gains
 
 
 @register
@@ -72,7 +72,7 @@ class ApproxNDCGLoss(ScoreLoss):
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        gains = relative_gains(lists, self.gain)
+        gains = relative_gains(lists.labels, lists.mask, self.gain)
         ranks = approximate_ranks(scores, _checks.temperature(self.tau, scores.dtype), lists.mask)
         return minus_ndcg(tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1), gains)
 

@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort.losses._gain import GAINS, minus_ndcg, rank_discounts, relative_gains
 from keras_softsort.losses._noise import sampled_scores
 from keras_softsort.losses._scores import ScoreLoss
 from keras_softsort.ops import _checks, _engine
+from keras_softsort.ops._gain import GAINS, minus_ndcg, rank_discounts, relative_gains
 from keras_softsort.ops._matching import checked_matching, solve
 from keras_softsort.ops._problem import METHODS, SortProblem, sort_problem
 from keras_softsort.ops._straight_through import straight_through
@@ -112,7 +112,7 @@ class NeuralNDCGLoss(ScoreLoss):
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        gains = relative_gains(lists, self.gain)
+        gains = relative_gains(lists.labels, lists.mask, self.gain)
         mask = lists.mask
         if self.stochastic:
             scores = sampled_scores(scores, self.num_samples, self.noise_scale, self.seed)

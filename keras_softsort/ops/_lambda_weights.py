@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._gain import discounts, ideal_dcg, relative_gains
 from keras_softsort.ops._order import inverse, take
 from keras_softsort.ops._pair_problem import PairLists, PairOptions
 
@@ -34,7 +35,7 @@ def swap_features(lists: PairLists, options: PairOptions) -> SwapFeatures:
             return _of_average_precision(relevant, ranks, order, options.top_n)
         effects = tf.cast(ranks <= options.top_n, ranks.dtype)
         return SwapFeatures(relevant, ranks, effects, effects)
-    effects = discount(ranks, options)
+    effects = discounts(ranks, options.discount)
     if options.top_n is not None:
         effects = tf.where(ranks <= options.top_n, effects, tf.zeros_like(effects))
     return SwapFeatures(_gains(lists, options), ranks, effects, effects)
@@ -53,35 +54,22 @@ def pair_weights(options: PairOptions, one: SwapFeatures, other: SwapFeatures) -
     distance = tf.abs(one.ranks - other.ranks)
     # Where both are one item, which is no pair, any distance will do.
     distance = tf.maximum(distance, 1)
-    relative = discount(distance, options) - discount(distance + 1, options)
+    relative = discounts(distance, options.discount) - discounts(distance + 1, options.discount)
     if options.top_n is not None:
         counted = tf.minimum(one.ranks, other.ranks) <= options.top_n
         relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
     return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
 
 
-def discount(ranks: tf.Tensor, options: PairOptions) -> tf.Tensor:
-    """What a place counts, from 1 on."""
-    if options.discount == "reciprocal":
-        return 1 / ranks
-    return math.log(2) / tf.math.log1p(ranks)
-
-
 def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:
     """What a label counts; over the best DCG that the list allows, but for "dcg"."""
-    gains = lists.labels
-    normalized = options.lambda_weight != "dcg"
-    if options.gain == "exponential":
-        # Relative to the largest, whose power of 2 may be no float.
-        kept = tf.where(lists.mask, lists.labels, tf.constant(-math.inf, gains.dtype))
-        top = tf.maximum(tf.reduce_max(kept, axis=-1, keepdims=True), 0) if normalized else tf.zeros_like(gains[:, :1])
-        gains = tf.pow(tf.constant(2, gains.dtype), gains - top) - tf.pow(tf.constant(2, gains.dtype), -top)
-    gains = tf.where(lists.mask, gains, tf.zeros_like(gains))
-    if not normalized:
-        return gains
-    best = tf.sort(gains, axis=-1, direction="DESCENDING")[:, : options.top_n]
-    places = tf.cast(tf.range(1, tf.shape(best)[1] + 1), gains.dtype)
-    return tf.math.divide_no_nan(gains, tf.reduce_sum(best * discount(places, options), axis=-1, keepdims=True))
+    if options.lambda_weight == "dcg":
+        gains = (
+            lists.labels if options.gain == "linear" else tf.pow(tf.constant(2, lists.labels.dtype), lists.labels) - 1
+        )
+        return tf.where(lists.mask, gains, tf.zeros_like(gains))
+    gains = relative_gains(lists.labels, lists.mask, options.gain)
+    return tf.math.divide_no_nan(gains, ideal_dcg(gains, options.top_n, options.discount)[:, tf.newaxis])
 
 
 def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, top_n: int | None) -> SwapFeatures:

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops import _checks
+from keras_softsort.ops._gain import DISCOUNTS, GAINS
 
 TIES = ("half", "ignore")
 NORMALIZATIONS = ("list", "none", "pairs")
 LAMBDA_WEIGHTS = ("dcg", "map", "mrr", "ndcg", "precision")
-GAINS = ("exponential", "linear")
-DISCOUNTS = ("log2", "reciprocal")
 
 
 class PairOptions(NamedTuple):
