@@ -23,6 +23,7 @@ from keras_softsort.losses import (
     NeuralSortCrossEntropyLoss,
     PermutationCrossEntropyLoss,
     PlackettLuceLoss,
+    PLRankLoss,
     RankNetLoss,
     SpearmanLoss,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "NeuralNDCGLoss",
     "NeuralSortCrossEntropyLoss",
     "NeuralSortLayer",
+    "PLRankLoss",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
     "PlackettLuce",

@@ -79,6 +79,7 @@ found = {}
 for path in sorted(folder.glob("*.keras")):
     model = tf.keras.models.load_model(path)
     if path.stem.startswith("compiled"):
+        tf.random.set_seed(0)
         found[path.stem] = model.evaluate(data["x"], data["y"], verbose=0, return_dict=True)
     else:
         found[path.stem] = model.predict(data["x"], verbose=0).tolist()
@@ -103,6 +104,7 @@ def reloaded(tmp_path_factory):
         model = objects.scores_model(keras.layers.Activation("tanh"), *loss.predictors())
         metrics = [case.make() for case in objects.METRICS]
         model.compile("sgd", loss=loss.make(), metrics=metrics)
+        tf.random.set_seed(0)
         expected = model.evaluate(x, y, verbose=0, return_dict=True)
         model.save(folder / f"compiled_{i:02}.keras")
         here[f"compiled_{i:02}"] = expected
@@ -140,7 +142,7 @@ def test_fit(case, jit_compile):
 @loss_cases
 def test_fit_a_loss(case, jit_compile):
     losses = fitted(case.predictors(), case.make(), *objects.features(), jit_compile)
-    assert case.is_hard or losses[-1] < losses[0]
+    assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
 
 
 def fitted(layers, loss, x, y, jit_compile):
@@ -173,8 +175,10 @@ def test_mixed_precision(case, policy, atol):
 def test_loss_of_half_precision(case, dtype):
     x, y = objects.features()
     prediction = tf.cast(objects.features_model("functional", *case.predictors())(x), dtype)
+    tf.random.set_seed(0)
     value = case.make()(y, prediction)
     assert value.dtype == tf.float32
+    tf.random.set_seed(0)
     np.testing.assert_allclose(value, case.make()(y, tf.cast(prediction, tf.float32)), rtol=1e-6)
 
 
@@ -239,6 +243,7 @@ def test_padding_changes_no_training_step(name, way):
         model = objects.features_model(way, *layers())
         metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
         model.compile(keras.optimizers.SGD(1.0), loss=loss(), weighted_metrics=metrics)
+        tf.random.set_seed(0)
         logs = model.train_on_batch(inputs, labels, return_dict=True)
         outcomes.append([*logs.values(), *np.concatenate([weight.ravel() for weight in model.get_weights()])])
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)

@@ -4,6 +4,7 @@ from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
 from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
 from keras_softsort.losses.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
 from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
+from keras_softsort.losses.pl_rank import PLRankLoss
 from keras_softsort.losses.plackett_luce import PlackettLuceLoss
 from keras_softsort.losses.ranknet import RankNetLoss
 from keras_softsort.losses.spearman import SpearmanLoss
@@ -12,6 +13,7 @@ __all__ = [
     "ApproxNDCGLoss",
     "NeuralNDCGLoss",
     "NeuralSortCrossEntropyLoss",
+    "PLRankLoss",
     "PermutationCrossEntropyLoss",
     "PlackettLuceLoss",
     "RankNetLoss",

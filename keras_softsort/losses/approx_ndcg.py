@@ -8,14 +8,14 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks
 from keras_softsort.ops._approximate_ranks import approximate_ranks
-from keras_softsort.ops._gain import GAINS, discounts, minus_ndcg, relative_gains
+from keras_softsort.ops._gain import GAINS, discounts, minus_ndcg, rank_discounts, relative_gains
 
 
 @register
-class ApproxNDCGLoss(ScoreLoss):
+class ApproxNDCGLoss(TemperatureLoss):
     """Minus the NDCG of each list, with approximate ranks in place of ranks: from -1 (the best order) to 0.
 
     Of a list with scores s, labels l and weights w (1 by default):
@@ -74,7 +74,8 @@ class ApproxNDCGLoss(ScoreLoss):
         """The loss of each list: [batch]."""
         gains = relative_gains(lists.labels, lists.mask, self.gain)
         ranks = approximate_ranks(scores, _checks.temperature(self.tau, scores.dtype), lists.mask)
-        return minus_ndcg(tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1), gains)
+        dcg = tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1)
+        return minus_ndcg(dcg, gains, rank_discounts(tf.shape(gains)[1], gains.dtype))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
 from keras_softsort.losses._noise import sampled_scores
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._gain import GAINS, minus_ndcg, rank_discounts, relative_gains
 from keras_softsort.ops._matching import checked_matching, solve
@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 
 
 @register
-class NeuralNDCGLoss(ScoreLoss):
+class NeuralNDCGLoss(TemperatureLoss):
     """Minus the NDCG at k of each list, its gains softly sorted by the scores: from -1 (the best order) to 0.
 
     Of a list with gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is
@@ -52,10 +52,10 @@ class NeuralNDCGLoss(ScoreLoss):
 
     Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
     `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
-    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing (only the noise
-    of a wider batch is other noise), wherever it stands. A list without a label above 0, and an empty one, costs 0
-    with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or score
-    that is not finite makes its list's loss NaN.
+    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing, wherever it
+    stands (at the end of lists not even the noise of the others). A list without a label above 0, and an empty one,
+    costs 0 with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or
+    score that is not finite makes its list's loss NaN.
 
     TF-Ranking's `NeuralSortNDCGLoss` has the value of `sinkhorn_iterations=0`.
 
@@ -126,8 +126,9 @@ class NeuralNDCGLoss(ScoreLoss):
         elif self.hard:
             matrix = straight_through(_engine.permutation(problem, rows, hard=True), matrix)
         weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
-        dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, weighted), rank_discounts(rows, gains.dtype))
-        return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, self.k)
+        rank_weights = rank_discounts(rows, gains.dtype)
+        dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, weighted), rank_weights)
+        return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, rank_weights)
 
     def _normalised(self, problem: SortProblem, mask: tf.Tensor) -> tf.Tensor:
         """The soft permutation, doubly stochastic: [..., n, n]."""

@@ -9,13 +9,13 @@ import tensorflow as tf
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
 from keras_softsort.losses._cross_entropy import cross_entropies, true_order
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._problem import sort_problem
 
 
 @register
-class NeuralSortCrossEntropyLoss(ScoreLoss):
+class NeuralSortCrossEntropyLoss(TemperatureLoss):
     """Cross-entropy of the NeuralSort of scores with the order of the labels, a mean over ranks and lists.
 
     Of a list with m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where P is the NeuralSort of the scores, T_ij is

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._order import ordered_lists, take
 from keras_softsort.ops._problem import METHODS, sort_problem
@@ -18,7 +18,7 @@ LEAST_SPREAD = 0.01
 
 
 @register
-class SpearmanLoss(ScoreLoss):
+class SpearmanLoss(TemperatureLoss):
     """1 - Spearman's rank correlation of labels and scores, from 0 (the right order) to 2 (reversed).
 
     The correlation of a list is Pearson's, of the ranks of its labels (tied ones at their mean) and the soft ranks

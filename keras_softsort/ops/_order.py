@@ -56,13 +56,20 @@ def ordered_lists(problem: SortProblem) -> OrderedLists:
     return OrderedLists(scores, tau, mask, order, ranks, take(keys, order))
 
 
-def inverse(order: tf.Tensor) -> tf.Tensor:
-    """The inverse of each permutation [B, n]; a scatter, which costs less than a second sort."""
-    batch, size = tf.unstack(tf.shape(order))
+def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
+    """The rank of each item `[B, size]` in `order` [B, k], k where it is not among those k; `size` is k by default.
+
+    A scatter, which costs less than a second sort.
+    """
+    batch, count = tf.unstack(tf.shape(order))
+    full = size is None
+    size = count if full else size
     places = order + size * tf.range(batch)[:, tf.newaxis]
-    ranks = tf.broadcast_to(tf.range(size), [batch, size])
-    flat = tf.scatter_nd(tf.reshape(places, [-1, 1]), tf.reshape(ranks, [-1]), [batch * size])
-    return tf.ensure_shape(tf.reshape(flat, [batch, size]), order.shape)
+    # What nothing is written to is 0.
+    from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
+    flat = tf.scatter_nd(tf.reshape(places, [-1, 1]), tf.reshape(from_last, [-1]), [batch * size])
+    ranks = count - tf.reshape(flat, [batch, size])
+    return tf.ensure_shape(ranks, order.shape) if full else ranks
 
 
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -58,7 +58,7 @@ class Case:
     @property
     def is_noisy(self):
         """Whether it trains on noise as large as what it learns."""
-        return issubclass(self.cls, ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler)
+        return issubclass(self.cls, ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | ks.PLRankLoss)
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""
@@ -113,6 +113,11 @@ LOSSES = [
             "seed": 3,
         },
     ),
+    Case(
+        ks.PLRankLoss,
+        {"k": 3, "gain": "linear", "discount": [1.0, 0.5], "normalized": False, "num_samples": 5, "seed": 3},
+    ),
+    Case(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
     Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
     Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
