@@ -74,9 +74,15 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
 
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] that hold the same of the descending `sort_keys` [B, n] as each rank does."""
-    ascending = -sort_keys
-    first = tf.searchsorted(ascending, ascending, side="left")
-    return first, tf.searchsorted(ascending, ascending, side="right") - 1
+    # By runs of equal keys: XLA searches a sorted list from end to end, O(n^2) in all.
+    batch, size = tf.unstack(tf.shape(sort_keys))
+    rises = tf.cast(tf.not_equal(sort_keys[:, 1:], sort_keys[:, :-1]), tf.int32)
+    group = tf.pad(tf.cumsum(rises, axis=-1), [[0, 0], [tf.minimum(size, 1), 0]])
+    group += size * tf.range(batch)[:, tf.newaxis]
+    places = tf.broadcast_to(tf.range(size), tf.shape(group))
+    first = tf.math.unsorted_segment_min(places, group, batch * size)
+    last = tf.math.unsorted_segment_max(places, group, batch * size)
+    return tuple(tf.ensure_shape(tf.gather(ends, group), sort_keys.shape) for ends in (first, last))
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
