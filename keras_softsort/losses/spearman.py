@@ -76,8 +76,7 @@ class SpearmanLoss(TemperatureLoss):
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         problem = sort_problem(scores, self.tau, mask=lists.mask, method=self.method)
-        soft_ranks = _engine.multiply_transposed(problem, tf.range(1, tf.shape(scores)[1] + 1))
-        found, wanted = _centered(soft_ranks, lists), _centered_ranks(lists)
+        found, wanted = _centered(_engine.soft_ranks(problem), lists), _centered_ranks(lists)
         sizes = lists.sizes()
         least = LEAST_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
         found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)

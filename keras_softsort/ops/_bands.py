@@ -38,6 +38,13 @@ class Blocks(NamedTuple):
         return tf.range(self.lists * self.per_list) % self.per_list
 
 
+def outer(operation: Callable, rows: tf.Tensor, columns: tf.Tensor, transposed: bool) -> tf.Tensor:
+    """`operation` of each of `rows` [T, BLOCK] with each of `columns` [T, BLOCK]: rows along axis 1, or 2 if transposed."""
+    if transposed:
+        return operation(rows[:, tf.newaxis, :], columns[:, :, tf.newaxis])
+    return operation(rows[:, :, tf.newaxis], columns[:, tf.newaxis, :])
+
+
 class Window(NamedTuple):
     """The contiguous blocks that matter to each block: the first one's number, and how many."""
 

@@ -14,8 +14,9 @@ MOST_LEVELS = 4
 def decayed_sums(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """`S_i = sum_{j <= i} exp(positions_j - positions_i) values_j`, of `positions` [L, n] that do not decrease.
 
-    `values` `[L, d, n]`, and the result. No exponent is above 0, so nothing overflows. O(n log 64) time, O(n) memory;
-    the graph does not grow with n. Not for automatic differentiation: gradients are such sums again.
+    `values` `[L, d, n]`, and the result; positions may be more precise than they. No exponent is above 0, so nothing
+    overflows. O(n log 64) time, O(n) memory; the graph does not grow with n. Not for automatic differentiation:
+    gradients are such sums again.
     """
     size = positions.shape[-1]
     levels = MOST_LEVELS if size is None else max(math.ceil(math.log(max(size, 2), BLOCK)), 1)
@@ -33,12 +34,16 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int) -> tf.Tensor:
     )
     step = 1
     while step < BLOCK:
-        decay = tf.exp(positions[..., :-step] - positions[..., step:])
+        decay = _decay(positions[..., :-step] - positions[..., step:], values)
         values = tf.concat([values[..., :step], values[..., step:] + decay * values[..., :-step]], axis=-1)
         step *= 2
     if levels > 1:
         ends = positions[..., :-1, -1]
         before = _sums(ends, values[..., :-1, -1], levels - 1)[..., tf.newaxis]
-        more = tf.exp(ends[..., tf.newaxis] - positions[..., 1:, :]) * before
+        more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], values) * before
         values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
+
+
+def _decay(difference: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    return tf.exp(tf.cast(difference, values.dtype))

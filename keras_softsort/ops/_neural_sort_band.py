@@ -1,12 +1,12 @@
-"""NeuralSort in sorted coordinates without its matrix: how far each logit falls short of its row's peak, by blocks.
+"""NeuralSort's weights between blocks of ranks and of items, in sorted coordinates and without the matrix.
 
 With x_0 >= x_1 >= ... and the gaps d_p = x_p - x_{p+1}, the logit of row i and the item at rank j falls short of the
 row's peak, which is at j = i, by
 
-    drop(i, j) = F_j - F_i - 2 i (G_j - G_i) >= 0,    G_j = sum_{p < j} d_p,    F_j = sum_{p < j} (2 p + 1) d_p,
+    drop(i, j) = F_j - F_i - 2 i (G_j - G_i) >= 0,    G_j = sum_{p < j} d_p,    F_j = sum_{p < j} (2 p + 1) d_p.
 
-which grows with the distance of j from i on either side, and from row to row the other way: what a block of rows and
-one of columns have at least between them is the drop at the corner where they are closest.
+It grows with the distance of j from i on either side, and the other way from row to row: what a block of rows and one
+of columns have at least between them is the drop at the corner where they are closest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._bands import BLOCK, Blocks, Window, window
+from keras_softsort.ops._bands import BLOCK, Blocks, Window, outer, window
 
 
 class NeuralSortBand(NamedTuple):
@@ -30,27 +30,31 @@ class NeuralSortBand(NamedTuple):
     def weights(self, rows: tf.Tensor, columns: tf.Tensor, dtype: tf.DType, transposed: bool = False) -> tf.Tensor:
         """exp(-drop) of pairs of blocks [T] and [T]: [T, BLOCK of rows, BLOCK of columns], or the other way round."""
         start = tf.cast((rows % self.blocks.per_list) * BLOCK, tf.float64)[:, tf.newaxis]
-        linear, gaps = tf.gather(self.linear, rows), tf.gather(self.gaps, rows)
-        other_linear, other_gaps = tf.gather(self.linear, columns), tf.gather(self.gaps, columns)
-        # Relative to the first of the rows, so that what is subtracted is small.
-        first_linear, first_gap = linear[:, :1], gaps[:, :1]
-        linear, gaps = linear - first_linear - 2 * start * (gaps - first_gap), gaps - first_gap
-        other_linear = other_linear - first_linear - 2 * start * (other_gaps - first_gap)
-        other_gaps = other_gaps - first_gap
-        place = tf.range(BLOCK, dtype=tf.float64)
-        row, column = (-1, -2) if transposed else (-2, -1)
+        first_linear, first_gap = (tf.gather(sums[:, :1], rows) for sums in (self.linear, self.gaps))
 
-        def along(values: tf.Tensor, axis: int) -> tf.Tensor:
-            return tf.expand_dims(values, -3 - axis)
+        def relative(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            """To the first of the rows, so that what is subtracted is small."""
+            apart = tf.gather(self.gaps, numbers) - first_gap
+            return tf.gather(self.linear, numbers) - first_linear - 2 * start * apart, apart
 
-        own = along(linear - 2 * place * gaps, row)
-        rise = own - along(other_linear, column) + along(2 * place[tf.newaxis], row) * along(other_gaps, column)
+        linear, gaps = relative(rows)
+        other_linear, other_gaps = relative(columns)
+        twice = tf.range(0, 2 * BLOCK, 2, tf.float64)[tf.newaxis]
+        rise = outer(tf.subtract, linear - twice * gaps, other_linear, transposed)
+        rise += outer(tf.multiply, twice, other_gaps, transposed)
         return tf.exp(tf.cast(rise, dtype))
 
+    def moments(self, rows: tf.Tensor, columns: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+        """How far each rank of a block lies behind the first of a block of items: [T, BLOCK, 1]."""
+        return tf.cast((rows - columns) * BLOCK, dtype)[:, tf.newaxis, tf.newaxis] + _places(dtype)
 
-def neural_sort_band(blocks: Blocks, scores: tf.Tensor, tau: tf.Tensor, cut: tf.Tensor) -> NeuralSortBand:
-    """Of descending `scores` [L, n] in float64 and `tau` [L, 1]; drops beyond `cut` are left out."""
-    scores = blocks.extend(scores) / tau
+    def of_own(self, dtype: tf.DType) -> tf.Tensor:
+        """The same of each item: [1, BLOCK]."""
+        return tf.transpose(_places(dtype))
+
+
+def neural_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor) -> NeuralSortBand:
+    """Of descending `scores` [L, padded n] in float64, in units of tau; drops beyond `cut` are left out."""
     # Nothing is seen across a gap of `cut`: one of any size is as good, and loses no digits of the others.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], cut)
     place = tf.cast(tf.range(tf.shape(gaps)[1]), tf.float64)
@@ -60,19 +64,21 @@ def neural_sort_band(blocks: Blocks, scores: tf.Tensor, tau: tf.Tensor, cut: tf.
 
     linear, total = prefix_sums((2 * place + 1) * gaps), prefix_sums(gaps)
 
-    def nearest(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-        """Whether the nearest corner of a block of rows and one of columns is within the cut."""
-        before = columns < rows
-        row = tf.where(before, 0, BLOCK - 1)
-        column = BLOCK - 1 - row
-
-        def at(sums: tf.Tensor, number: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
-            return tf.gather_nd(sums, tf.stack([number, place], axis=-1))
-
+    def near(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+        """Whether the closest corner of a block of rows and one of columns is within the cut."""
+        row = tf.where(columns < rows, 0, BLOCK - 1)
+        rise, apart = (
+            tf.gather_nd(sums, tf.stack([columns, BLOCK - 1 - row], axis=-1))
+            - tf.gather_nd(sums, tf.stack([rows, row], axis=-1))
+            for sums in (linear, total)
+        )
         place = tf.cast((rows % blocks.per_list) * BLOCK + row, tf.float64)
-        rise, apart = (at(sums, columns, column) - at(sums, rows, row) for sums in (linear, total))
         return tf.logical_or(tf.equal(rows, columns), rise - 2 * place * apart <= cut)
 
     return NeuralSortBand(
-        blocks, linear, total, window(blocks, nearest), window(blocks, lambda columns, rows: nearest(rows, columns))
+        blocks, linear, total, window(blocks, near), window(blocks, lambda columns, rows: near(rows, columns))
     )
+
+
+def _places(dtype: tf.DType) -> tf.Tensor:
+    return tf.range(BLOCK, dtype=dtype)[:, tf.newaxis]

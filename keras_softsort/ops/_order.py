@@ -31,6 +31,15 @@ class OrderedLists(NamedTuple):
         """The first and the last rank [B, n] that hold the same score as each rank does."""
         return tied_ranks(self.sort_keys)
 
+    def of_ranks(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """The gradient [B, r] of the sorted scores at `rows` as one of the items' [B, n], which ties share evenly."""
+        first, last = self.ties()
+        batch, size = tf.unstack(tf.shape(first))
+        offsets = size * tf.range(batch)[:, tf.newaxis]
+        sums = tf.math.unsorted_segment_sum(d_rows, take(first, rows) + offsets, batch * size)
+        shares = tf.reshape(sums, [batch, size]) / tf.cast(last - first + 1, d_rows.dtype)  # at each first rank
+        return take(shares, take(first, self.ranks))
+
 
 def ordered_lists(problem: SortProblem) -> OrderedLists:
     """Sort each list of `problem`, leading axes flattened to one."""

@@ -57,5 +57,4 @@ def soft_rank(
 
 @compiled_when_eager
 def _ranks(problem: SortProblem) -> tf.Tensor:
-    size = tf.shape(problem.scores)[-1]
-    return _engine.multiply_transposed(problem, tf.range(1, size + 1))
+    return _engine.soft_ranks(problem)
