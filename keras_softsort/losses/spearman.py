@@ -45,7 +45,7 @@ class SpearmanLoss(TemperatureLoss):
       ValueError: `tau` <= 0, unknown `method` or `reduction`, shapes that do not match.
       TypeError: `tau` is not a number, `y_pred` is not floating-point.
 
-    Cost: O(n^2) time and memory a list.
+    Cost: that of `soft_rank`.
 
     Example:
 

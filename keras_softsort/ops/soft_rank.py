@@ -39,7 +39,7 @@ def soft_rank(
       TypeError: `scores` are not floating-point, `mask` is not bool.
       ValueError: `tau` <= 0, `mask` of another shape, unknown `method` or `direction`.
 
-    Cost: O(n^2) time and memory.
+    Cost: that of `soft_values`.
 
     Example:
 
