@@ -7,8 +7,10 @@ from keras_softsort import callbacks, distributions, layers, losses, metrics, op
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
+    DkNNLayer,
     GumbelSinkhornLayer,
     GumbelSoftmaxLayer,
+    KNNClassifier,
     NeuralSortLayer,
     PlackettLuceSampler,
     SinkhornLayer,
@@ -19,6 +21,7 @@ from keras_softsort.layers import (
 )
 from keras_softsort.losses import (
     ApproxNDCGLoss,
+    DkNNLoss,
     NeuralNDCGLoss,
     NeuralSortCrossEntropyLoss,
     PermutationCrossEntropyLoss,
@@ -47,9 +50,12 @@ __version__ = _version("keras-softsort")
 
 __all__ = [
     "ApproxNDCGLoss",
+    "DkNNLayer",
+    "DkNNLoss",
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
+    "KNNClassifier",
     "KendallTau",
     "NeuralNDCGLoss",
     "NeuralSortCrossEntropyLoss",
