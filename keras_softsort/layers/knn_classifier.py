@@ -67,8 +67,8 @@ class KNNClassifier(keras.layers.Layer):
     >>> head = ks.KNNClassifier(k=3)
     >>> head.set_references(tf.constant([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 1, 1])
     >>> found = head(tf.constant([[1.6]]))
-    >>> found["neighbors"].numpy().tolist(), found["probabilities"].numpy().round(3).tolist()
-    ([[2, 1, 0]], [[0.667, 0.333]])
+    >>> found["neighbors"].numpy().tolist(), found["probabilities"].numpy().round(3)
+    ([[2, 1, 0]], array([[0.667, 0.333]], dtype=float32))
 
     Source: T. Cover, P. Hart, "Nearest Neighbor Pattern Classification", IEEE Transactions on Information Theory 13,
     1967; weights: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Transactions on Systems, Man, and
@@ -119,7 +119,7 @@ class KNNClassifier(keras.layers.Layer):
                 f"embeddings must have the shape of the references before, {(self.num_references, self.dimension)}, "
                 f"got {embeddings.shape}; make a new layer for others"
             )
-        self.references.assign(embeddings.astype(self.references.dtype))
+        self.references.assign(embeddings.astype(tf.as_dtype(self.references.dtype).as_numpy_dtype))
         self.labels.assign(labels.astype("int32"))
 
     def adapt(self, dataset: Iterable[tuple[Any, Any]], encoder: Callable[..., Any] | None = None) -> None:
