@@ -7,8 +7,10 @@ from keras_softsort import callbacks, distributions, layers, linalg, losses, met
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
+    DkNNLayer,
     GumbelSinkhornLayer,
     GumbelSoftmaxLayer,
+    KNNClassifier,
     NeuralSortLayer,
     PlackettLuceSampler,
     SinkhornLayer,
@@ -20,6 +22,7 @@ from keras_softsort.layers import (
 from keras_softsort.linalg import LinearOperatorNeuralSort, LinearOperatorSoftSort
 from keras_softsort.losses import (
     ApproxNDCGLoss,
+    DkNNLoss,
     NeuralNDCGLoss,
     NeuralSortCrossEntropyLoss,
     PermutationCrossEntropyLoss,
@@ -49,9 +52,12 @@ __version__ = _version("keras-softsort")
 
 __all__ = [
     "ApproxNDCGLoss",
+    "DkNNLayer",
+    "DkNNLoss",
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
+    "KNNClassifier",
     "KendallTau",
     "LinearOperatorNeuralSort",
     "LinearOperatorSoftSort",

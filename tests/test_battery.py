@@ -64,7 +64,9 @@ def test_reduction_none_round_trips(case):
     config = case.cls(**{**case.arguments, "reduction": objects.NO_REDUCTION}).get_config()
     loss = case.cls.from_config(json.loads(json.dumps(config)))
     x, y = objects.features(3, 4)
-    assert loss(y, objects.features_model("functional", *case.predictors())(x)).shape == (3,)
+    assert loss(y, objects.features_model("functional", *case.predictors())(x)).shape == (
+        case.arguments.get("num_queries", 3),
+    )
 
 
 LOAD = """
@@ -224,7 +226,7 @@ def test_padding_changes_no_output(case):
 # What makes a prediction, and a loss that takes it.
 TRAINED = {
     **{str(case): (case.layers, ks.PermutationCrossEntropyLoss) for case in objects.LAYERS if case.is_matrix},
-    **{str(case): (case.predictors, case.make) for case in objects.LOSSES},
+    **{str(case): (case.predictors, case.make) for case in objects.LOSSES if case.takes_lists},
 }
 
 
@@ -252,8 +254,8 @@ def test_padding_changes_no_training_step(name, way):
 @layer_cases
 def test_mask_given_in_the_call(case):
     scores, mask = keras.Input((None,)), keras.Input((None,), dtype="bool")
-    inputs = objects.Pairs()(scores) if case.is_matching else scores
-    model = keras.Model([scores, mask], case.make()(inputs, mask=mask))
+    inputs = case.adapter()(scores) if case.adapter else scores
+    model = keras.Model([scores, mask], case.make()(inputs, mask=case.mask(mask)))
     x = objects.scores()
     keep = np.ones((4, 8), bool)
     keep[:, 5:] = False

@@ -48,7 +48,7 @@ class PlackettLuceLoss(ListLoss):
       ValueError: `top_k` below 1, unknown `ties` or `reduction`, shapes that do not match.
       TypeError: `top_k` is not an integer, `y_pred` is not floating-point.
 
-    Cost: a sort and O(n) a list; O(n^1.5) where log-scores span more than 600. XLA finds ties in O(n^2) time.
+    Cost: a sort and O(n) a list; O(n^1.5) where log-scores span more than 600.
 
     Example:
 

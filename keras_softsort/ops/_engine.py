@@ -29,10 +29,10 @@ def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = Fal
     return _finish(result, problem)
 
 
-def log_permutation(problem: SortProblem) -> tf.Tensor:
-    """The logarithms of the matrix [..., n, n], finite where its weights underflow; -inf where a mask allows none."""
+def log_permutation(problem: SortProblem, top_k: int | None = None) -> tf.Tensor:
+    """The logarithms of `permutation`, finite where its weights underflow; -inf where a mask allows none."""
     lists = ordered_lists(problem)
-    return _finish(_dense_rows(problem, lists, _leading_rows(lists, None), log=True), problem)
+    return _finish(_dense_rows(problem, lists, _leading_rows(lists, top_k), log=True), problem)
 
 
 def multiply(
