@@ -7,9 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._keras import keras
-from keras_softsort._lists import Lists, resolve_lists
+from keras_softsort._lists import Lists, predicted_lists
 from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import compute_dtype
 
 REDUCTIONS = ("none", "sum", "sum_over_batch_size")
 
@@ -44,8 +43,4 @@ class ListLoss(keras.losses.Loss):
         return self._weighted(y_true, y_pred, None)
 
     def _weighted(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tf.Tensor:
-        keras_mask = getattr(y_pred, "_keras_mask", None)
-        y_pred = _checks.floating_tensor("y_pred", y_pred)
-        y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
-        lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
-        return self.list_losses(lists, y_pred)
+        return self.list_losses(*predicted_lists(y_true, y_pred, sample_weight))

@@ -50,12 +50,12 @@ class NeuralNDCGLoss(ScoreLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
     in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing (only the noise
-    of a wider batch is other noise), wherever it stands. A list without a label above 0, and an empty one, costs 0
-    with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or score
-    that is not finite makes its list's loss NaN.
+    of a wider batch is other noise), wherever it stands. A list without a label above 0, and an empty one, costs 0 with
+    zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or score that
+    is not finite makes its list's loss NaN.
 
     TF-Ranking's `NeuralSortNDCGLoss` has the value of `sinkhorn_iterations=0`.
 
