@@ -27,6 +27,7 @@ class ListLoss(keras.losses.Loss):
         """The loss of each list, weighted: [batch]."""
         raise NotImplementedError
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
         """The reduced loss: the mean over lists, their sum, or with reduction `None` each list's."""
         with tf.name_scope(self.name or type(self).__name__):
