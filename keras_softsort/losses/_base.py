@@ -7,9 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._keras import keras
-from keras_softsort._lists import Lists, resolve_lists
+from keras_softsort._lists import Lists, predicted_lists
 from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import compute_dtype
 
 REDUCTIONS = ("none", "sum", "sum_over_batch_size")
 
@@ -24,6 +23,7 @@ class WeightedLoss(keras.losses.Loss):
         """The weighted losses [m], and the number that their mean is over."""
         raise NotImplementedError
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
         """The reduced loss: the mean, the sum, or with reduction `None` each."""
         with tf.name_scope(self.name or type(self).__name__):
@@ -52,9 +52,5 @@ class ListLoss(WeightedLoss):
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
         """The loss of each list [batch], and how many lists there are."""
-        keras_mask = getattr(y_pred, "_keras_mask", None)
-        y_pred = _checks.floating_tensor("y_pred", y_pred)
-        y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
-        lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
-        losses = self.list_losses(lists, y_pred)
+        losses = self.list_losses(*predicted_lists(y_true, y_pred, sample_weight))
         return losses, tf.shape(losses)[0]

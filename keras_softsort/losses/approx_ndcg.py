@@ -28,12 +28,11 @@ class ApproxNDCGLoss(TemperatureLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
-    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing. A list without
-    a label above 0, and an empty one, costs 0 with zero gradient. Tied scores have equal ranks, the mean of those
-    that they take up. Computed in float32 for half precision. A label or score that is not finite makes its list's
-    loss NaN.
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
+    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing. A list without a
+    label above 0, and an empty one, costs 0 with zero gradient. Tied scores have equal ranks, the mean of those that
+    they take up. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
 
     TF-Ranking's `ApproxNDCGLoss(temperature=tau)` has the same value without weights and with weights of lists. It
     makes of weights of items one weight a list, their mean weighted by the labels.

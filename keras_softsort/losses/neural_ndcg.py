@@ -50,8 +50,8 @@ class NeuralNDCGLoss(TemperatureLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
     in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing, wherever it
     stands (at the end of lists not even the noise of the others). A list without a label above 0, and an empty one,
     costs 0 with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or

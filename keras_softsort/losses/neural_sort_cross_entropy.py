@@ -30,10 +30,10 @@ class NeuralSortCrossEntropyLoss(TemperatureLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`. A Keras mask on `y_pred`
-    marks items. Padding changes nothing. A list without a label above 0, and an empty one, costs 0 with zero
-    gradient. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`. A Keras mask on `y_pred`
+    marks items. Padding changes nothing. A list without a label above 0, and an empty one, costs 0 with zero gradient.
+    Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
 
     TF-Ranking's `NeuralSortCrossEntropyLoss(temperature=tau)` has the value of `label_tau=1`, up to the 1e-20 that it
     adds to P, and the same without `label_tau` where labels are far apart. Of weights of items it makes one weight a

@@ -32,14 +32,13 @@ class SpearmanLoss(TemperatureLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), labels from 0 on, one below 0 being padding; `y_pred`
-    `[batch, n]`, scores, large for large labels; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`: a list's
+    Call arguments: `y_true` `[batch, n]`, labels from 0 on, one below 0 being padding; `y_pred` `[batch, n]`, scores,
+    large for large labels (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`: a list's
     weight, weights of items being averaged over the list. A Keras mask on `y_pred` marks items. Padding changes
     nothing. A list whose labels are all equal has no order to find and costs 0 with zero gradient, and so does one of
-    fewer than two items. Soft ranks that are spread by less than a hundredth of what the ranks 1 to n are (by
-    standard deviation) are divided by that hundredth: equal scores have correlation 0 and a finite gradient that
-    tells them apart. Computed in float32 for half precision. A label or score that is not finite makes its list's
-    loss NaN.
+    fewer than two items. Soft ranks that are spread by less than a hundredth of what the ranks 1 to n are (by standard
+    deviation) are divided by that hundredth: equal scores have correlation 0 and a finite gradient that tells them
+    apart. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
 
     Raises:
       ValueError: `tau` <= 0, unknown `method` or `reduction`, shapes that do not match.
