@@ -14,7 +14,7 @@ ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 STEPS = [
     ["ops"],
     ["linalg", "distributions"],
-    ["_keras", "_lists", "_targets"],
+    ["_keras", "_lists", "_targets", "_elwc"],
     ["layers", "losses", "metrics", "callbacks"],
     ["integrations", "tf_ranking", "serving"],
 ]
