@@ -58,6 +58,8 @@ def test_list_size_cuts_and_pads(list_size):
     assert features["size"].shape == (3, list_size, 2)
     assert features["user"].numpy().tolist() == EXPECTED["user"]
     assert sizes.numpy().tolist() == [min(3, list_size), 0, 1]
+    by_tensor, _ = parse_elwc(RECORDS, CONTEXT, EXAMPLES, list_size=tf.constant(list_size))
+    assert as_lists(by_tensor) == as_lists(features)
 
 
 @pytest.mark.parametrize("count", [0, 2])
