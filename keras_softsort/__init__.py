@@ -3,7 +3,7 @@
 from importlib.metadata import version as _version
 
 from keras_softsort import _keras as _keras  # first: it fails with one clear error under another Keras backend
-from keras_softsort import callbacks, distributions, layers, linalg, losses, metrics, ops
+from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, ops
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
@@ -80,6 +80,7 @@ __all__ = [
     "SpearmanLoss",
     "TauSchedule",
     "callbacks",
+    "data",
     "distributions",
     "expected_cost",
     "gumbel_sinkhorn",

@@ -39,8 +39,8 @@ class PLRankLoss(ScoreLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, log-scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, not negative, which
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    log-scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, not negative, which
     multiplies the gains in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes
     nothing (at the end of lists not even the noise of the others). A list without a label above 0, and an empty one,
     costs 0 with zero gradient; equal log-scores are equal chances. Computed in float32 for half precision, sums over
