@@ -1,0 +1,80 @@
+"""What a model takes, by name: read from the model, or told where a model does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._keras import keras
+
+SINGLE = "features"
+
+
+class ModelInputs(NamedTuple):
+    """Names and shapes, with an unknown batch, and how the model wants the tensors."""
+
+    specs: dict[str, tf.TensorSpec]
+    structure: Any  # of names
+    mask_name: str | None
+
+    def pack(self, tensors: Mapping[str, tf.Tensor]) -> Any:
+        """The tensors in the model's own structure."""
+        return tf.nest.map_structure(lambda name: tensors[name], self.structure)
+
+    @property
+    def of_items(self) -> list[str]:
+        """The inputs that have a row an item: all but the mask and those of shape [batch, known size]."""
+        return [name for name in self.asked if self.specs[name].shape.rank > 2 or self.specs[name].shape[1] is None]
+
+    @property
+    def asked(self) -> list[str]:
+        """The inputs that a request brings: all but the mask, which is made of the sizes."""
+        return [name for name in self.specs if name != self.mask_name]
+
+
+def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInputs:
+    """The inputs of a built Keras model; `features` is what the user told of them."""
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
+    if not model.built:
+        raise ValueError(f"model must be built: give {model.name!r} an Input, or call it on data once")
+    structure = _structure(model) if features is None else features
+    names: Any = SINGLE
+    if isinstance(structure, Mapping):
+        names = {name: name for name in structure}
+    elif isinstance(structure, (list, tuple)):
+        names = [getattr(tensor, "name", None) for tensor in structure]
+        structure = dict(zip(names, structure, strict=True))
+    else:
+        structure = {SINGLE: structure}
+    specs = {name: _spec(name, value) for name, value in structure.items()}
+    if mask_name is not None and mask_name not in specs:
+        raise ValueError(f"mask_name must be an input of the model, one of {list(specs)}, got {mask_name!r}")
+    inputs = ModelInputs(specs, names, mask_name)
+    if not inputs.of_items:
+        shapes = {name: spec.shape for name, spec in specs.items()}
+        raise ValueError(f"features must have an input of the items, [batch, n, ...] or [batch, None], got {shapes}")
+    return inputs
+
+
+def _structure(model: Any) -> Any:
+    inputs = getattr(model, "inputs", None)
+    if not inputs:
+        raise ValueError(
+            f"features must be given, a tf.TensorSpec or a dictionary of them: {model.name!r} does not know its inputs"
+        )
+    return inputs[0] if isinstance(model, keras.Sequential) else model.input
+
+
+def _spec(name: str, value: Any) -> tf.TensorSpec:
+    spec = getattr(value, "type_spec", value)  # where Keras 2 has it
+    if not (hasattr(spec, "shape") and hasattr(spec, "dtype")) or isinstance(
+        spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)
+    ):
+        raise TypeError(f"features must be dense tensors, one or a flat structure of them, got {name!r}: {value!r}")
+    shape = tf.TensorShape(spec.shape)
+    if shape.rank is None or shape.rank < 2:
+        raise ValueError(f"features must have shape [batch, n, ...] or [batch, d], got {name!r} of shape {shape}")
+    return tf.TensorSpec([None, *shape[1:]], spec.dtype, name=name)

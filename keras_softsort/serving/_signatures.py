@@ -1,0 +1,117 @@
+"""What an exported ranker computes: scores with padding kept out of them, and the order that they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._elwc import parse_elwc
+from keras_softsort.ops._order import take
+from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.serving._model_inputs import SINGLE, ModelInputs
+
+SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
+DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
+Tensors = Mapping[str, tf.Tensor]
+
+
+class Signature(NamedTuple):
+    """What is asked, and the function from it to the outputs, both by name."""
+
+    inputs: dict[str, tf.TensorSpec]
+    function: Callable[[Tensors], dict[str, tf.Tensor]]
+
+
+class Records(NamedTuple):
+    """The features of serialized `ExampleListWithContext` records, by name: `tf.io.FixedLenFeature` and the like."""
+
+    context: Mapping[str, Any]
+    examples: Mapping[str, Any]
+
+
+class Ranker(NamedTuple):
+    """A model and how it is asked."""
+
+    model: Any
+    inputs: ModelInputs
+    padding: float
+    top_k: int | None
+
+    def signatures(self, item_ids: tf.DType | None, records: Records | None) -> dict[str, Signature]:
+        """By name: those that take features as tensors, and records."""
+        asked = {name: self.inputs.specs[name] for name in self.inputs.asked}
+        asked[SIZES] = tf.TensorSpec([None], tf.int32, name=SIZES)
+        found = {DEFAULT: Signature(asked, self.ranked)}
+        if item_ids is not None:
+            found[WITH_IDS] = Signature({**asked, IDS: tf.TensorSpec([None, None], item_ids, name=IDS)}, self.ranked)
+        if records is not None:
+            serialized = {SERIALIZED: tf.TensorSpec([None], tf.string, name=SERIALIZED)}
+            found[ELWC] = Signature(serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED], records)))
+        return found
+
+    def ranked(self, tensors: Tensors) -> dict[str, tf.Tensor]:
+        """The outputs, the first axis of each being the batch."""
+        mask = self._mask(tensors)
+        scores = self._scores(tensors, mask)
+        below_all = tf.constant(-math.inf, scores.dtype)
+        # What is not a number is worse than every number; equal keys keep their places, so padding comes last.
+        keys = tf.where(tf.logical_and(mask, tf.logical_not(tf.math.is_nan(scores))), scores, below_all)
+        order = tf.argsort(keys, direction="DESCENDING", stable=True)
+        scores = tf.where(mask, scores, tf.constant(scores.dtype.min, scores.dtype))
+        outputs = {"scores": scores, "order": tf.where(mask, order, -1)}
+        if IDS in tensors:
+            ids = tf.reshape(tensors[IDS], tf.shape(mask))  # fails where there are more or fewer than items
+            nothing = tf.constant("" if ids.dtype == tf.string else -1, ids.dtype)
+            outputs["sorted_ids"] = tf.where(mask, take(ids, order), nothing)
+        if self.top_k is not None:
+            outputs["top_k"] = outputs["order"][:, : self.top_k]
+            outputs["top_k_scores"] = take(scores, order)[:, : self.top_k]
+            if IDS in tensors:
+                outputs["top_k_ids"] = outputs["sorted_ids"][:, : self.top_k]
+        return outputs
+
+    def _parsed(self, serialized: tf.Tensor, records: Records) -> Tensors:
+        """The inputs of the other signatures, of records [batch]."""
+        size = self.inputs.specs[self.inputs.of_items[0]].shape[1]
+        features, sizes = parse_elwc(serialized, records.context, records.examples, list_size=size)
+        if self.inputs.structure == SINGLE:
+            columns = [features[name] for name in records.examples]
+            columns = [column[..., tf.newaxis] if column.shape.rank == 2 else column for column in columns]
+            dtype = self.inputs.specs[SINGLE].dtype
+            features = {SINGLE: tf.concat([tf.cast(column, dtype) for column in columns], axis=-1)}
+        return {**features, SIZES: sizes}
+
+    def _mask(self, tensors: Tensors) -> tf.Tensor:
+        """Which items [batch, n] are no padding: the first of each list, as many as its size says."""
+        shape = tf.shape(tensors[self.inputs.of_items[0]])
+        # A single size would be broadcast to all lists if it were not reshaped.
+        return tf.sequence_mask(tf.reshape(tensors[SIZES], shape[:1]), shape[1])
+
+    def _scores(self, tensors: Tensors, mask: tf.Tensor) -> tf.Tensor:
+        """The model's scores [batch, n], whatever stood in the padding."""
+        of_items = set(self.inputs.of_items)
+        features = {
+            name: self._without_padding(tensors[name], mask) if name in of_items else tensors[name]
+            for name in self.inputs.asked
+        }
+        if self.inputs.mask_name is not None:
+            features[self.inputs.mask_name] = mask
+        try:
+            scores = self.model(self.inputs.pack(features), training=False)
+        except Exception as error:
+            told = {name: (spec.shape, spec.dtype.name) for name, spec in self.inputs.specs.items()}
+            raise ValueError(f"features must be what the model takes, got {told}, and it fails: {error}") from error
+        if not (tf.is_tensor(scores) and scores.dtype.is_floating and scores.shape.rank in (None, 2)):
+            raise ValueError(f"model must give scores [batch, n], got {scores}")
+        size = self.inputs.specs[self.inputs.of_items[0]].shape[1]
+        if scores.shape.rank == 2 and scores.shape[1] not in (None, size):
+            raise ValueError(f"model must give scores [batch, n], one an item, got {scores.shape} for n = {size}")
+        return tf.reshape(tf.cast(scores, compute_dtype(scores.dtype)), tf.shape(mask))
+
+    def _without_padding(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        mask = tf.reshape(mask, tf.concat([tf.shape(mask), tf.ones([values.shape.rank - 2], tf.int32)], axis=0))
+        padding = "" if values.dtype == tf.string else self.padding
+        return tf.where(mask, values, tf.cast(padding, values.dtype))
