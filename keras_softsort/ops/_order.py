@@ -20,12 +20,18 @@ class OrderedLists(NamedTuple):
     ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
     sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
 
+    def kept(self) -> tf.Tensor:
+        """How many items of each list are not masked: [B, 1]."""
+        lists, size = tf.unstack(tf.shape(self.scores))
+        if self.mask is None:
+            return tf.fill([lists, 1], size)
+        return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
+
     def valid_ranks(self, ranks: tf.Tensor) -> tf.Tensor | None:
         """Whether each of `ranks` [B, r] is one of an unmasked item; None without a mask."""
         if self.mask is None:
             return None
-        count = tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
-        return ranks < count
+        return ranks < self.kept()
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] that hold the same score as each rank does."""
