@@ -9,6 +9,9 @@ import tensorflow as tf
 
 from keras_softsort.ops._problem import SortProblem, compute_dtype
 
+# Larger quotients of scores and temperatures count as this.
+LARGEST = 1e300
+
 
 class OrderedLists(NamedTuple):
     """Lists `[B, n]` in the compute dtype, and their stable descending order with masked items last."""
@@ -98,6 +101,12 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     first = tf.math.unsorted_segment_min(places, group, batch * size)
     last = tf.math.unsorted_segment_max(places, group, batch * size)
     return tuple(tf.ensure_shape(tf.gather(ends, group), sort_keys.shape) for ends in (first, last))
+
+
+def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """`scores / tau` in float64, of which no difference overflows."""
+    quotients = tf.cast(scores, tf.float64) / tf.cast(tau, tf.float64)
+    return tf.clip_by_value(quotients, -LARGEST, LARGEST)
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:

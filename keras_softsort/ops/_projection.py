@@ -11,10 +11,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._isotonic import Level, blocks
-from keras_softsort.ops._order import OrderedLists, take
-
-# Larger numbers count as this, so that their differences do not overflow.
-LARGEST = 1e300
+from keras_softsort.ops._order import OrderedLists, in_temperatures, take
 
 
 class Blocks(NamedTuple):
@@ -46,9 +43,8 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     `entropic`, they are its places' sum, shared out by a softmax of `-scores / tau`.
     """
     scores = take(lists.scores, lists.order)
-    numbers = _bounded(tf.cast(scores, tf.float64) / tf.cast(lists.tau, tf.float64))
     level = EntropicRanks() if entropic else MeanLevel(tf.ones([], tf.float64))
-    found = Blocks(*blocks(numbers, lists.kept(), level))
+    found = Blocks(*blocks(in_temperatures(scores, lists.tau), lists.kept(), level))
     middle = 1 + tf.cast(found.first + found.last, scores.dtype) / 2
     if entropic:  # relative to the lowest score, where the softmax peaks
         weights = tf.exp((take(scores, found.last) - scores) / lists.tau)
@@ -69,7 +65,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """
     scores, slope = _shared_by_ties(lists), 1 / lists.tau
     lists_count, size = tf.unstack(tf.shape(scores))
-    steep = _bounded(tf.cast(slope, tf.float64))
+    steep = in_temperatures(tf.ones_like(lists.tau), lists.tau)
     every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
     level = EntropicScores(every) if entropic else MeanLevel(-every)
     found = Blocks(*blocks(-tf.cast(scores, tf.float64), lists.kept(), level))
@@ -124,10 +120,6 @@ class EntropicScores(EntropicRanks):
         """The sum of a geometric series."""
         count, start = (tf.cast(number, tf.float64) for number in (last - first + 1, first))
         return tf.math.log(tf.math.expm1(-count * self.slope) / tf.math.expm1(-self.slope)) - start * self.slope
-
-
-def _bounded(numbers: tf.Tensor) -> tf.Tensor:
-    return tf.clip_by_value(numbers, -LARGEST, LARGEST)
 
 
 def _shared_by_ties(lists: OrderedLists) -> tf.Tensor:
