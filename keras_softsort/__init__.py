@@ -3,7 +3,7 @@
 from importlib.metadata import version as _version
 
 from keras_softsort import _keras as _keras  # first: it fails with one clear error under another Keras backend
-from keras_softsort import callbacks, distributions, layers, losses, metrics, ops
+from keras_softsort import callbacks, distributions, layers, linalg, losses, metrics, ops
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
@@ -17,6 +17,7 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
+from keras_softsort.linalg import LinearOperatorNeuralSort, LinearOperatorSoftSort
 from keras_softsort.losses import (
     ApproxNDCGLoss,
     NeuralNDCGLoss,
@@ -52,6 +53,8 @@ __all__ = [
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
     "KendallTau",
+    "LinearOperatorNeuralSort",
+    "LinearOperatorSoftSort",
     "NeuralNDCGLoss",
     "NeuralSortCrossEntropyLoss",
     "NeuralSortLayer",
@@ -77,6 +80,7 @@ __all__ = [
     "gumbel_softmax",
     "harden",
     "layers",
+    "linalg",
     "linear_assignment",
     "losses",
     "metrics",

@@ -45,8 +45,7 @@ class SoftSortLayer(PermutationLayer):
 
     def problem(self, scores: Any, mask: Any) -> SortProblem:
         """To be sorted by SoftSort."""
-        arguments = {"direction": self.direction, "method": "soft_sort", "power": self.power}
-        return sort_problem(scores, self.tau, mask=mask, **arguments)
+        return sort_problem(scores, self.tau, mask=mask, direction=self.direction, method="soft_sort", power=self.power)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

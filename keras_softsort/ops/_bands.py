@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
 
 
 def outer(operation: Callable, rows: tf.Tensor, columns: tf.Tensor, transposed: bool) -> tf.Tensor:
-    """`operation` of each of `rows` [T, BLOCK] with each of `columns` [T, BLOCK]: rows along axis 1, or 2 if transposed."""
+    """`operation` of each of `rows` [T, BLOCK] with each of `columns`: rows along axis 1, or along axis 2."""
     if transposed:
         return operation(rows[:, tf.newaxis, :], columns[:, :, tf.newaxis])
     return operation(rows[:, :, tf.newaxis], columns[:, tf.newaxis, :])
@@ -59,7 +59,7 @@ def blocks_of(values: tf.Tensor) -> Blocks:
 
 
 def window(blocks: Blocks, matters: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Window:
-    """How far `matters(own, other)`, of block numbers, holds from each block on; if it does not hold next, then nowhere."""
+    """How far `matters(own, other)`, of block numbers, holds from each block on; beyond where it fails it fails."""
     own = tf.range(blocks.lists * blocks.per_list)
     number = blocks.numbers()
     before = _farthest(number, lambda distance: matters(own, own - distance))
@@ -84,7 +84,7 @@ def _farthest(limits: tf.Tensor, holds: Callable[[tf.Tensor], tf.Tensor]) -> tf.
 def sum_over(
     near: Window, pair_sums: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], columns: int | tf.Tensor, dtype: tf.DType
 ) -> tf.Tensor:
-    """The sum over each block's window of `pair_sums(own, other)`, numbers [T] to [T, BLOCK, columns]: [blocks, ...]."""
+    """The sum over each block's window of `pair_sums(own, other)`: of numbers [T], [T, BLOCK, columns]."""
     total = tf.shape(near.first)[0]
     tile = tf.minimum(total, TILE)
     tiles = -(-total // tile)
