@@ -1,6 +1,7 @@
 """Where the engine is chosen. Operators ask here for a soft permutation or for its products, and never how.
 
-The matrix itself is dense. Products with it do without it on lists that are long enough for that to be faster.
+The matrix itself is dense. Products with it do without it on lists that are long enough for that to be faster. Methods
+that are no soft permutation have their own ranks, sorted scores or memberships, and none of the rest.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ import tensorflow as tf
 from keras_softsort.ops import _matrix_free
 from keras_softsort.ops._dense_neural_sort import neural_sort_rows
 from keras_softsort.ops._dense_soft_sort import soft_sort_rows
+from keras_softsort.ops._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops._order import OrderedLists, flatten_lists, ordered_lists
 from keras_softsort.ops._problem import SortProblem
+from keras_softsort.ops._projection import projected_ranks, projected_scores
 from keras_softsort.ops._straight_through import straight_through
 
 # List sizes from which on a product without the matrix is faster, forward and backward (benchmarks/crossovers.py).
 CROSSOVERS = {"neural_sort": 512, "soft_sort": 128}
+
+# Whether the projection is entropic.
+PROJECTIONS = {"projection": False, "projection_kl": True}
 
 
 def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
@@ -79,11 +85,31 @@ def multiply_transposed(problem: SortProblem, values: tf.Tensor, eps: float | No
 
 
 def soft_ranks(problem: SortProblem) -> tf.Tensor:
-    """P^T (1, ..., n): [..., n], 0 for masked items."""
+    """P^T (1, ..., n), or the ranks of a method without P: [..., n], 0 for masked items."""
+    if problem.method == "lapsum":
+        return _finish(lapsum_ranks(ordered_lists(problem)), problem)
+    if problem.method in PROJECTIONS:
+        return _finish(projected_ranks(ordered_lists(problem), PROJECTIONS[problem.method]), problem)
     # In the compute dtype: half precision would round the ranks before they are summed.
     ranks = tf.range(1, tf.shape(problem.scores)[-1] + 1)[:, tf.newaxis]
     every = tf.broadcast_to(ranks, tf.concat([tf.shape(problem.scores), [1]], axis=0))
     return multiply_transposed(problem, every)[..., 0]
+
+
+def sorted_scores(problem: SortProblem) -> tf.Tensor:
+    """P @ scores, or the sorted scores of a method without P: [..., n], 0 after the kept ones."""
+    if problem.method not in PROJECTIONS:
+        return multiply(problem, problem.scores[..., tf.newaxis])[..., 0]
+    values = projected_scores(ordered_lists(problem), PROJECTIONS[problem.method])
+    return _finish(values if problem.direction == "DESCENDING" else -values, problem)
+
+
+def membership(problem: SortProblem, k: int) -> tf.Tensor:
+    """How much of the first k places each item holds: [..., n]."""
+    lists = ordered_lists(problem)
+    if problem.method == "lapsum":
+        return _finish(lapsum_membership(lists, k), problem)
+    return _finish(tf.reduce_sum(_dense_rows(problem, lists, _leading_rows(lists, k)), axis=1), problem)
 
 
 def _by_size(problem: SortProblem, matrix_free: Callable[[], tf.Tensor], dense: Callable[[], tf.Tensor]) -> tf.Tensor:

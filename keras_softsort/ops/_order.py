@@ -12,6 +12,8 @@ from keras_softsort.ops._problem import SortProblem, compute_dtype
 # Up to this list size ties are found by binary search, which XLA does by comparing each with each: 100 lists of 10,000
 # took it 76 GB. Without XLA it is up to three times as fast as counting, of which the cost is linear in both.
 SEARCHED_SIZE = 256
+# Larger quotients of scores and temperatures count as this.
+LARGEST = 1e300
 
 
 class OrderedLists(NamedTuple):
@@ -24,12 +26,18 @@ class OrderedLists(NamedTuple):
     ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
     sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
 
+    def kept(self) -> tf.Tensor:
+        """How many items of each list are not masked: [B, 1]."""
+        lists, size = tf.unstack(tf.shape(self.scores))
+        if self.mask is None:
+            return tf.fill([lists, 1], size)
+        return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
+
     def valid_ranks(self, ranks: tf.Tensor) -> tf.Tensor | None:
         """Whether each of `ranks` [B, r] is one of an unmasked item; None without a mask."""
         if self.mask is None:
             return None
-        count = tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
-        return ranks < count
+        return ranks < self.kept()
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] that hold the same score as each rank does."""
@@ -99,6 +107,12 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     sizes = tf.reshape(tf.math.unsorted_segment_sum(tf.ones_like(groups), places, shape[0] * shape[1]), shape)
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
     return last - take(sizes, groups) + 1, last
+
+
+def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """`scores / tau` in float64, of which no difference overflows."""
+    quotients = tf.cast(scores, tf.float64) / tf.cast(tau, tf.float64)
+    return tf.clip_by_value(quotients, -LARGEST, LARGEST)
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
