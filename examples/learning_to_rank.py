@@ -1,4 +1,4 @@
-"""Learn to rank from graded judgements: one small scorer, one budget, five losses.
+"""Learn to rank from graded judgements: one small scorer, one budget, six losses.
 
 Every document is scored by itself (a network with two hidden layers); the losses differ in what they make of a list of
 scores. By default wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells
@@ -33,6 +33,7 @@ LOSSES = {
     "ListMLE": ks.PlackettLuceLoss,
     "NeuralNDCG": lambda: ks.NeuralNDCGLoss(tau=1.0),
     "ApproxNDCG": lambda: ks.ApproxNDCGLoss(tau=0.1),
+    "PL-Rank": ks.PLRankLoss,
 }
 CUTOFFS = (1, 3, 5, 10)
 

@@ -3,12 +3,14 @@
 from importlib.metadata import version as _version
 
 from keras_softsort import _keras as _keras  # first: it fails with one clear error under another Keras backend
-from keras_softsort import callbacks, distributions, layers, losses, metrics, ops
+from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, ops
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
+    DkNNLayer,
     GumbelSinkhornLayer,
     GumbelSoftmaxLayer,
+    KNNClassifier,
     NeuralSortLayer,
     PlackettLuceSampler,
     SinkhornLayer,
@@ -17,12 +19,15 @@ from keras_softsort.layers import (
     SoftSortLayer,
     SoftTopKLayer,
 )
+from keras_softsort.linalg import LinearOperatorNeuralSort, LinearOperatorSoftSort
 from keras_softsort.losses import (
     ApproxNDCGLoss,
+    DkNNLoss,
     NeuralNDCGLoss,
     NeuralSortCrossEntropyLoss,
     PermutationCrossEntropyLoss,
     PlackettLuceLoss,
+    PLRankLoss,
     RankNetLoss,
     SpearmanLoss,
 )
@@ -47,13 +52,19 @@ __version__ = _version("keras-softsort")
 
 __all__ = [
     "ApproxNDCGLoss",
+    "DkNNLayer",
+    "DkNNLoss",
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
+    "KNNClassifier",
     "KendallTau",
+    "LinearOperatorNeuralSort",
+    "LinearOperatorSoftSort",
     "NeuralNDCGLoss",
     "NeuralSortCrossEntropyLoss",
     "NeuralSortLayer",
+    "PLRankLoss",
     "PermutationAccuracy",
     "PermutationCrossEntropyLoss",
     "PlackettLuce",
@@ -69,12 +80,14 @@ __all__ = [
     "SpearmanLoss",
     "TauSchedule",
     "callbacks",
+    "data",
     "distributions",
     "expected_cost",
     "gumbel_sinkhorn",
     "gumbel_softmax",
     "harden",
     "layers",
+    "linalg",
     "linear_assignment",
     "losses",
     "metrics",

@@ -20,7 +20,7 @@ _PACKAGE, _MESSAGE = "keras_softsort", "SerializedExampleListWithContext"
 
 
 def parse_elwc(
-    serialized: Any, context_features: Features | None, example_features: Features, list_size: int | None = None
+    serialized: Any, context_features: Features | None, example_features: Features, list_size: Any = None
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Features by name, and how many examples each list has, of serialized `ExampleListWithContext` `[batch]`.
 
@@ -28,8 +28,8 @@ def parse_elwc(
       serialized: strings `[batch]`.
       context_features: by name, a `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`; `None` for none.
       example_features: the same of each example.
-      list_size: to how many examples each list is cut or padded; `None` pads to the longest of the batch, or
-        to 1.
+      list_size: to how many examples each list is cut or padded, a number or an int32 scalar; `None` pads to the
+        longest of the batch, or to 1.
 
     Returns:
       Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, the padding
@@ -45,7 +45,7 @@ def parse_elwc(
     """
     context_features = dict(context_features or {})
     _check_features(context_features, example_features)
-    if list_size is not None:
+    if list_size is not None and not tf.is_tensor(list_size):
         list_size = _checks.positive_integer("list_size", list_size)
     serialized = tf.convert_to_tensor(serialized)
     if serialized.dtype != tf.string or serialized.shape.rank != 1:
@@ -66,6 +66,11 @@ def parse_elwc(
         names = tf.strings.join(["context of list ", _number(tf.range(shape[0]))])
         features.update(tf.io.parse_example(contexts, context_features, names))
     return features, sizes
+
+
+def count_examples(serialized: tf.Tensor) -> tf.Tensor:
+    """How many examples each serialized `ExampleListWithContext` of `[batch]` has: int32 [batch]."""
+    return _decode(serialized)[2]
 
 
 def _check_features(context_features: Features, example_features: Features) -> None:

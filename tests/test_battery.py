@@ -64,7 +64,9 @@ def test_reduction_none_round_trips(case):
     config = case.cls(**{**case.arguments, "reduction": objects.NO_REDUCTION}).get_config()
     loss = case.cls.from_config(json.loads(json.dumps(config)))
     x, y = objects.features(3, 4)
-    assert loss(y, objects.features_model("functional", *case.predictors())(x)).shape == (3,)
+    assert loss(y, objects.features_model("functional", *case.predictors())(x)).shape == (
+        case.arguments.get("num_queries", 3),
+    )
 
 
 LOAD = """
@@ -79,6 +81,7 @@ found = {}
 for path in sorted(folder.glob("*.keras")):
     model = tf.keras.models.load_model(path)
     if path.stem.startswith("compiled"):
+        tf.random.set_seed(0)
         found[path.stem] = model.evaluate(data["x"], data["y"], verbose=0, return_dict=True)
     else:
         found[path.stem] = model.predict(data["x"], verbose=0).tolist()
@@ -103,6 +106,7 @@ def reloaded(tmp_path_factory):
         model = objects.scores_model(keras.layers.Activation("tanh"), *loss.predictors())
         metrics = [case.make() for case in objects.METRICS]
         model.compile("sgd", loss=loss.make(), metrics=metrics)
+        tf.random.set_seed(0)
         expected = model.evaluate(x, y, verbose=0, return_dict=True)
         model.save(folder / f"compiled_{i:02}.keras")
         here[f"compiled_{i:02}"] = expected
@@ -140,7 +144,7 @@ def test_fit(case, jit_compile):
 @loss_cases
 def test_fit_a_loss(case, jit_compile):
     losses = fitted(case.predictors(), case.make(), *objects.features(), jit_compile)
-    assert case.is_hard or losses[-1] < losses[0]
+    assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
 
 
 def fitted(layers, loss, x, y, jit_compile):
@@ -173,8 +177,10 @@ def test_mixed_precision(case, policy, atol):
 def test_loss_of_half_precision(case, dtype):
     x, y = objects.features()
     prediction = tf.cast(objects.features_model("functional", *case.predictors())(x), dtype)
+    tf.random.set_seed(0)
     value = case.make()(y, prediction)
     assert value.dtype == tf.float32
+    tf.random.set_seed(0)
     np.testing.assert_allclose(value, case.make()(y, tf.cast(prediction, tf.float32)), rtol=1e-6)
 
 
@@ -220,7 +226,7 @@ def test_padding_changes_no_output(case):
 # What makes a prediction, and a loss that takes it.
 TRAINED = {
     **{str(case): (case.layers, ks.PermutationCrossEntropyLoss) for case in objects.LAYERS if case.is_matrix},
-    **{str(case): (case.predictors, case.make) for case in objects.LOSSES},
+    **{str(case): (case.predictors, case.make) for case in objects.LOSSES if case.takes_lists},
 }
 
 
@@ -239,6 +245,7 @@ def test_padding_changes_no_training_step(name, way):
         model = objects.features_model(way, *layers())
         metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
         model.compile(keras.optimizers.SGD(1.0), loss=loss(), weighted_metrics=metrics)
+        tf.random.set_seed(0)
         logs = model.train_on_batch(inputs, labels, return_dict=True)
         outcomes.append([*logs.values(), *np.concatenate([weight.ravel() for weight in model.get_weights()])])
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
@@ -247,8 +254,8 @@ def test_padding_changes_no_training_step(name, way):
 @layer_cases
 def test_mask_given_in_the_call(case):
     scores, mask = keras.Input((None,)), keras.Input((None,), dtype="bool")
-    inputs = objects.Pairs()(scores) if case.is_matching else scores
-    model = keras.Model([scores, mask], case.make()(inputs, mask=mask))
+    inputs = case.adapter()(scores) if case.adapter else scores
+    model = keras.Model([scores, mask], case.make()(inputs, mask=case.mask(mask)))
     x = objects.scores()
     keep = np.ones((4, 8), bool)
     keep[:, 5:] = False

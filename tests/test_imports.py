@@ -16,7 +16,7 @@ STEPS = [
     ["linalg", "distributions"],
     ["_keras", "_lists", "_targets", "_elwc"],
     ["layers", "losses", "metrics", "callbacks"],
-    ["integrations", "tf_ranking", "serving"],
+    ["integrations", "tf_ranking", "serving", "data"],
 ]
 STEP = {part: step for step, parts in enumerate(STEPS) for part in parts}
 

@@ -6,6 +6,7 @@ import math
 
 import tensorflow as tf
 
+from keras_softsort.ops._order import flatten_lists, inverse
 from keras_softsort.ops._plackett_luce import choice_log_probs, logsumexp
 
 
@@ -28,8 +29,6 @@ def log_probs_of(orders: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
 
 def _without(scores: tf.Tensor, orders: tf.Tensor) -> tf.Tensor:
     """`scores`, -inf for the items of `orders`."""
-    count, size = tf.shape(orders)[-1], tf.shape(scores)[-1]
-    lists = tf.range(tf.reduce_prod(tf.shape(orders)[:-1]))
-    places = tf.reshape(tf.reshape(orders, [-1, count]) + size * lists[:, tf.newaxis], [-1, 1])
-    hits = tf.scatter_nd(places, tf.ones([tf.shape(places)[0]], tf.int32), [size * tf.shape(lists)[0]])
-    return tf.where(tf.reshape(hits, tf.shape(scores)) > 0, tf.constant(-math.inf, scores.dtype), scores)
+    ranks = inverse(flatten_lists(orders), tf.shape(scores)[-1])
+    chosen = tf.reshape(ranks, tf.shape(scores)) < tf.shape(orders)[-1]
+    return tf.where(chosen, tf.constant(-math.inf, scores.dtype), scores)

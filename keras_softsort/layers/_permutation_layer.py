@@ -7,8 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.layers._base import SortingLayer, leading_ranks
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.ops import _checks, _engine
+from keras_softsort.ops._compile import compiled_when_eager
+from keras_softsort.ops._problem import SortProblem, compute_dtype
 
 OUTPUTS = ("permutation", "values", "ranks")
 
@@ -34,25 +35,21 @@ class PermutationLayer(SortingLayer):
         if self.top_k is not None and output == "ranks":
             raise ValueError(f"top_k must be None with output='ranks', which gives every item's rank, got {top_k}")
 
-    def permutation(self, scores: Any, mask: Any) -> tf.Tensor:
-        """The layer's operator, the first `top_k` rows."""
+    def problem(self, scores: Any, mask: Any) -> SortProblem:
+        """What is to be sorted, and how."""
         raise NotImplementedError
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, n, n], or [batch, n]; `top_k` in place of the rank axis where it is given."""
+        problem = self.problem(scores, mask)
+        problem = problem._replace(scores=_checks.top_k_rows(self.top_k, problem.scores))
         if self.output_kind == "permutation":
-            return self.permutation(scores, mask)
+            return _permutation(problem, self.top_k, self.hard)
         # Half precision would round ranks above 2,048: multiply before the result is rounded, not after.
-        wide = tf.cast(scores, compute_dtype(scores.dtype))
-        matrix = self.permutation(wide, mask)
-        if self.output_kind == "values":
-            kept = wide if mask is None else tf.where(mask, wide, tf.zeros_like(wide))
-            result = tf.linalg.matvec(matrix, kept)
-        else:
-            ranks = tf.range(1, tf.shape(scores)[1] + 1)
-            result = tf.linalg.matvec(matrix, tf.cast(ranks, wide.dtype)[tf.newaxis], transpose_a=True)
-            result = result if mask is None else tf.where(mask, result, tf.zeros_like(result))
-        return tf.cast(result, scores.dtype)
+        dtype = problem.scores.dtype
+        wide = problem._replace(scores=tf.cast(problem.scores, compute_dtype(dtype)))
+        product = _values if self.output_kind == "values" else _ranks
+        return tf.cast(product(wide, self.top_k, self.hard), dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Of the ranks for `"values"`, of the items otherwise; none for rows of a cut matrix, which has fewer ranks."""
@@ -64,3 +61,26 @@ class PermutationLayer(SortingLayer):
         """The constructor's arguments."""
         own = {"output": self.output_kind, "top_k": self.top_k, "hard": self.hard, "direction": self.direction}
         return {**super().get_config(), **own}
+
+
+_permutation = compiled_when_eager(_engine.permutation)
+
+
+@compiled_when_eager
+def _values(problem: SortProblem, top_k: int | None, hard: bool) -> tf.Tensor:
+    """P @ scores [batch, n or top_k]. Exact permutations, and a few rows, are cheap as a matrix."""
+    if top_k is None and not hard:
+        return _engine.multiply(problem, problem.scores[..., tf.newaxis])[..., 0]
+    scores, mask = problem.scores, problem.mask
+    kept = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
+    return tf.linalg.matvec(_engine.permutation(problem, top_k, hard), kept)
+
+
+@compiled_when_eager
+def _ranks(problem: SortProblem, _: int | None, hard: bool) -> tf.Tensor:
+    """P^T (1, ..., n) [batch, n], 0 for masked items."""
+    if not hard:
+        return _engine.soft_ranks(problem)
+    ranks = tf.cast(tf.range(1, tf.shape(problem.scores)[1] + 1), problem.scores.dtype)
+    result = tf.linalg.matvec(_engine.permutation(problem, hard=True), ranks[tf.newaxis], transpose_a=True)
+    return result if problem.mask is None else tf.where(problem.mask, result, tf.zeros_like(result))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
-from keras_softsort import ops
 from keras_softsort._keras import register
 from keras_softsort.layers._permutation_layer import PermutationLayer
+from keras_softsort.ops._problem import SortProblem, sort_problem
 
 
 @register
@@ -35,7 +33,8 @@ class NeuralSortLayer(PermutationLayer):
         are not `[batch, n]`.
       TypeError: integer scores, `hard` that is not a bool.
 
-    Cost: O(n^2) time and memory a list, O(top_k n) with `top_k`.
+    Cost: O(n^2) time and memory a list, O(top_k n) with `top_k`; soft values and ranks of all items cost what
+    `ops.soft_values` does, without the matrix on long lists.
 
     Example:
 
@@ -48,6 +47,6 @@ class NeuralSortLayer(PermutationLayer):
     Source: as for `ops.neural_sort`.
     """
 
-    def permutation(self, scores: Any, mask: Any) -> tf.Tensor:
-        """NeuralSort's matrix."""
-        return ops.neural_sort(scores, self.tau, top_k=self.top_k, hard=self.hard, mask=mask, direction=self.direction)
+    def problem(self, scores: Any, mask: Any) -> SortProblem:
+        """To be sorted by NeuralSort."""
+        return sort_problem(scores, self.tau, mask=mask, direction=self.direction)

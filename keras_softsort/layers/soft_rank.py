@@ -31,7 +31,7 @@ class SoftRankLayer(SortingLayer):
       ValueError: `tau` <= 0, unknown `method` or `direction`, scores that are not `[batch, n]`.
       TypeError: integer scores.
 
-    Cost: O(n^2) time and memory a list.
+    Cost: that of `ops.soft_rank`.
 
     Example:
 

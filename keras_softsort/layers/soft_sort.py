@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
-from keras_softsort import ops
 from keras_softsort._keras import register
 from keras_softsort.layers._permutation_layer import PermutationLayer
 from keras_softsort.ops import _checks
+from keras_softsort.ops._problem import SortProblem, sort_problem
 
 
 @register
@@ -45,17 +43,9 @@ class SoftSortLayer(PermutationLayer):
         super().__init__(tau, **kwargs)
         self.power = _checks.positive_number("power", power)
 
-    def permutation(self, scores: Any, mask: Any) -> tf.Tensor:
-        """SoftSort's matrix."""
-        return ops.soft_sort(
-            scores,
-            self.tau,
-            power=self.power,
-            top_k=self.top_k,
-            hard=self.hard,
-            mask=mask,
-            direction=self.direction,
-        )
+    def problem(self, scores: Any, mask: Any) -> SortProblem:
+        """To be sorted by SoftSort."""
+        return sort_problem(scores, self.tau, mask=mask, direction=self.direction, method="soft_sort", power=self.power)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

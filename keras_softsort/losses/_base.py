@@ -1,4 +1,4 @@
-"""What all list losses share: masks and weights resolved before the maths, and the mean over lists after it."""
+"""What all losses share: masks and weights resolved before the maths, and the mean after it."""
 
 from __future__ import annotations
 
@@ -7,45 +7,50 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._keras import keras
-from keras_softsort._lists import Lists, resolve_lists
+from keras_softsort._lists import Lists, predicted_lists
 from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import compute_dtype
 
 REDUCTIONS = ("none", "sum", "sum_over_batch_size")
 
 
-class ListLoss(keras.losses.Loss):
-    """A loss with one value a list, `list_losses`, each list normalised by itself.
-
-    Keras would apply the mask of `y_pred` and the weights to what `call` returns, where an item's share is already
-    lost (and `[batch]` against `[batch, n]` would broadcast): here they are resolved first.
-    """
+class WeightedLoss(keras.losses.Loss):
+    """A loss that resolves masks and weights before the maths: Keras would apply them to what `call` returns."""
 
     def __init__(self, *, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
         super().__init__(reduction=_checks.one_of("reduction", reduction or "none", REDUCTIONS), name=name)
 
-    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
-        """The loss of each list, weighted: [batch]."""
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
+        """The weighted losses [m], and the number that their mean is over."""
         raise NotImplementedError
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
-        """The reduced loss: the mean over lists, their sum, or with reduction `None` each list's."""
+        """The reduced loss: the mean, the sum, or with reduction `None` each."""
         with tf.name_scope(self.name or type(self).__name__):
-            losses = self._weighted(y_true, y_pred, sample_weight)
+            losses, count = self.weighted_losses(y_true, y_pred, sample_weight)
             if self.reduction == "none":
                 return losses
             total = tf.reduce_sum(losses)
             if self.reduction == "sum":
                 return total
-            return tf.math.divide_no_nan(total, tf.cast(tf.shape(losses)[0], losses.dtype))
+            return tf.math.divide_no_nan(total, tf.cast(count, losses.dtype))
 
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
-        """The loss of each list, without weights: [batch]."""
-        return self._weighted(y_true, y_pred, None)
+        """The losses without weights: [m]."""
+        return self.weighted_losses(y_true, y_pred, None)[0]
 
-    def _weighted(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tf.Tensor:
-        keras_mask = getattr(y_pred, "_keras_mask", None)
-        y_pred = _checks.floating_tensor("y_pred", y_pred)
-        y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
-        lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
-        return self.list_losses(lists, y_pred)
+
+class ListLoss(WeightedLoss):
+    """A loss with one value a list, `list_losses`, each list normalised by itself.
+
+    In what `call` returns an item's share is already lost, and `[batch]` against `[batch, n]` would broadcast.
+    """
+
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The loss of each list, weighted: [batch]."""
+        raise NotImplementedError
+
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
+        """The loss of each list [batch], and how many lists there are."""
+        losses = self.list_losses(*predicted_lists(y_true, y_pred, sample_weight))
+        return losses, tf.shape(losses)[0]

@@ -9,8 +9,10 @@ from keras_softsort.ops import _noise
 
 def sampled_scores(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: int | None) -> tf.Tensor:
     """`scores` [batch, n] with Gumbel noise, new at each call and in each replica: [num_samples, batch, n]."""
-    shape = tf.concat([[num_samples], tf.shape(scores)], axis=0)
-    return scores + noise_scale * _noise.gumbel(shape, fresh_seed(seed), scores.dtype)
+    batch, size = tf.unstack(tf.shape(scores))
+    # Items first, so that padding at the end of lists leaves the noise of the others as it is.
+    noise = _noise.gumbel([size, num_samples, batch], fresh_seed(seed), scores.dtype)
+    return scores + noise_scale * tf.transpose(noise, [1, 2, 0])
 
 
 def fresh_seed(seed: int | None) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""What losses of scores share: the temperature, the shape, and what padding and non-finite numbers do."""
+"""What losses of scores share: the shape, what padding and non-finite numbers do, and the temperature of most."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from keras_softsort.ops import _checks
 
 
 class ScoreLoss(ListLoss):
-    """A loss of scores `[batch, n]` with a temperature; `score_losses` is given finite numbers and no junk."""
-
-    def __init__(self, tau: float, *, reduction: str | None, name: str | None) -> None:
-        super().__init__(reduction=reduction, name=name)
-        self.tau = _checks.positive_number("tau", tau)
+    """A loss of scores `[batch, n]`; `score_losses` is given finite numbers and no junk."""
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list, weighted: [batch]. Labels and scores are finite, and 0 where masked."""
@@ -36,6 +32,14 @@ class ScoreLoss(ListLoss):
         # Times the scores, so that the gradient of such a list is NaN too; a sum that overflows harms no other list.
         poison = tf.where(failed, tf.constant(math.nan, losses.dtype), tf.zeros_like(losses))
         return losses + tf.math.multiply_no_nan(tf.reduce_sum(kept, axis=-1), poison)
+
+
+class TemperatureLoss(ScoreLoss):
+    """A loss of scores `[batch, n]` with a temperature."""
+
+    def __init__(self, tau: float, *, reduction: str | None, name: str | None) -> None:
+        super().__init__(reduction=reduction, name=name)
+        self.tau = _checks.positive_number("tau", tau)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

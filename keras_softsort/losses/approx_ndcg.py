@@ -8,14 +8,14 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks
 from keras_softsort.ops._approximate_ranks import approximate_ranks
-from keras_softsort.ops._gain import GAINS, discounts, minus_ndcg, relative_gains
+from keras_softsort.ops._gain import GAINS, discounts, minus_ndcg, rank_discounts, relative_gains
 
 
 @register
-class ApproxNDCGLoss(ScoreLoss):
+class ApproxNDCGLoss(TemperatureLoss):
     """Minus the NDCG of each list, with approximate ranks in place of ranks: from -1 (the best order) to 0.
 
     Of a list with scores s, labels l and weights w (1 by default):
@@ -28,12 +28,11 @@ class ApproxNDCGLoss(ScoreLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
-    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing. A list without
-    a label above 0, and an empty one, costs 0 with zero gradient. Tied scores have equal ranks, the mean of those
-    that they take up. Computed in float32 for half precision. A label or score that is not finite makes its list's
-    loss NaN.
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
+    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing. A list without a
+    label above 0, and an empty one, costs 0 with zero gradient. Tied scores have equal ranks, the mean of those that
+    they take up. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
 
     TF-Ranking's `ApproxNDCGLoss(temperature=tau)` has the same value without weights and with weights of lists. It
     makes of weights of items one weight a list, their mean weighted by the labels.
@@ -74,7 +73,8 @@ class ApproxNDCGLoss(ScoreLoss):
         """The loss of each list: [batch]."""
         gains = relative_gains(lists.labels, lists.mask, self.gain)
         ranks = approximate_ranks(scores, _checks.temperature(self.tau, scores.dtype), lists.mask)
-        return minus_ndcg(tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1), gains)
+        dcg = tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1)
+        return minus_ndcg(dcg, gains, rank_discounts(tf.shape(gains)[1], gains.dtype))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
 from keras_softsort.losses._noise import sampled_scores
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._gain import GAINS, minus_ndcg, rank_discounts, relative_gains
 from keras_softsort.ops._matching import checked_matching, solve
@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 
 
 @register
-class NeuralNDCGLoss(ScoreLoss):
+class NeuralNDCGLoss(TemperatureLoss):
     """Minus the NDCG at k of each list, its gains softly sorted by the scores: from -1 (the best order) to 0.
 
     Of a list with gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is
@@ -50,12 +50,12 @@ class NeuralNDCGLoss(ScoreLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
-    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing (only the noise
-    of a wider batch is other noise), wherever it stands. A list without a label above 0, and an empty one, costs 0
-    with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or score
-    that is not finite makes its list's loss NaN.
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
+    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing, wherever it
+    stands (at the end of lists not even the noise of the others). A list without a label above 0, and an empty one,
+    costs 0 with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or
+    score that is not finite makes its list's loss NaN.
 
     TF-Ranking's `NeuralSortNDCGLoss` has the value of `sinkhorn_iterations=0`.
 
@@ -64,7 +64,8 @@ class NeuralNDCGLoss(ScoreLoss):
         `gain` or `reduction`, shapes that do not match.
       TypeError: an argument of another type, `y_pred` is not floating-point.
 
-    Cost: O(n^2) memory a list and sample, and O(n^2) time for each iteration; O(k n) without iterations.
+    Cost: O(n^2) memory a list and sample, and O(n^2) time for each iteration; without iterations O(k n), or with no `k`
+    that of `soft_values`.
 
     Example:
 
@@ -120,14 +121,21 @@ class NeuralNDCGLoss(ScoreLoss):
         problem = sort_problem(scores, self.tau, mask=mask, method=self.method)
         size = tf.shape(gains)[1]
         rows = size if self.k is None else tf.minimum(self.k, size)
-        matrix = self._normalised(problem, mask)[..., :rows, :] if self.sinkhorn_iterations else None
-        if matrix is None:
-            matrix = _engine.permutation(problem, rows, self.hard)
-        elif self.hard:
-            matrix = straight_through(_engine.permutation(problem, rows, hard=True), matrix)
         weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
-        dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, weighted), rank_discounts(rows, gains.dtype))
-        return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, self.k)
+        if self.k or self.hard or self.sinkhorn_iterations:
+            ordered = tf.linalg.matvec(self._matrix(problem, mask, rows), weighted)
+        else:
+            ordered = _engine.multiply(problem, weighted[..., tf.newaxis])[..., 0]
+        rank_weights = rank_discounts(rows, gains.dtype)
+        dcg = tf.linalg.matvec(ordered, rank_weights)
+        return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, rank_weights)
+
+    def _matrix(self, problem: SortProblem, mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """The first `rows` of the soft permutation, or of exact ones with its gradient: [..., rows, n]."""
+        if not self.sinkhorn_iterations:
+            return _engine.permutation(problem, rows, self.hard)
+        soft = self._normalised(problem, mask)[..., :rows, :]
+        return straight_through(_engine.permutation(problem, rows, hard=True), soft) if self.hard else soft
 
     def _normalised(self, problem: SortProblem, mask: tf.Tensor) -> tf.Tensor:
         """The soft permutation, doubly stochastic: [..., n, n]."""

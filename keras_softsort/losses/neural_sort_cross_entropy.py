@@ -9,13 +9,13 @@ import tensorflow as tf
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
 from keras_softsort.losses._cross_entropy import cross_entropies, true_order
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._problem import sort_problem
 
 
 @register
-class NeuralSortCrossEntropyLoss(ScoreLoss):
+class NeuralSortCrossEntropyLoss(TemperatureLoss):
     """Cross-entropy of the NeuralSort of scores with the order of the labels, a mean over ranks and lists.
 
     Of a list with m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where P is the NeuralSort of the scores, T_ij is
@@ -30,10 +30,10 @@ class NeuralSortCrossEntropyLoss(ScoreLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), relevance from 0 on, a label below 0 being padding;
-    `y_pred` `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`. A Keras mask on `y_pred`
-    marks items. Padding changes nothing. A list without a label above 0, and an empty one, costs 0 with zero
-    gradient. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
+    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
+    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`. A Keras mask on `y_pred`
+    marks items. Padding changes nothing. A list without a label above 0, and an empty one, costs 0 with zero gradient.
+    Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
 
     TF-Ranking's `NeuralSortCrossEntropyLoss(temperature=tau)` has the value of `label_tau=1`, up to the 1e-20 that it
     adds to P, and the same without `label_tau` where labels are far apart. Of weights of items it makes one weight a

@@ -34,12 +34,12 @@ class PlackettLuceLoss(ListLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), labels of which one below 0 is padding; `y_pred`
-    `[batch, n]`, log-scores of any size; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the
-    terms of the items chosen. A Keras mask on `y_pred` marks items. Padding changes nothing, an empty list costs 0.
-    Computed in float32 for half precision. An item of log-score -inf cannot be chosen: placed before one that can, or
-    tied with it under `"breslow"`, it costs infinity unless its weight is 0; after them all it costs 0. A NaN among a
-    list's labels or log-scores, or a log-score of +inf, makes that list's loss NaN.
+    Call arguments: `y_true` `[batch, n]`, labels of which one below 0 is padding; `y_pred` `[batch, n]`, log-scores of
+    any size (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the terms
+    of the items chosen. A Keras mask on `y_pred` marks items. Padding changes nothing, an empty list costs 0. Computed
+    in float32 for half precision. An item of log-score -inf cannot be chosen: placed before one that can, or tied with
+    it under `"breslow"`, it costs infinity unless its weight is 0; after them all it costs 0. A NaN among a list's
+    labels or log-scores, or a log-score of +inf, makes that list's loss NaN.
 
     Without ties, padding and `top_k` this is `ListMLELoss` of TF-Ranking and of Keras-RS. TF-Ranking breaks ties at
     random, Keras-RS as `"first"`; padding changes TF-Ranking's value.
@@ -48,7 +48,7 @@ class PlackettLuceLoss(ListLoss):
       ValueError: `top_k` below 1, unknown `ties` or `reduction`, shapes that do not match.
       TypeError: `top_k` is not an integer, `y_pred` is not floating-point.
 
-    Cost: a sort and O(n) a list; O(n^1.5) where log-scores span more than 600. XLA finds ties in O(n^2) time.
+    Cost: a sort and O(n) a list; O(n^1.5) where log-scores span more than 600.
 
     Example:
 

@@ -44,11 +44,11 @@ class RankNetLoss(ListLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), labels of which one below 0 is padding; `y_pred`
-    `[batch, n]`, scores; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, not negative. A Keras mask on
-    `y_pred` marks items. Padding changes nothing. A list without any pair costs 0 and has zero gradient. Computed in
-    float32 for half precision. A NaN label, or a score that is not finite, makes its list's loss NaN. There is a
-    gradient for scores alone, and none of second order.
+    Call arguments: `y_true` `[batch, n]`, labels of which one below 0 is padding; `y_pred` `[batch, n]`, scores (both
+    dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, not negative. A Keras mask on `y_pred`
+    marks items. Padding changes nothing. A list without any pair costs 0 and has zero gradient. Computed in float32 for
+    half precision. A NaN label, or a score that is not finite, makes its list's loss NaN. There is a gradient for
+    scores alone, and none of second order.
 
     `PairwiseLogisticLoss` of TF-Ranking and of Keras-RS, whose temperature is 1 / sigma, is the mean over all
     `batch * n` items, padding included, of each item's pairs: this loss with `normalization="none"`, over n. A pair

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._keras import register
 from keras_softsort._lists import Lists
-from keras_softsort.losses._scores import ScoreLoss
+from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._order import ordered_lists, take
 from keras_softsort.ops._problem import METHODS, sort_problem
@@ -18,7 +18,7 @@ LEAST_SPREAD = 0.01
 
 
 @register
-class SpearmanLoss(ScoreLoss):
+class SpearmanLoss(TemperatureLoss):
     """1 - Spearman's rank correlation of labels and scores, from 0 (the right order) to 2 (reversed).
 
     The correlation of a list is Pearson's, of the ranks of its labels (tied ones at their mean) and the soft ranks
@@ -32,20 +32,19 @@ class SpearmanLoss(ScoreLoss):
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), labels from 0 on, one below 0 being padding; `y_pred`
-    `[batch, n]`, scores, large for large labels; `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`: a list's
+    Call arguments: `y_true` `[batch, n]`, labels from 0 on, one below 0 being padding; `y_pred` `[batch, n]`, scores,
+    large for large labels (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`: a list's
     weight, weights of items being averaged over the list. A Keras mask on `y_pred` marks items. Padding changes
     nothing. A list whose labels are all equal has no order to find and costs 0 with zero gradient, and so does one of
-    fewer than two items. Soft ranks that are spread by less than a hundredth of what the ranks 1 to n are (by
-    standard deviation) are divided by that hundredth: equal scores have correlation 0 and a finite gradient that
-    tells them apart. Computed in float32 for half precision. A label or score that is not finite makes its list's
-    loss NaN.
+    fewer than two items. Soft ranks that are spread by less than a hundredth of what the ranks 1 to n are (by standard
+    deviation) are divided by that hundredth: equal scores have correlation 0 and a finite gradient that tells them
+    apart. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
 
     Raises:
       ValueError: `tau` <= 0, unknown `method` or `reduction`, shapes that do not match.
       TypeError: `tau` is not a number, `y_pred` is not floating-point.
 
-    Cost: O(n^2) time and memory a list.
+    Cost: that of `soft_rank`.
 
     Example:
 
@@ -76,8 +75,7 @@ class SpearmanLoss(ScoreLoss):
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         problem = sort_problem(scores, self.tau, mask=lists.mask, method=self.method)
-        soft_ranks = _engine.multiply_transposed(problem, tf.range(1, tf.shape(scores)[1] + 1))
-        found, wanted = _centered(soft_ranks, lists), _centered_ranks(lists)
+        found, wanted = _centered(_engine.soft_ranks(problem), lists), _centered_ranks(lists)
         sizes = lists.sizes()
         least = LEAST_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
         found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)

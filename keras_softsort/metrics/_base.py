@@ -9,10 +9,8 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._keras import keras
-from keras_softsort._lists import Lists, resolve_lists
+from keras_softsort._lists import Lists, predicted_lists
 from keras_softsort._targets import sort_direction, sorted_labels
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import compute_dtype
 
 
 class ListMetric(keras.metrics.Mean):
@@ -37,10 +35,7 @@ class ListMetric(keras.metrics.Mean):
 
         Samples of soft permutations [batch, num_samples, ranks, n] count as their mean.
         """
-        keras_mask = getattr(y_pred, "_keras_mask", None)
-        y_pred = _checks.floating_tensor("y_pred", y_pred)
-        y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
-        lists = resolve_lists(y_true, y_pred, sample_weight, keras_mask)
+        lists, y_pred = predicted_lists(y_true, y_pred, sample_weight)
         if y_pred.shape.rank == 4:
             y_pred = tf.reduce_mean(y_pred, axis=1)
         if y_pred.shape.rank not in (2, 3):

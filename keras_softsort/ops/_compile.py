@@ -18,9 +18,11 @@ def compiled_when_eager(function: Function) -> Function:
     demands XLA.
     """
     compiled = tf.function(function, jit_compile=True, autograph=False)
+    # Nothing here is written for autograph, whose reading of the code takes longer than the tracing.
+    plain = tf.autograph.experimental.do_not_convert(function)
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
-        return compiled(*args) if tf.executing_eagerly() else function(*args)
+        return compiled(*args) if tf.executing_eagerly() else plain(*args)
 
     return cast(Function, run)

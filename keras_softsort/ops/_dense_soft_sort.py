@@ -23,7 +23,7 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool
             d_logits = softmax_gradient(permutation, upstream, valid_rows, log)
             d_difference = d_logits * _signed_slope(difference, power)
             d_rows = -tf.reduce_sum(d_difference, axis=2)
-            d_scores = (tf.reduce_sum(d_difference, axis=1) + _to_items(d_rows, rows, lists)) / tau
+            d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.of_ranks(d_rows, rows)) / tau
             # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau) give the temperature's gradient.
             middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
             d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
@@ -32,16 +32,6 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool
         return tf.nn.log_softmax(logits) if log else permutation, gradient
 
     return matrix(lists.scores, lists.tau)
-
-
-def _to_items(d_rows: tf.Tensor, rows: tf.Tensor, lists: OrderedLists) -> tf.Tensor:
-    """The gradient [B, r] of sorted scores as one of the items' [B, n]; tied items share that of their ranks."""
-    first, last = lists.ties()
-    batch, size = tf.unstack(tf.shape(first))
-    offsets = size * tf.range(batch)[:, tf.newaxis]
-    sums = tf.math.unsorted_segment_sum(d_rows, take(first, rows) + offsets, batch * size)
-    shares = tf.reshape(sums, [batch, size]) / tf.cast(last - first + 1, d_rows.dtype)  # at each first rank
-    return take(shares, take(first, lists.ranks))
 
 
 def _power(distance: tf.Tensor, power: float) -> tf.Tensor:

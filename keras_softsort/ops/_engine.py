@@ -1,18 +1,29 @@
 """Where the engine is chosen. Operators ask here for a soft permutation or for its products, and never how.
 
-Today every method has one engine, the dense one. An engine that does without the matrix takes over inside
-`multiply` and `multiply_transposed`, by size, and no caller notices.
+The matrix itself is dense. Products with it do without it on lists that are long enough for that to be faster. Methods
+that are no soft permutation have their own ranks, sorted scores or memberships, and none of the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
+from keras_softsort.ops import _matrix_free
 from keras_softsort.ops._dense_neural_sort import neural_sort_rows
 from keras_softsort.ops._dense_soft_sort import soft_sort_rows
+from keras_softsort.ops._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops._order import OrderedLists, flatten_lists, ordered_lists
 from keras_softsort.ops._problem import SortProblem
+from keras_softsort.ops._projection import projected_ranks, projected_scores
 from keras_softsort.ops._straight_through import straight_through
+
+# List sizes from which on a product without the matrix is faster, forward and backward (benchmarks/crossovers.py).
+CROSSOVERS = {"neural_sort": 512, "soft_sort": 128}
+
+# Whether the projection is entropic.
+PROJECTIONS = {"projection": False, "projection_kl": True}
 
 
 def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
@@ -24,17 +35,28 @@ def permutation(problem: SortProblem, top_k: int | None = None, hard: bool = Fal
     return _finish(result, problem)
 
 
-def log_permutation(problem: SortProblem) -> tf.Tensor:
-    """The logarithms of the matrix [..., n, n], finite where its weights underflow; -inf where a mask allows none."""
+def log_permutation(problem: SortProblem, top_k: int | None = None) -> tf.Tensor:
+    """The logarithms of `permutation`, finite where its weights underflow; -inf where a mask allows none."""
     lists = ordered_lists(problem)
-    return _finish(_dense_rows(problem, lists, _leading_rows(lists, None), log=True), problem)
+    return _finish(_dense_rows(problem, lists, _leading_rows(lists, top_k), log=True), problem)
 
 
-def multiply(problem: SortProblem, values: tf.Tensor, rows: tf.Tensor | None = None) -> tf.Tensor:
+def multiply(
+    problem: SortProblem, values: tf.Tensor, rows: tf.Tensor | None = None, eps: float | None = None
+) -> tf.Tensor:
     """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] picks ranks (default: all)."""
     lists = ordered_lists(problem)
-    rows = _leading_rows(lists, None) if rows is None else flatten_lists(rows)
-    return _finish(tf.matmul(_dense_rows(problem, lists, rows), _kept(lists, values)), problem)
+    kept = _kept(lists, values)
+    if rows is not None:
+        return _finish(tf.matmul(_dense_rows(problem, lists, flatten_lists(rows)), kept), problem)
+
+    def dense() -> tf.Tensor:
+        return tf.matmul(_dense_rows(problem, lists, _leading_rows(lists, None)), kept)
+
+    def matrix_free() -> tf.Tensor:
+        return _matrix_free.multiply(problem, lists, kept, eps)
+
+    return _finish(_by_size(problem, matrix_free, dense), problem)
 
 
 def top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
@@ -45,14 +67,58 @@ def top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
     return _finish(values[..., 0], problem), _finish(weights, problem)
 
 
-def multiply_transposed(problem: SortProblem, values: tf.Tensor) -> tf.Tensor:
-    """P^T @ values for `values` [n], one number a rank: [..., n], 0 for masked items."""
+def multiply_transposed(problem: SortProblem, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
+    """P^T @ values for `values` [..., n, d], a row a rank: [..., n, d], 0 for masked items."""
     lists = ordered_lists(problem)
-    matrix = _dense_rows(problem, lists, _leading_rows(lists, None))
-    result = tf.reduce_sum(matrix * tf.cast(values, matrix.dtype)[:, tf.newaxis], axis=1)
-    if lists.mask is not None:
-        result = tf.where(lists.mask, result, tf.zeros_like(result))
-    return _finish(result, problem)
+    values = _of_lists(lists, values)
+
+    def dense() -> tf.Tensor:
+        matrix = _dense_rows(problem, lists, _leading_rows(lists, None))
+        # A sum of products that XLA fuses with what makes the matrix, where it would store it for a product.
+        result = tf.reduce_sum(matrix[:, :, :, tf.newaxis] * values[:, :, tf.newaxis, :], axis=1)
+        return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
+
+    def matrix_free() -> tf.Tensor:
+        return _matrix_free.multiply_transposed(problem, lists, values, eps)
+
+    return _finish(_by_size(problem, matrix_free, dense), problem)
+
+
+def soft_ranks(problem: SortProblem) -> tf.Tensor:
+    """P^T (1, ..., n), or the ranks of a method without P: [..., n], 0 for masked items."""
+    if problem.method == "lapsum":
+        return _finish(lapsum_ranks(ordered_lists(problem)), problem)
+    if problem.method in PROJECTIONS:
+        return _finish(projected_ranks(ordered_lists(problem), PROJECTIONS[problem.method]), problem)
+    # In the compute dtype: half precision would round the ranks before they are summed.
+    ranks = tf.range(1, tf.shape(problem.scores)[-1] + 1)[:, tf.newaxis]
+    every = tf.broadcast_to(ranks, tf.concat([tf.shape(problem.scores), [1]], axis=0))
+    return multiply_transposed(problem, every)[..., 0]
+
+
+def sorted_scores(problem: SortProblem) -> tf.Tensor:
+    """P @ scores, or the sorted scores of a method without P: [..., n], 0 after the kept ones."""
+    if problem.method not in PROJECTIONS:
+        return multiply(problem, problem.scores[..., tf.newaxis])[..., 0]
+    values = projected_scores(ordered_lists(problem), PROJECTIONS[problem.method])
+    return _finish(values if problem.direction == "DESCENDING" else -values, problem)
+
+
+def membership(problem: SortProblem, k: int) -> tf.Tensor:
+    """How much of the first k places each item holds: [..., n]."""
+    lists = ordered_lists(problem)
+    if problem.method == "lapsum":
+        return _finish(lapsum_membership(lists, k), problem)
+    return _finish(tf.reduce_sum(_dense_rows(problem, lists, _leading_rows(lists, k)), axis=1), problem)
+
+
+def _by_size(problem: SortProblem, matrix_free: Callable[[], tf.Tensor], dense: Callable[[], tf.Tensor]) -> tf.Tensor:
+    if not _matrix_free.has_engine(problem):
+        return dense()
+    size, crossover = problem.scores.shape[-1], CROSSOVERS[problem.method]
+    if size is not None:
+        return matrix_free() if size >= crossover else dense()
+    return tf.cond(tf.shape(problem.scores)[-1] >= crossover, matrix_free, dense)
 
 
 def _dense_rows(problem: SortProblem, lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:
@@ -68,9 +134,14 @@ def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
     return tf.where(tf.math.is_nan(tau), tau, exact)
 
 
+def _of_lists(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+    """`values` [..., n, d] as [B, n, d] in the compute dtype."""
+    return tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
+
+
 def _kept(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-    """`values` [..., n, d] as [B, n, d] in the compute dtype, 0 where masked."""
-    values = tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
+    """The same, 0 where masked."""
+    values = _of_lists(lists, values)
     return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
 
 

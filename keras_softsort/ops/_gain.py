@@ -22,6 +22,12 @@ def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:
     return -tf.math.expm1(-labels * log_2) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
 
 
+def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:
+    """The gains `[batch, n]` of labels: 2^label - 1, or the label; 0 where masked."""
+    labels = tf.where(mask, labels, tf.zeros_like(labels))
+    return labels if gain == "linear" else tf.pow(tf.constant(2, labels.dtype), labels) - 1
+
+
 def discounts(ranks: tf.Tensor, kind: str = "log2") -> tf.Tensor:
     """1 / log2(1 + rank), or 1 / rank, of ranks that count from 1 and may lie between integers."""
     if kind == "reciprocal":
@@ -36,12 +42,12 @@ def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind:
     return every if k is None else tf.where(ranks <= k, every, tf.zeros_like(every))
 
 
-def ideal_dcg(gains: tf.Tensor, k: int | None = None, kind: str = "log2") -> tf.Tensor:
-    """The DCG of the best order of `gains` [batch, n], of its first k: [batch]."""
-    best = tf.sort(gains, axis=-1, direction="DESCENDING")
-    return tf.reduce_sum(best * rank_discounts(tf.shape(gains)[1], gains.dtype, k, kind), axis=-1)
+def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
+    """The DCG of the best order of `gains` [batch, n], with the discounts [n or fewer] of its ranks: [batch]."""
+    best = tf.sort(gains, axis=-1, direction="DESCENDING")[:, : tf.shape(rank_weights)[0]]
+    return tf.linalg.matvec(best, rank_weights)
 
 
-def minus_ndcg(dcg: tf.Tensor, gains: tf.Tensor, k: int | None = None) -> tf.Tensor:
+def minus_ndcg(dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     """-DCG / (the ideal one of `gains`): [batch]; 0 where there is no gain at all."""
-    return -tf.math.divide_no_nan(dcg, ideal_dcg(gains, k))
+    return -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))

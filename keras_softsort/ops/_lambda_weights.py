@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._gain import discounts, ideal_dcg, relative_gains
+from keras_softsort.ops._gain import absolute_gains, discounts, ideal_dcg, rank_discounts, relative_gains
 from keras_softsort.ops._order import inverse, take
 from keras_softsort.ops._pair_problem import PairLists, PairOptions
 
@@ -64,12 +64,10 @@ def pair_weights(options: PairOptions, one: SwapFeatures, other: SwapFeatures) -
 def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:
     """What a label counts; over the best DCG that the list allows, but for "dcg"."""
     if options.lambda_weight == "dcg":
-        gains = (
-            lists.labels if options.gain == "linear" else tf.pow(tf.constant(2, lists.labels.dtype), lists.labels) - 1
-        )
-        return tf.where(lists.mask, gains, tf.zeros_like(gains))
+        return absolute_gains(lists.labels, lists.mask, options.gain)
     gains = relative_gains(lists.labels, lists.mask, options.gain)
-    return tf.math.divide_no_nan(gains, ideal_dcg(gains, options.top_n, options.discount)[:, tf.newaxis])
+    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, options.top_n, options.discount)
+    return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])
 
 
 def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, top_n: int | None) -> SwapFeatures:

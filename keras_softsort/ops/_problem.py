@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -9,6 +10,10 @@ import tensorflow as tf
 from keras_softsort.ops import _checks
 
 METHODS = ("neural_sort", "soft_sort")
+# Methods that give sorted scores, ranks or memberships without being a soft permutation.
+VALUE_METHODS = (*METHODS, "projection", "projection_kl")
+RANK_METHODS = (*VALUE_METHODS, "lapsum")
+MEMBERSHIP_METHODS = (*METHODS, "lapsum")
 
 
 class SortProblem(NamedTuple):
@@ -34,15 +39,16 @@ def sort_problem(
     mask: Any = None,
     direction: str = "DESCENDING",
     method: str = "neural_sort",
+    methods: Collection[str] = METHODS,
     power: float = 1.0,
 ) -> SortProblem:
-    """Check the arguments and put them together."""
+    """Check the arguments and put them together; `method` must be one of `methods`."""
     scores = _checks.list_tensor("scores", scores)
     return SortProblem(
         scores=scores,
         tau=_checks.temperature(tau, compute_dtype(scores.dtype)),
         mask=_checks.list_mask(mask, scores),
         direction=_checks.one_of("direction", direction, _checks.DIRECTIONS),
-        method=_checks.one_of("method", method, METHODS),
+        method=_checks.one_of("method", method, methods),
         power=_checks.positive_number("power", power),
     )

@@ -39,7 +39,7 @@ def soft_rank(
       TypeError: `scores` are not floating-point, `mask` is not bool.
       ValueError: `tau` <= 0, `mask` of another shape, unknown `method` or `direction`.
 
-    Cost: O(n^2) time and memory.
+    Cost: that of `soft_values`.
 
     Example:
 
@@ -57,5 +57,4 @@ def soft_rank(
 
 @compiled_when_eager
 def _ranks(problem: SortProblem) -> tf.Tensor:
-    size = tf.shape(problem.scores)[-1]
-    return _engine.multiply_transposed(problem, tf.range(1, size + 1))
+    return _engine.soft_ranks(problem)

@@ -34,13 +34,29 @@ class Case:
     def is_matching(self):
         return issubclass(self.cls, ks.SinkhornLayer | ks.GumbelSinkhornLayer)
 
+    @property
+    def adapter(self):
+        """The class of layers that turn scores [batch, n] into what the layer takes, if it does not take scores."""
+        if self.cls is ks.DkNNLayer:
+            return Neighbors
+        return Pairs if self.is_matching else None
+
     def layers(self):
         """The layer, after what turns scores [batch, n] into its input."""
-        return [Pairs(), self.make()] if self.is_matching else [self.make()]
+        return [self.adapter(), self.make()] if self.adapter else [self.make()]
 
     def inputs(self, scores):
         """What the layer takes, from scores [batch, n]."""
-        return pairs(scores) if self.is_matching else scores
+        return self.adapter().call(scores) if self.adapter else scores
+
+    def mask(self, mask):
+        """The mask of that, from the mask of scores."""
+        return [None, mask] if self.cls is ks.DkNNLayer else mask
+
+    @property
+    def takes_lists(self):
+        """Whether a loss is one of lists of which items may be padding."""
+        return not issubclass(self.cls, ks.DkNNLoss)
 
     @property
     def takes_scores(self):
@@ -58,7 +74,8 @@ class Case:
     @property
     def is_noisy(self):
         """Whether it trains on noise as large as what it learns."""
-        return issubclass(self.cls, ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler)
+        noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | ks.PLRankLoss
+        return issubclass(self.cls, noisy) or self.arguments.get("stochastic", False)
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""
@@ -87,6 +104,8 @@ LAYERS = [
     Case(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True}),
     Case(ks.GumbelSoftmaxLayer, {"tau": 0.7, "k": 2, "hard": True, "seed": 3}),
     Case(ks.GumbelSoftmaxLayer, {"tau": 0.6, "k": 2, "hard": False, "learn_tau": True, "axis": 1}),
+    Case(ks.DkNNLayer, {"k": 2, "tau": 0.7, "distance": "euclidean", "method": "soft_sort"}),
+    Case(ks.DkNNLayer, {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3}),
     Case(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
 ]
 NO_REDUCTION = None if IS_KERAS_3 else "none"
@@ -113,6 +132,11 @@ LOSSES = [
             "seed": 3,
         },
     ),
+    Case(
+        ks.PLRankLoss,
+        {"k": 3, "gain": "linear", "discount": [1.0, 0.5], "normalized": False, "num_samples": 5, "seed": 3},
+    ),
+    Case(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
     Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
     Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
@@ -121,12 +145,44 @@ LOSSES = [
         {"lambda_weight": "dcg", "top_n": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
     ),
 ]
+LOSSES += [
+    Case(
+        ks.DkNNLoss,
+        {
+            "k": 1,
+            "tau": 2,
+            "num_queries": 1,
+            "objective": "log",
+            "distance": "cosine",
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+    # So hot that noise does not show.
+    Case(ks.DkNNLoss, {"k": 1, "tau": 1e3, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort"}),
+]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
     for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau)
     for i, arguments in enumerate([{"direction": "ASCENDING"}, {"target": "ranks"}])
 ]
-ALL = [*LAYERS, *LOSSES, *METRICS]
+# Of embeddings, and of a dict of outputs: tried on its own.
+HEADS = [
+    Case(
+        ks.KNNClassifier,
+        {
+            "k": 3,
+            "num_classes": 4,
+            "votes": "distance",
+            "distance": "cosine",
+            "block_size": 8,
+            "approximate": True,
+            "num_references": 20,
+            "dimension": 2,
+        },
+    ),
+]
+ALL = [*LAYERS, *HEADS, *LOSSES, *METRICS]
 
 
 def pairs(scores):
@@ -144,10 +200,29 @@ class Pairs(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, inputs):
-        return pairs(inputs)
+        return pairs(tf.convert_to_tensor(inputs))
 
     def compute_output_shape(self, input_shape):
         return (*input_shape, input_shape[-1])
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class Neighbors(keras.layers.Layer):
+    """Scores [batch, n] as queries, the first two of them, and candidates, all of them with their mask."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        candidates = tf.convert_to_tensor(inputs)[..., tf.newaxis]
+        return [0.9 * candidates[:, :2], candidates]
+
+    def compute_mask(self, inputs, mask=None):
+        return [None, mask]
+
+    def compute_output_shape(self, input_shape):
+        return [(input_shape[0], 2, 1), (*input_shape, 1)]
 
 
 class Squeeze(keras.layers.Layer):

@@ -1,0 +1,42 @@
+"""Lists of like sizes put together, so that batches have few shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort.ops import _checks
+
+# Lists that are padded no wider than twice their size, however long they are.
+POWERS = tuple(2**power for power in range(3, 31))
+
+
+def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
+    """`boundaries`, which must be integers from 1 on that ascend."""
+    sizes = tuple(_checks.positive_integer("boundaries", size) for size in boundaries)
+    if not sizes or list(sizes) != sorted(set(sizes)):
+        raise ValueError(f"boundaries must ascend, and one must be there, got {tuple(boundaries)}")
+    return sizes
+
+
+def padded_size(sizes: tf.Tensor, boundaries: tuple[int, ...]) -> tf.Tensor:
+    """The smallest of `boundaries` that holds a list of each of `sizes`, or the largest: int64."""
+    bounds = tf.constant(boundaries, tf.int64)
+    places = tf.searchsorted(bounds, tf.reshape(tf.cast(sizes, tf.int64), [-1]))
+    return tf.reshape(tf.gather(bounds, tf.minimum(places, len(boundaries) - 1)), tf.shape(sizes))
+
+
+def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: bool) -> tf.data.Dataset:
+    """Of pairs (padded size, element): batches (padded size, elements [batch]) of one padded size each."""
+
+    def batches(size: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
+        return window.batch(batch_size, drop_remainder=drop_remainder).map(lambda _, elements: (size, elements))
+
+    return dataset.group_by_window(lambda size, _: size, batches, window_size=batch_size)
+
+
+def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
+    """`size`, as a Python number where there is but one, which the shapes of batches then tell."""
+    return boundaries[0] if len(boundaries) == 1 else size

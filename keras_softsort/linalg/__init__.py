@@ -1,0 +1,6 @@
+"""Soft permutations as linear operators, which never make their matrix unless asked for it."""
+
+from keras_softsort.linalg.neural_sort import LinearOperatorNeuralSort
+from keras_softsort.linalg.soft_sort import LinearOperatorSoftSort
+
+__all__ = ["LinearOperatorNeuralSort", "LinearOperatorSoftSort"]

@@ -1,0 +1,63 @@
+"""Distances of every query to every candidate, by one matrix product."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+DISTANCES = ("cosine", "dot", "euclidean", "squared_euclidean")
+
+
+def pairwise_distances(
+    queries: tf.Tensor, candidates: tf.Tensor, distance: str, center: tf.Tensor | None = None
+) -> tf.Tensor:
+    """[..., q, d] and [..., c, d] to [..., q, c], the smaller the nearer; NaN where an embedding holds one.
+
+    `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The others take products of
+    what is left of a `center` [..., 1, d], by default the candidates' mean, which changes the rounding alone.
+    """
+    if distance == "dot":
+        return -tf.matmul(queries, candidates, transpose_b=True)
+    if distance == "cosine":
+        return 1 - tf.matmul(_unit(queries), _unit(candidates), transpose_b=True)
+    if center is None:
+        center = tf.reduce_mean(candidates, axis=-2, keepdims=True)
+    # Embeddings that lie far from 0 would lose their digits.
+    center = tf.stop_gradient(center)
+    squared = _squared(queries - center, candidates - center)
+    return squared if distance == "squared_euclidean" else _root(squared)
+
+
+def paired_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
+    """[..., d] and [..., d], leading axes broadcast, to [...]: from differences, so that equals are at 0 exactly."""
+    if distance == "dot":
+        return -tf.reduce_sum(queries * candidates, axis=-1)
+    if distance == "cosine":
+        queries, candidates = _unit(queries), _unit(candidates)
+        similar = tf.reduce_sum(queries * candidates, axis=-1)
+        # |u - v|^2 / 2 = 1 - u v of unit vectors, exact where they are near each other.
+        near = tf.reduce_sum(tf.square(queries - candidates), axis=-1) / 2
+        return tf.where(similar > 0.5, near, 1 - similar)
+    squared = tf.reduce_sum(tf.square(queries - candidates), axis=-1)
+    return squared if distance == "squared_euclidean" else _root(squared)
+
+
+def _squared(queries: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
+    lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
+    other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]
+    squared = lengths + other_lengths - 2 * tf.matmul(queries, candidates, transpose_b=True)
+    return tf.where(squared < 0, tf.zeros_like(squared), squared)
+
+
+def _root(squared: tf.Tensor) -> tf.Tensor:
+    """The square root, with gradient 0 at 0."""
+    at_zero = tf.equal(squared, 0)
+    root = tf.sqrt(tf.where(at_zero, tf.ones_like(squared), squared))
+    return tf.where(at_zero, tf.zeros_like(root), root)
+
+
+def _unit(vectors: tf.Tensor) -> tf.Tensor:
+    """Vectors of length 1, or 0 as it is; scaled first, so that no length overflows or underflows."""
+    largest = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
+    vectors = vectors / tf.where(tf.equal(largest, 0), tf.ones_like(largest), largest)
+    squared = tf.reduce_sum(tf.square(vectors), axis=-1, keepdims=True)
+    return vectors * tf.math.rsqrt(tf.where(tf.equal(squared, 0), tf.ones_like(squared), squared))

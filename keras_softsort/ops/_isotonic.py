@@ -1,0 +1,129 @@
+"""Isotonic regression by divide and conquer: the blocks of the optimum, without a sequential walk.
+
+Places 0, ..., n - 1 of a list carry numbers x, and the cost of a run of places is a level f(run). The optimum is the
+partition into blocks whose levels do not rise, each block being what pooling adjacent violators leaves. Here halves of
+1, 2, 4, ... places are merged: both are solved, so all that can change is one block across the middle. A block of the
+left half belongs to it exactly if it and what lies between lift its level, i.e. if the level of the run from it to the
+last block of the right half with a higher level is above its own; for the right half likewise. Each place decides that
+for itself by one binary search, so that a merge is O(log n) vector operations whatever the numbers are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import tensorflow as tf
+
+
+class Level(Protocol):
+    """The level of a run: a statistic of its numbers plus a part that its places alone decide."""
+
+    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """The statistic of two adjacent runs, less the first number of the left one, which is `gap` below the right's.
+
+        `left` and `right` are those of the runs, each less the first number of its run; 0 for one place.
+        """
+
+    def of_places(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """The other part, for places `first` to `last` of their lists."""
+
+
+class _Solved(NamedTuple):
+    """Halves that are solved; each place of all lists knows its block and the runs from it to its half's ends."""
+
+    first: tf.Tensor  # of its block
+    last: tf.Tensor
+    head: tf.Tensor  # the block's first number
+    level: tf.Tensor  # the block's, less `head`
+    after: tf.Tensor  # statistic of the run from here to the half's end
+    before: tf.Tensor  # that of the run from the half's start to here
+
+
+def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first and the last place [L, n] int32 of the block that each place of the lists `x` [L, n] belongs to.
+
+    Of each list the first `kept` [L, 1] places count; each of the others is its own block. Exact up to the rounding of
+    levels in the dtype of `x`. O(n log^2 n) time in O(log^2 n) steps whatever the numbers, O(n) memory; no gradient.
+    """
+    lists, size = tf.unstack(tf.shape(x))
+    places = tf.reshape(tf.broadcast_to(tf.range(size), [lists, size]), [-1])
+    origin = tf.range(lists * size) - places  # of its list, among the places of all lists
+    stop = origin + tf.reshape(tf.broadcast_to(kept, [lists, size]), [-1])
+    x = tf.reshape(tf.stop_gradient(x), [-1])
+    zeros = tf.zeros_like(x)
+    here = origin + places
+
+    def run(first: tf.Tensor, last: tf.Tensor, middle: tf.Tensor, solved: _Solved) -> tuple[tf.Tensor, tf.Tensor]:
+        """The first number of the run from `first` to `last` across `middle`, and the run's level less that."""
+        head = _at(x, first)
+        sizes = (middle - first, last - middle + 1)
+        statistic = level.join(_at(x, middle) - head, _at(solved.after, first), _at(solved.before, last), sizes)
+        return head, statistic + level.of_places(first - origin, last - origin)
+
+    def merge(half: tf.Tensor, *state: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        solved = _Solved(*state)
+        is_left = tf.equal(places // half % 2, 0)
+        start = origin + places // (2 * half) * (2 * half)
+        middle = start + half
+
+        higher = _leading_of_the_other_half(solved, is_left, tf.where(is_left, middle, start), stop, half)
+        # A left place looks at the run from its block on, a right one at the run up to its block's end.
+        first = tf.where(is_left, solved.first, start + higher)
+        last = tf.where(is_left, middle + higher - 1, solved.last)
+        head, found = run(first, last, middle, solved)
+        rise = (head - solved.head) + (found - solved.level)
+        joins = tf.where(
+            is_left,
+            tf.logical_and(higher > 0, rise > 0),
+            tf.logical_and(tf.logical_and(higher < half, here < stop), rise < 0),
+        )
+
+        joined = tf.concat([[0], tf.cumsum(tf.cast(joins, tf.int32))], axis=0)
+        end = origin + size
+        at_middle = tf.gather(joined, tf.minimum(middle, end))
+        of_left = at_middle - tf.gather(joined, start)
+        of_right = tf.gather(joined, tf.minimum(middle + half, end)) - at_middle
+        first, last = middle - of_left, middle + of_right - 1
+        inside = tf.logical_and(tf.logical_and(of_left > 0, of_right > 0), tf.logical_and(first <= here, here <= last))
+        head, found = run(first, last, middle, solved)
+
+        x_middle = _at(x, middle)
+        after = level.join(x_middle - x, solved.after, _at(solved.after, middle), (middle - here, half + 0 * here))
+        gap = x_middle - _at(x, start)
+        before = level.join(gap, _at(solved.before, middle - 1), solved.before, (half + 0 * here, here - middle + 1))
+        return (
+            2 * half,
+            tf.where(inside, first, solved.first),
+            tf.where(inside, last, solved.last),
+            tf.where(inside, head, solved.head),
+            tf.where(inside, found, solved.level),
+            tf.where(is_left, after, solved.after),
+            tf.where(is_left, solved.before, before),
+        )
+
+    alone = _Solved(here, here, x, level.of_places(places, places), zeros, zeros)
+    _, first, last, *_ = tf.while_loop(lambda half, *_: half < size, merge, (tf.constant(1), *alone))
+    shape = [lists, size]
+    return tf.reshape(first - origin, shape), tf.reshape(last - origin, shape)
+
+
+def _leading_of_the_other_half(
+    solved: _Solved, is_left: tf.Tensor, other: tf.Tensor, stop: tf.Tensor, half: tf.Tensor
+) -> tf.Tensor:
+    """How many places of the other half, from its start `other` on, are above this place's level (for the right: or at).
+
+    Levels do not rise in a solved half, so that these are its leading ones: a binary search.
+    """
+
+    def narrow(step: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        place = other + count + step - 1
+        rise = (_at(solved.head, place) - solved.head) + (_at(solved.level, place) - solved.level)
+        higher = tf.where(is_left, tf.logical_and(rise > 0, place < stop), rise >= 0)
+        return step // 2, tf.where(tf.logical_and(higher, count + step <= half), count + step, count)
+
+    return tf.while_loop(lambda step, _: step > 0, narrow, (half, tf.zeros_like(other)))[1]
+
+
+def _at(values: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+    """`values[places]`; places past either end, where nothing is decided, read what is there."""
+    return tf.gather(values, tf.clip_by_value(places, 0, tf.maximum(tf.size(values) - 1, 0)))
