@@ -6,7 +6,6 @@ import tensorflow as tf
 from scipy import stats
 from support import modes
 from support.gradients import fixed_weights
-from support.processes import json_from
 
 import keras_softsort as ks
 from keras_softsort import ops
@@ -140,32 +139,6 @@ def test_a_loaded_layer_goes_on_with_its_noise(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded(x, training=True), model(x, training=True))
-
-
-TWO_REPLICAS = """
-import json
-import tensorflow as tf
-(cpu,) = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-import keras_softsort as ks
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-with strategy.scope():
-    layer = ks.GumbelSinkhornLayer(seed=1)
-
-@tf.function
-def step():
-    return strategy.experimental_local_results(strategy.run(lambda: layer(tf.zeros([1, 3, 3]), training=True)))
-
-print(json.dumps([result.numpy().tolist() for result in [*step(), *step()]]))
-"""
-
-
-def test_replicas_and_steps_draw_different_noise():
-    samples = np.array(json_from(TWO_REPLICAS))
-    assert samples.shape == (4, 1, 1, 3, 3)
-    for i, one in enumerate(samples):
-        for other in samples[:i]:
-            assert np.max(np.abs(one - other)) > 0.1
 
 
 @pytest.mark.parametrize(

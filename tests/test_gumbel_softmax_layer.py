@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from support import objects, subset_oracles
 from support.gradients import tape_gradients
-from support.processes import json_from
 
 import keras_softsort as ks
 from keras_softsort import ops
@@ -83,32 +82,6 @@ def test_a_loaded_layer_goes_on_with_its_noise_and_temperature(tmp_path, learn_t
     wanted = np.exp(-0.5) if learn_tau else 0.3
     assert float(loaded.layers[-1].tau) == float(model.layers[-1].tau) == pytest.approx(wanted)
     np.testing.assert_array_equal(loaded(LOGITS, training=True), model(LOGITS, training=True))
-
-
-TWO_REPLICAS = """
-import json
-import tensorflow as tf
-(cpu,) = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-import keras_softsort as ks
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-with strategy.scope():
-    layer = ks.GumbelSoftmaxLayer(seed=1, hard=False, learn_tau=True)
-
-@tf.function
-def step():
-    return strategy.experimental_local_results(strategy.run(lambda: layer(tf.zeros([20, 5]), training=True)))
-
-print(json.dumps([result.numpy().tolist() for result in [*step(), *step()]]))
-"""
-
-
-def test_replicas_and_steps_draw_different_noise():
-    samples = np.array(json_from(TWO_REPLICAS))
-    assert samples.shape == (4, 20, 5)
-    for i, one in enumerate(samples):
-        for other in samples[:i]:
-            assert np.max(np.abs(one - other)) > 0.1
 
 
 def test_masks_are_of_leading_axes():

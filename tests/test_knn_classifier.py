@@ -9,6 +9,8 @@ from support import neighbor_oracles, objects
 from support.processes import json_from
 
 import keras_softsort as ks
+from keras_softsort.serving import run_like_server
+from keras_softsort.serving._saved_model import signature_inputs
 
 keras = tf.keras
 RNG = np.random.default_rng(5)
@@ -151,7 +153,9 @@ def test_encoder_and_head_saved_and_exported(tmp_path):
     model.export(str(tmp_path / "exported"))
     served, alone, loaded = json_from(LOAD, pathlib.Path(tmp_path))
     assert alone
-    for found in (served, loaded):
+    (name,) = signature_inputs(tmp_path / "exported", "serving_default")
+    (answer,) = run_like_server(tmp_path / "exported", [{name: images[:7]}])
+    for found in (served, loaded, answer.outputs):
         np.testing.assert_array_equal(found["neighbors"], here["neighbors"])
         for name in ("probabilities", "distances"):
             np.testing.assert_allclose(found[name], here[name], rtol=1e-4, atol=1e-5)

@@ -7,7 +7,6 @@ from scipy import stats
 from support import objects, oracles
 from support import plackett_luce_oracles as order_oracles
 from support.gradients import tape_gradients
-from support.processes import json_from
 
 import keras_softsort as ks
 
@@ -170,32 +169,6 @@ def test_a_loaded_layer_goes_on_with_its_noise(options, tmp_path):
     assert differ(first, second)
     np.testing.assert_array_equal(loaded(SCORES), model(SCORES))
     assert loaded.layers[-1].get_config() == model.layers[-1].get_config()
-
-
-TWO_REPLICAS = """
-import json
-import tensorflow as tf
-(cpu,) = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-import keras_softsort as ks
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-with strategy.scope():
-    layer = ks.PlackettLuceSampler(seed=1, tau=0.3)
-
-@tf.function
-def step():
-    return strategy.experimental_local_results(strategy.run(lambda: layer(tf.zeros([1, 6]), training=True)))
-
-print(json.dumps([result.numpy().tolist() for result in [*step(), *step()]]))
-"""
-
-
-def test_replicas_and_steps_draw_different_noise():
-    samples = np.array(json_from(TWO_REPLICAS))
-    assert samples.shape == (4, 1, 1, 6, 6)
-    for i, one in enumerate(samples):
-        for other in samples[:i]:
-            assert differ(one, other)
 
 
 def test_fit_learns_to_sort():

@@ -225,6 +225,7 @@ class Neighbors(keras.layers.Layer):
         return [(input_shape[0], 2, 1), (*input_shape, 1)]
 
 
+@keras.utils.register_keras_serializable(package="tests")
 class Squeeze(keras.layers.Layer):
     """[batch, n, 1] to [batch, n] with its mask, which Keras' own Reshape drops."""
 

@@ -1,0 +1,159 @@
+"""What models do under `MirroredStrategy`, as JSON: a script for a process of its own, which has two logical CPUs."""
+
+import contextlib
+import json
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+import keras_softsort as ks
+from keras_softsort import serving
+from support import objects
+
+keras = tf.keras
+BATCH = 8
+# What is trained with and without replicas: layers after the scores, a loss, a metric.
+TRAINED = {
+    "PermutationCrossEntropyLoss": (
+        lambda: [ks.NeuralSortLayer(tau=0.7)],
+        ks.PermutationCrossEntropyLoss,
+        ks.PermutationAccuracy,
+    ),
+    "PlackettLuceLoss": (list, ks.PlackettLuceLoss, ks.KendallTau),
+}
+NOISY_LOSSES = [
+    ks.NeuralNDCGLoss(stochastic=True, seed=3),
+    ks.PLRankLoss(seed=3),
+]
+
+
+def main(folder):
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    models = {name: [trained(name, None), trained(name, strategy)] for name in TRAINED}
+    found = {
+        "noise": noise(strategy),
+        "noisy_training": noisy_training(strategy),
+        "trained": {name: [result for _, result in pair] for name, pair in models.items()},
+        "saved": saved(strategy, models["PlackettLuceLoss"][1][0], pathlib.Path(folder)),
+    }
+    print(json.dumps(found))
+
+
+def scope_of(strategy):
+    return contextlib.nullcontext() if strategy is None else strategy.scope()
+
+
+def stochastic_cases():
+    """The first of each class in the registry whose layers hold a seed."""
+    noisy = [case for case in objects.LAYERS if any("noise_state" in weight.name for weight in case.make().weights)]
+    return list({case.cls: case for case in reversed(noisy)}.values())
+
+
+def noise(strategy):
+    """What two replicas draw in two steps for equal input, by layer and loss."""
+    cases = stochastic_cases()
+    with strategy.scope():
+        layers = [case.make() for case in cases]
+    scores, labels = np.zeros([20, 5], "float32"), np.tile(np.arange(5, dtype="float32"), [20, 1])
+
+    @tf.function
+    def step():
+        return strategy.run(
+            lambda: [
+                *(layer(case.inputs(scores), training=True) for case, layer in zip(cases, layers, strict=True)),
+                *(loss(labels, tf.constant(scores)) for loss in NOISY_LOSSES),
+            ]
+        )
+
+    drawn = [[strategy.experimental_local_results(value) for value in step()] for _ in range(2)]
+    names = [*map(str, cases), *(type(loss).__name__ for loss in NOISY_LOSSES)]
+    return {name: [x.numpy().tolist() for one in drawn for x in one[i]] for i, name in enumerate(names)}
+
+
+class Total(keras.layers.Layer):
+    """The mean square of each of several tensors, added up: [batch, 1]."""
+
+    def call(self, inputs):
+        squares = [tf.reduce_mean(tf.square(x), axis=list(range(1, x.shape.rank))) for x in inputs]
+        return tf.add_n(squares)[:, tf.newaxis]
+
+
+def noisy_training(strategy):
+    """A model of every stochastic layer: losses, how far weights moved, and states of the noise on each replica."""
+    with strategy.scope():
+        inputs = keras.Input((5, 3))
+        scores = objects.Squeeze()(keras.layers.Dense(1)(inputs))
+        parts = []
+        for case in stochastic_cases():
+            part = scores
+            for layer in case.layers():
+                part = layer(part)
+            parts.append(part)
+        model = keras.Model(inputs, Total()(parts))
+        model.compile(keras.optimizers.SGD(0.1), loss=objects.squares)
+    kernel = model.layers[1].kernel
+    before = np.array(kernel)
+    x, _ = objects.features(2 * BATCH)
+    losses = model.fit(x, np.zeros([len(x), 1]), batch_size=BATCH, epochs=2, verbose=0).history["loss"]
+    states = [weight for weight in model.weights if "noise_state" in weight.name]
+    return {
+        "losses": losses,
+        "moved": float(np.max(np.abs(np.array(kernel) - before))),
+        "states": [on_replicas(strategy, state) for state in states],
+        "kernels": on_replicas(strategy, kernel),
+    }
+
+
+def on_replicas(strategy, weight):
+    variable = weight.value if objects.IS_KERAS_3 else weight
+    return [local.numpy().tolist() for local in strategy.experimental_local_results(variable)]
+
+
+def data():
+    """Lists, some of which are padded."""
+    x, y = objects.features(2 * BATCH)
+    x[::3, 3:], y[::3, 3:] = objects.PAD, -1
+    return x, y
+
+
+def trained(name, strategy):
+    """A model, and what training it gave."""
+    layers, loss, metric = TRAINED[name]
+    with scope_of(strategy):
+        model = objects.features_model("functional", *layers())
+        model.compile(keras.optimizers.SGD(0.5), loss=loss(), weighted_metrics=[metric(name="metric")])
+    logs = model.fit(*data(), batch_size=BATCH, epochs=2, shuffle=False, verbose=0).history
+    evaluated = model.evaluate(*data(), batch_size=BATCH, verbose=0, return_dict=True)
+    return model, {"logs": logs, "evaluated": evaluated, "weights": weights(model)}
+
+
+def worker():
+    """One of several processes, told which by TF_CONFIG: what it trained, and what its replica draws."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    (name, *_) = TRAINED
+    _, result = trained(name, strategy)
+    with strategy.scope():
+        layer = ks.GumbelSoftmaxLayer(seed=3, hard=False)
+    drawn = strategy.run(tf.function(lambda: layer(np.zeros([20, 5], "float32"), training=True)))
+    print(json.dumps([result["weights"], drawn.numpy().tolist()]))
+
+
+def weights(model):
+    return np.concatenate([weight.ravel() for weight in model.get_weights()]).tolist()
+
+
+def saved(strategy, model, folder):
+    """A model that was trained in the strategy, saved and loaded there, trained on and exported."""
+    with strategy.scope():
+        model.save(folder / "model.keras")
+        loaded = keras.models.load_model(folder / "model.keras")
+    kept = [weights(model), weights(loaded)]
+    x, y = data()
+    loss = loaded.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0).history["loss"]
+    path = serving.export_ranker(loaded, folder / "ranker", padding=objects.PAD)
+    (answer,) = serving.run_like_server(path, [{"features": x, "sizes": np.sum(y >= 0, axis=1)}])
+    scores = [loaded.predict(x, verbose=0).tolist(), answer.outputs["scores"].tolist()]
+    return {"weights": kept, "loss": loss, "scores": scores}
