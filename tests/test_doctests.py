@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import keras_softsort as ks
 
 README = Path(__file__).parents[1] / "README.md"
 MODULES = [ks.__name__, *(found.name for found in pkgutil.walk_packages(ks.__path__, f"{ks.__name__}."))]
-PUBLIC = [name for name in ks.__all__ if callable(getattr(ks, name))]
+PUBLIC = [name for name in ks.__all__ if callable(getattr(ks, name))] + [f"data.{name}" for name in ks.data.__all__]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -23,7 +24,7 @@ def test_docstrings(name):
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_name_has_an_example(name):
-    _, heading, example = getattr(ks, name).__doc__.partition("Example:\n")
+    _, heading, example = attrgetter(name)(ks).__doc__.partition("Example:\n")
     assert heading
     assert any(example.source.strip() for example in doctest.DocTestParser().get_examples(example))
 
