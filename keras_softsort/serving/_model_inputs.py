@@ -54,7 +54,7 @@ def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInput
         raise ValueError(f"mask_name must be an input of the model, one of {list(specs)}, got {mask_name!r}")
     inputs = ModelInputs(specs, names, mask_name)
     if not inputs.of_items:
-        shapes = {name: spec.shape for name, spec in specs.items()}
+        shapes = {name: spec.shape.as_list() for name, spec in specs.items()}
         raise ValueError(f"features must have an input of the items, [batch, n, ...] or [batch, None], got {shapes}")
     return inputs
 

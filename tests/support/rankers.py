@@ -28,6 +28,12 @@ def of_one_tensor():
     return objects.features_model("functional", ks.SoftRankLayer(TAU, direction="ASCENDING"))
 
 
+def identity(shape=(None,)):
+    """The scores are the features."""
+    inputs = keras.Input(shape)
+    return keras.Model(inputs, keras.layers.Activation("linear")(inputs))
+
+
 def request(sizes=(2, 5, 0, 4), n=5, seed=0):
     """The inputs of `of_names`."""
     rng = np.random.default_rng(seed)
