@@ -90,6 +90,15 @@ def test_digits_that_products_lose():
     assert found["distances"][0, 0] == 0
 
 
+def test_equals_that_products_round_apart():
+    steps = np.float32(np.arange(1, 20)[:, None] / 64 * [1, 3, 2])
+    query = np.float32([[1000, 2000, 3000]])
+    # The first, from which products are taken, lies so far away that they are rounded.
+    references = np.concatenate([query + 20_000, np.stack([query - steps, query + steps], axis=1).reshape(-1, 3)])
+    found = head(38, references, np.zeros(39, int))(query)
+    np.testing.assert_array_equal(found["neighbors"], [np.arange(1, 39)])
+
+
 def test_float64_and_half():
     found = head(dtype="float64")(QUERIES.astype("float64"))
     assert found["distances"].dtype == found["probabilities"].dtype == tf.float64
