@@ -42,6 +42,7 @@ from keras_softsort.ops import (
     soft_rank,
     soft_sort,
     soft_top_k,
+    soft_top_k_membership,
     soft_values,
 )
 
@@ -93,5 +94,6 @@ __all__ = [
     "soft_rank",
     "soft_sort",
     "soft_top_k",
+    "soft_top_k_membership",
     "soft_values",
 ]
