@@ -97,6 +97,8 @@ LAYERS = [
     Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.3, "method": "soft_sort"}),
     Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "output": "weights"}),
     Case(ks.SoftTopKLayer, {"k": 3, "tau": 0.6, "output": "membership"}),
+    Case(ks.SoftRankLayer, {"tau": 0.7, "method": "projection_kl"}),
+    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "method": "lapsum", "output": "membership"}),
     Case(ks.SinkhornLayer, {"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True}),
     Case(ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}),
     Case(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
@@ -139,6 +141,7 @@ LOSSES = [
     Case(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
     Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
+    Case(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
     Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
     Case(
         ks.RankNetLoss,
