@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import keras
+from keras_softsort._keras import keras, share_of_replica
 from keras_softsort._lists import Lists, predicted_lists
 from keras_softsort.ops import _checks
 
@@ -33,7 +33,7 @@ class WeightedLoss(keras.losses.Loss):
             total = tf.reduce_sum(losses)
             if self.reduction == "sum":
                 return total
-            return tf.math.divide_no_nan(total, tf.cast(count, losses.dtype))
+            return share_of_replica(tf.math.divide_no_nan(total, tf.cast(count, losses.dtype)))
 
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
         """The losses without weights: [m]."""
