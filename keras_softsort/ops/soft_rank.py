@@ -52,8 +52,8 @@ def soft_rank(
       TypeError: `scores` are not floating-point, `mask` is not bool.
       ValueError: `tau` <= 0, `mask` of another shape, unknown `method` or `direction`.
 
-    Cost: with a soft permutation that of `soft_values`. Projections: O(n log^2 n) time whatever the scores, `"lapsum"`: O(n log n), both in
-    O(n) memory.
+    Cost: with a soft permutation that of `soft_values`. Projections: O(n log^2 n) time whatever the scores,
+    `"lapsum"`: O(n log n), both in O(n) memory.
 
     Example:
 

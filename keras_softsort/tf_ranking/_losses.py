@@ -13,6 +13,7 @@ LOSSES: dict[str, type] = {
     "keras_softsort_approx_ndcg_loss": losses.ApproxNDCGLoss,  # TF-Ranking has a loss under the shorter name
     "neural_ndcg_loss": losses.NeuralNDCGLoss,
     "neural_sort_cross_entropy_loss": losses.NeuralSortCrossEntropyLoss,
+    "pl_rank_loss": losses.PLRankLoss,
     "plackett_luce_loss": losses.PlackettLuceLoss,
     "ranknet_loss": losses.RankNetLoss,
     "spearman_loss": losses.SpearmanLoss,
@@ -35,6 +36,7 @@ def get(
     | `"keras_softsort_approx_ndcg_loss"` | `ApproxNDCGLoss` (`"approx_ndcg_loss"` is TF-Ranking's, of the same value) |
     | `"neural_ndcg_loss"` | `NeuralNDCGLoss` |
     | `"neural_sort_cross_entropy_loss"` | `NeuralSortCrossEntropyLoss` |
+    | `"pl_rank_loss"` | `PLRankLoss` |
     | `"plackett_luce_loss"` | `PlackettLuceLoss` |
     | `"ranknet_loss"` | `RankNetLoss` |
     | `"spearman_loss"` | `SpearmanLoss` |
