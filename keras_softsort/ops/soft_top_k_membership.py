@@ -46,8 +46,10 @@ def soft_top_k_membership(
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> parts = ks.ops.soft_top_k_membership(tf.constant([2.0, 5.0, 3.0]), k=2, tau=0.5)
-    >>> [round(float(part), 2) for part in parts], round(float(tf.reduce_sum(parts)), 4)
-    ([0.18, 0.99, 0.82], 2.0)
+    >>> [round(float(part), 2) for part in parts]
+    [0.19, 1.0, 0.82]
+    >>> round(float(tf.reduce_sum(parts)), 4)
+    2.0
 
     Source: L. Struski, M. Bednarczyk, I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking,
     Sorting and Top-k Selection", ICML 2025, https://arxiv.org/abs/2503.06242.
