@@ -19,7 +19,7 @@ FEATURES = [[[0.1], [0.4], [-1.0]], [[2.0], [1.0]], [[0.3], [0.2], [0.9], [0.7]]
 
 def test_every_loss_of_scores_has_a_name():
     ours = {cls for cls in map(vars(ks.losses).get, ks.losses.__all__) if issubclass(cls, ListLoss)}
-    assert set(tf_ranking.LOSSES.values()) == ours - {ks.PermutationCrossEntropyLoss, ks.DkNNLoss}
+    assert set(tf_ranking.LOSSES.values()) == ours - {ks.PermutationCrossEntropyLoss}
     assert not set(tf_ranking.LOSSES) & set(tfr.keras.losses.RankingLossKey.all_keys())
     for name, cls in tf_ranking.LOSSES.items():
         assert type(tf_ranking.get(name)) is cls
