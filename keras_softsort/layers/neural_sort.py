@@ -33,7 +33,8 @@ class NeuralSortLayer(PermutationLayer):
         are not `[batch, n]`.
       TypeError: integer scores, `hard` that is not a bool.
 
-    Cost: O(n^2) time and memory a list, O(top_k n) with `top_k`.
+    Cost: O(n^2) time and memory a list, O(top_k n) with `top_k`; soft values and ranks of all items cost what
+    `ops.soft_values` does, without the matrix on long lists.
 
     Example:
 

@@ -32,7 +32,7 @@ class SoftRankLayer(SortingLayer):
       ValueError: `tau` <= 0, unknown `method` or `direction`, scores that are not `[batch, n]`.
       TypeError: integer scores.
 
-    Cost: that of `ops.soft_rank` a list.
+    Cost: that of `ops.soft_rank`.
 
     Example:
 

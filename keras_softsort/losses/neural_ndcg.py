@@ -64,7 +64,8 @@ class NeuralNDCGLoss(TemperatureLoss):
         `gain` or `reduction`, shapes that do not match.
       TypeError: an argument of another type, `y_pred` is not floating-point.
 
-    Cost: O(n^2) memory a list and sample, and O(n^2) time for each iteration; O(k n) without iterations.
+    Cost: O(n^2) memory a list and sample, and O(n^2) time for each iteration; without iterations O(k n), or with no `k`
+    that of `soft_values`.
 
     Example:
 
@@ -120,15 +121,21 @@ class NeuralNDCGLoss(TemperatureLoss):
         problem = sort_problem(scores, self.tau, mask=mask, method=self.method)
         size = tf.shape(gains)[1]
         rows = size if self.k is None else tf.minimum(self.k, size)
-        matrix = self._normalised(problem, mask)[..., :rows, :] if self.sinkhorn_iterations else None
-        if matrix is None:
-            matrix = _engine.permutation(problem, rows, self.hard)
-        elif self.hard:
-            matrix = straight_through(_engine.permutation(problem, rows, hard=True), matrix)
         weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
+        if self.k or self.hard or self.sinkhorn_iterations:
+            ordered = tf.linalg.matvec(self._matrix(problem, mask, rows), weighted)
+        else:
+            ordered = _engine.multiply(problem, weighted[..., tf.newaxis])[..., 0]
         rank_weights = rank_discounts(rows, gains.dtype)
-        dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, weighted), rank_weights)
+        dcg = tf.linalg.matvec(ordered, rank_weights)
         return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, rank_weights)
+
+    def _matrix(self, problem: SortProblem, mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """The first `rows` of the soft permutation, or of exact ones with its gradient: [..., rows, n]."""
+        if not self.sinkhorn_iterations:
+            return _engine.permutation(problem, rows, self.hard)
+        soft = self._normalised(problem, mask)[..., :rows, :]
+        return straight_through(_engine.permutation(problem, rows, hard=True), soft) if self.hard else soft
 
     def _normalised(self, problem: SortProblem, mask: tf.Tensor) -> tf.Tensor:
         """The soft permutation, doubly stochastic: [..., n, n]."""

@@ -47,7 +47,7 @@ class SpearmanLoss(TemperatureLoss):
       ValueError: `tau` <= 0, unknown `method` or `reduction`, shapes that do not match.
       TypeError: `tau` is not a number, `y_pred` is not floating-point.
 
-    Cost: that of `ops.soft_rank` a list.
+    Cost: that of `soft_rank`.
 
     Example:
 

@@ -82,9 +82,9 @@ def _farthest(limits: tf.Tensor, holds: Callable[[tf.Tensor], tf.Tensor]) -> tf.
 
 
 def sum_over(
-    near: Window, pair_sums: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], columns: int | tf.Tensor, dtype: tf.DType
+    near: Window, pair_sums: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], columns: int | tf.Tensor
 ) -> tf.Tensor:
-    """The sum over each block's window of `pair_sums(own, other)`: of numbers [T], [T, BLOCK, columns]."""
+    """The sum over each block's window of `pair_sums(own, other)`: of numbers [T], float64 [T, BLOCK, columns]."""
     total = tf.shape(near.first)[0]
     tile = tf.minimum(total, TILE)
     tiles = -(-total // tile)
@@ -95,11 +95,11 @@ def sum_over(
 
         def step(distance: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             more = pair_sums(own, first + tf.minimum(distance, count - 1))
-            inside = tf.cast(distance < count, dtype)
+            inside = tf.cast(distance < count, more.dtype)
             return distance + 1, sums + inside[:, tf.newaxis, tf.newaxis] * more
 
-        start = tf.zeros([tile, BLOCK, columns], dtype)
+        start = tf.zeros([tile, BLOCK, columns], tf.float64)
         return tf.while_loop(lambda distance, _: distance < tf.reduce_max(count), step, [0, start])[1]
 
-    sums = tf.map_fn(walk, own, fn_output_signature=dtype)
+    sums = tf.map_fn(walk, own, fn_output_signature=tf.float64)
     return tf.reshape(sums, tf.concat([[tiles * tile], tf.shape(sums)[2:]], axis=0))[:total]

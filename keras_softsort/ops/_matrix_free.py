@@ -51,9 +51,9 @@ def multiply(problem: SortProblem, lists: OrderedLists, values: tf.Tensor, eps: 
 
         def gradient(upstream: tf.Tensor) -> tuple:
             sums, slopes = engine.gradient(rows, upstream, ordered)
-            return *_to_arguments(slopes, scores, tau, problem), take(sums, lists.ranks)
+            return *_to_arguments(slopes, scores, tau, problem), tf.cast(take(sums, lists.ranks), values.dtype)
 
-        return engine.products(rows), gradient
+        return tf.cast(engine.products(rows), values.dtype), gradient
 
     return product(lists.scores, lists.tau, values)
 
@@ -77,9 +77,9 @@ def multiply_transposed(
             ordered = take(kept, lists.order)
             rows = engine.rows(ordered)
             _, slopes = engine.gradient(rows, values, ordered)
-            return *_to_arguments(slopes, scores, tau, problem), engine.products(rows)
+            return *_to_arguments(slopes, scores, tau, problem), tf.cast(engine.products(rows), values.dtype)
 
-        return take(sums, lists.ranks), gradient
+        return tf.cast(take(sums, lists.ranks), values.dtype), gradient
 
     return product(lists.scores, lists.tau, values)
 
@@ -87,7 +87,7 @@ def multiply_transposed(
 def _to_arguments(slopes: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor, problem: SortProblem) -> tuple:
     """The gradients of scores and temperature, of `slopes` [L, n] of the items, times tau."""
     power = problem.power if problem.method == "soft_sort" else 1.0
-    d_scores = slopes / tau
+    d_scores = tf.cast(slopes, scores.dtype) / tau
     # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
     middle = tf.reduce_mean(scores, axis=-1, keepdims=True)
     return d_scores, -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
@@ -102,8 +102,10 @@ def _engine(problem: SortProblem, lists: OrderedLists, scores: tf.Tensor, tau: t
     # What is left out of a row are fewer than n weights, each at most exp(-cut) of its largest.
     cut = tf.math.log(tf.cast(blocks.size, tf.float64)) - math.log(eps or default_eps(scores.dtype))
     if problem.method == "soft_sort":
-        return _banded(lists, soft_sort_band(blocks, blocks.extend(ordered / tf.sqrt(wide_tau)), cut), valid, tau)
-    return _banded(lists, neural_sort_band(blocks, blocks.extend(ordered / wide_tau), cut), valid, tau)
+        return _banded(
+            lists, soft_sort_band(blocks, blocks.extend(ordered / tf.sqrt(wide_tau)), cut, scores.dtype), valid, tau
+        )
+    return _banded(lists, neural_sort_band(blocks, blocks.extend(ordered / wide_tau), cut, scores.dtype), valid, tau)
 
 
 def _sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -136,7 +138,10 @@ def _recurrent(lists: OrderedLists, line: _recurrent_engine.Line) -> Engine:
 
 
 def _banded(lists: OrderedLists, band: _banded_engine.Band, valid: tf.Tensor, tau: tf.Tensor) -> Engine:
-    cut, join = band.blocks.cut, band.blocks.join
+    def cut(values: tf.Tensor) -> tf.Tensor:
+        return band.blocks.cut(tf.cast(values, tf.float64))
+
+    join = band.blocks.join
 
     def gradient(rows: _banded_engine.Rows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         left, right = cut(left), cut(right)
@@ -145,7 +150,7 @@ def _banded(lists: OrderedLists, band: _banded_engine.Band, valid: tf.Tensor, ta
         if isinstance(band, NeuralSortBand):
             return join(sums), _neural_sort_slopes(lists, total, items)
         ranks = join(_banded_engine.row_moments(band, rows, left, right))
-        return join(sums), 2 * tf.sqrt(tau) * _items_and_ranks(lists, items, ranks)
+        return join(sums), 2 * tf.sqrt(tf.cast(tau, tf.float64)) * _items_and_ranks(lists, items, ranks)
 
     return Engine(
         rows=lambda values: _banded_engine.walk_rows(band, cut(valid), cut(values)),
@@ -157,13 +162,12 @@ def _banded(lists: OrderedLists, band: _banded_engine.Band, valid: tf.Tensor, ta
 
 def _neural_sort_slopes(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor) -> tf.Tensor:
     """As in the dense engine: what an item's score does to the logits of all others, by prefix sums."""
-    total, moment = tf.cast(total, tf.float64), tf.cast(moment, tf.float64)
     first, last = lists.ties()
     tied = tf.cast(first + last - 2 * tf.range(tf.shape(first)[1]), tf.float64)
     above = take(tf.cumsum(total, axis=-1, exclusive=True), first)
     not_below = take(tf.cumsum(total, axis=-1), last)
     slopes = tied * total - 2 * moment + above + not_below
-    return take(tf.cast(slopes, lists.scores.dtype), lists.ranks)
+    return take(slopes, lists.ranks)
 
 
 def _items_and_ranks(lists: OrderedLists, items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:

@@ -22,12 +22,13 @@ class NeuralSortBand(NamedTuple):
     """Prefix sums of the gaps in units of tau, in float64, by blocks."""
 
     blocks: Blocks
+    dtype: tf.DType  # of the exponentials
     linear: tf.Tensor  # [blocks, BLOCK]: F
     gaps: tf.Tensor  # [blocks, BLOCK]: G
     columns_of: Window  # of each block of rows
     rows_of: Window  # of each block of columns
 
-    def weights(self, rows: tf.Tensor, columns: tf.Tensor, dtype: tf.DType, transposed: bool = False) -> tf.Tensor:
+    def weights(self, rows: tf.Tensor, columns: tf.Tensor, transposed: bool = False) -> tf.Tensor:
         """exp(-drop) of pairs of blocks [T] and [T]: [T, BLOCK of rows, BLOCK of columns], or the other way round."""
         start = tf.cast((rows % self.blocks.per_list) * BLOCK, tf.float64)[:, tf.newaxis]
         first_linear, first_gap = (tf.gather(sums[:, :1], rows) for sums in (self.linear, self.gaps))
@@ -42,18 +43,18 @@ class NeuralSortBand(NamedTuple):
         twice = tf.range(0, 2 * BLOCK, 2, tf.float64)[tf.newaxis]
         rise = outer(tf.subtract, linear - twice * gaps, other_linear, transposed)
         rise += outer(tf.multiply, twice, other_gaps, transposed)
-        return tf.exp(tf.cast(rise, dtype))
+        return tf.cast(tf.exp(tf.cast(rise, self.dtype)), tf.float64)
 
-    def moments(self, rows: tf.Tensor, columns: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    def moments(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
         """How far each rank of a block lies behind the first of a block of items: [T, BLOCK, 1]."""
-        return tf.cast((rows - columns) * BLOCK, dtype)[:, tf.newaxis, tf.newaxis] + _places(dtype)
+        return tf.cast((rows - columns) * BLOCK, tf.float64)[:, tf.newaxis, tf.newaxis] + _places()
 
-    def of_own(self, dtype: tf.DType) -> tf.Tensor:
+    def of_own(self) -> tf.Tensor:
         """The same of each item: [1, BLOCK]."""
-        return tf.transpose(_places(dtype))
+        return tf.transpose(_places())
 
 
-def neural_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor) -> NeuralSortBand:
+def neural_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> NeuralSortBand:
     """Of descending `scores` [L, padded n] in float64, in units of tau; drops beyond `cut` are left out."""
     # Nothing is seen across a gap of `cut`: one of any size is as good, and loses no digits of the others.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], cut)
@@ -76,9 +77,9 @@ def neural_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor) -> Neura
         return tf.logical_or(tf.equal(rows, columns), rise - 2 * place * apart <= cut)
 
     return NeuralSortBand(
-        blocks, linear, total, window(blocks, near), window(blocks, lambda columns, rows: near(rows, columns))
+        blocks, dtype, linear, total, window(blocks, near), window(blocks, lambda columns, rows: near(rows, columns))
     )
 
 
-def _places(dtype: tf.DType) -> tf.Tensor:
-    return tf.range(BLOCK, dtype=dtype)[:, tf.newaxis]
+def _places() -> tf.Tensor:
+    return tf.range(BLOCK, dtype=tf.float64)[:, tf.newaxis]

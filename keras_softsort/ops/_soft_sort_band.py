@@ -13,26 +13,27 @@ class SoftSortBand(NamedTuple):
     """Sorted scores in float64, by blocks; the matrix is symmetric but for what divides its rows."""
 
     blocks: Blocks
+    dtype: tf.DType  # of the exponentials
     scores: tf.Tensor  # [blocks, BLOCK]
     columns_of: Window
     rows_of: Window
 
-    def weights(self, rows: tf.Tensor, columns: tf.Tensor, dtype: tf.DType, transposed: bool = False) -> tf.Tensor:
+    def weights(self, rows: tf.Tensor, columns: tf.Tensor, transposed: bool = False) -> tf.Tensor:
         """Of pairs of blocks [T] and [T]: [T, BLOCK of rows, BLOCK of columns], or the other way round."""
         distance = outer(tf.subtract, tf.gather(self.scores, rows), tf.gather(self.scores, columns), transposed)
-        return tf.exp(-tf.square(tf.cast(distance, dtype)))
+        return tf.cast(tf.exp(-tf.square(tf.cast(distance, self.dtype))), tf.float64)
 
-    def moments(self, rows: tf.Tensor, columns: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    def moments(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
         """How far the score of each rank of a block lies above that of the first of a block of items: [T, BLOCK, 1]."""
         apart = tf.gather(self.scores, rows) - tf.gather(self.scores[:, :1], columns)
-        return tf.cast(apart, dtype)[:, :, tf.newaxis]
+        return apart[:, :, tf.newaxis]
 
-    def of_own(self, dtype: tf.DType) -> tf.Tensor:
+    def of_own(self) -> tf.Tensor:
         """The same of each item: [blocks, BLOCK]."""
-        return tf.cast(self.scores - self.scores[:, :1], dtype)
+        return self.scores - self.scores[:, :1]
 
 
-def soft_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor) -> SoftSortBand:
+def soft_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> SoftSortBand:
     """Of descending `scores` [L, padded n] in float64, in units of sqrt(tau); drops beyond `cut` are left out."""
     # As far as a gap that nothing is seen across; their sum loses no digits of the others.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.sqrt(cut))
@@ -44,4 +45,4 @@ def soft_sort_band(blocks: Blocks, scores: tf.Tensor, cut: tf.Tensor) -> SoftSor
         return tf.logical_or(tf.equal(one, other), tf.square(apart) <= cut)
 
     both = window(blocks, near)
-    return SoftSortBand(blocks, scores, both, both)
+    return SoftSortBand(blocks, dtype, scores, both, both)

@@ -52,8 +52,7 @@ def soft_rank(
       TypeError: `scores` are not floating-point, `mask` is not bool.
       ValueError: `tau` <= 0, `mask` of another shape, unknown `method` or `direction`.
 
-    Cost: O(n^2) time and memory. Projections: O(n log^2 n) time whatever the scores, `"lapsum"`: O(n log n), both in
-    O(n) memory.
+    Cost: that of `soft_values`; projections as there, `"lapsum"` O(n log n) time and O(n) memory.
 
     Example:
 

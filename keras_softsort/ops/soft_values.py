@@ -50,7 +50,10 @@ def soft_values(
       TypeError: `scores` or `values` are not floating-point or differ in dtype, `mask` is not bool.
       ValueError: `tau` <= 0, a shape that does not fit, unknown `method` or `direction`, `values` with a projection.
 
-    Cost: O(n^2 + n d n) time and O(n^2) memory. Projections: O(n log^2 n) time whatever the scores, O(n) memory.
+    Cost: O(n^2 d) time and O(n^2) memory on short lists. From a few hundred items on the matrix is never made: O(n)
+    memory, and O(n w d) time for windows of w items, about `sqrt(30 tau / gap)` where scores lie evenly `gap` apart
+    (NeuralSort), or O(n log n + n d) (SoftSort). Forward and backward. Projections: O(n log^2 n) time
+    whatever the scores, O(n) memory.
 
     Example:
 
