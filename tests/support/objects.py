@@ -65,6 +65,8 @@ class Case:
 
     def predictors(self):
         """Layers that make of scores [batch, n] what a loss takes."""
+        if not self.takes_lists:
+            return [Unmasked()]
         return [] if self.takes_scores else [ks.NeuralSortLayer()]
 
     @property
@@ -73,9 +75,9 @@ class Case:
 
     @property
     def is_noisy(self):
-        """Whether it trains on noise as large as what it learns."""
+        """Whether it trains on noise, or on queries that shuffling draws, as large as what it learns."""
         noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | ks.PLRankLoss
-        return issubclass(self.cls, noisy) or self.arguments.get("stochastic", False)
+        return issubclass(self.cls, noisy) or bool(self.arguments.keys() & {"stochastic", "num_queries"})
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""
@@ -226,6 +228,21 @@ class Neighbors(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return [(input_shape[0], 2, 1), (*input_shape, 1)]
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class Unmasked(keras.layers.Layer):
+    """Scores [batch, n] as embeddings, which have no mask of items."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return tf.identity(inputs)
+
+    def compute_mask(self, inputs, mask=None):
+        return None
 
 
 class Squeeze(keras.layers.Layer):
