@@ -56,8 +56,8 @@ def run(  # noqa: PLR0917
     return value.numpy(), [slope.numpy() for slope in slopes]
 
 
-# The first two of either kind from the README of google-research/fast-soft-sort, the others by a rewrite of its NumPy code
-# (fast_soft_sort/numpy_ops.py at e87a4de): values, regularization_strength, regularization, direction, result.
+# The first two of either kind from the README of google-research/fast-soft-sort, the others by a rewrite of its NumPy
+# code (fast_soft_sort/numpy_ops.py at e87a4de): values, regularization_strength, regularization, direction, result.
 X = [2.9, 0.1, 1.2, -0.8, 1.5]
 PUBLISHED = {
     "ranks": [
