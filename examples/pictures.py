@@ -216,7 +216,11 @@ def draw_neighbors(images: tuple, snapshots: list[tuple[str, np.ndarray, np.ndar
     _, firsts = np.unique(test.classes[hardest], return_index=True)
     shown = hardest[np.sort(firsts)[:5]]
     figure = plt.figure(figsize=(14, 5.2 * len(snapshots)), layout="constrained", facecolor="white")
-    figure.suptitle("Unseen images and their nearest neighbours among the training images", fontsize=15, color=INK)
+    figure.suptitle(
+        "Unseen images and their nearest neighbours among the training images (green: of the same class)",
+        fontsize=15,
+        color=INK,
+    )
     rows = figure.subfigures(len(snapshots), 1)
     for row, errors, (title, neighbors, embeddings) in zip(np.atleast_1d(rows), wrong, snapshots, strict=True):
         left, right = row.subfigures(1, 2, width_ratios=[1.5, 1])

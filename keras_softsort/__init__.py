@@ -45,6 +45,7 @@ from keras_softsort.ops import (
     soft_rank,
     soft_sort,
     soft_top_k,
+    soft_top_k_membership,
     soft_values,
 )
 
@@ -100,5 +101,6 @@ __all__ = [
     "soft_rank",
     "soft_sort",
     "soft_top_k",
+    "soft_top_k_membership",
     "soft_values",
 ]

@@ -37,6 +37,11 @@ IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 register = keras.utils.register_keras_serializable(package="keras_softsort")
 
 
+def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
+    """A replica's mean loss as its share of the mean over all: Keras 3 expects that of losses, Keras 2 sees to it."""
+    return mean / tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else mean
+
+
 def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = False) -> Any:
     """A scalar weight that mixed precision does not round to half."""
     dtype = "float64" if layer.compute_dtype == "float64" else "float32"

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,11 +84,13 @@ def test_imports_point_down():
         ("layers.a", "from keras_softsort.losses import Loss"),
         ("metrics.a", "from keras_softsort import losses"),
         ("callbacks.a", "from keras_softsort.layers._base import SortingLayer"),
+        ("losses.a", "from keras_softsort import tf_ranking"),
+        ("layers.a", "def late():\n    from keras_softsort.tf_ranking import get"),
         ("unheard_of", "from keras_softsort import ops"),
     ],
 )
 def test_the_check_finds_an_upward_arrow(module, source):
-    packages = ("ops", "ops.b", "layers", "layers._base", "losses", "_keras")
+    packages = ("ops", "ops.b", "layers", "layers._base", "losses", "_keras", "tf_ranking")
     sources = {NAME: "", **{f"{NAME}.{name}": "" for name in packages}, f"{NAME}.{module}": source}
     assert [importer for importer, _ in upward_arrows(sources)] == [f"{NAME}.{module}"]
 
@@ -96,6 +99,22 @@ def test_the_check_lets_downward_arrows_pass():
     source = "import tensorflow as tf\nfrom keras_softsort import ops\nfrom keras_softsort._keras import keras"
     sources = {f"{NAME}.ops": "from keras_softsort.ops.a import a", f"{NAME}.ops.a": "", f"{NAME}._keras": ""}
     assert upward_arrows({NAME: "", **sources, f"{NAME}.layers.a": source}) == []
+
+
+def test_the_package_does_not_import_integrations():
+    sources = package_sources()
+    integrations = {f"{NAME}.{part}" for part in STEPS[-1]}
+    assert f"{NAME}.tf_ranking" in sources
+    assert {target for target in imported(sources[NAME], sources) if target.startswith(tuple(integrations))} == set()
+
+
+def test_without_tf_ranking_one_clear_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_ranking", None)  # as where it is not installed
+    for module in [module for module in sys.modules if module.startswith(f"{NAME}.tf_ranking")]:
+        monkeypatch.delitem(sys.modules, module)
+    message = r'tf_ranking needs TF-Ranking 0.5.5 with TensorFlow 2.15, .* pip install "keras-softsort\[tf-ranking\]" '
+    with pytest.raises(ImportError, match=rf"{message}on Python 3.10 or 3.11; got TensorFlow \d+\.\d+"):
+        importlib.import_module(f"{NAME}.tf_ranking")
 
 
 LOADED = """

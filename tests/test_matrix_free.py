@@ -219,26 +219,33 @@ def test_decayed_sums(size):
     np.testing.assert_allclose(decayed_sums(tf.constant(places), tf.constant(values)), wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_operators_take_the_engine_for_their_size(known, monkeypatch):
+@pytest.mark.parametrize("mode", ["known", "unknown", "unknown xla"])
+def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
     """On either side of the crossover, which is moved to where both are quick, results agree to rounding."""
-    monkeypatch.setattr(_engine, "CROSSOVERS", {"neural_sort": 80, "soft_sort": 80})
-    taken = []
-    monkeypatch.setattr(
-        _matrix_free, "multiply", lambda *args, own=_matrix_free.multiply: taken.append(1) or own(*args)
-    )
-    shape = [2, None] if known is False else None
+    monkeypatch.setattr(_engine, "CROSSOVERS", {"neural_sort": 80})
+    taken, multiply = [], _matrix_free.multiply
+    monkeypatch.setattr(_matrix_free, "multiply", lambda *args: taken.append(1) or multiply(*args))
+    weights = fixed_weights((2, 80))
     for size in (79, 80):
         scores = tf.constant(random_lists(size=size))
+
+        def both(scores, weights=weights[:, :size]):
+            return tape_gradients(lambda s: ks.soft_values(s, 0.5), [scores], weights)
+
         taken.clear()
-        traced = tf.function(
-            lambda s: ks.soft_values(s, 0.5),
-            input_signature=[tf.TensorSpec(shape or scores.shape, tf.float64)],
-            autograph=False,
+        shape = scores.shape if mode == "known" else [None, None]
+        signature = [tf.TensorSpec(shape, tf.float64)]
+        jit = True if mode == "unknown xla" else None
+        found, (gradient,) = tf.function(both, input_signature=signature, jit_compile=jit, autograph=False)(scores)
+        assert bool(taken) == (mode != "known" or size == 80)
+        np.testing.assert_allclose(found, oracles.soft_values(scores, 0.5), rtol=1e-9)
+        problem = sort_problem(scores, 0.5)
+        _, (truth,) = tape_gradients(
+            lambda s, problem=problem: tf.linalg.matvec(_engine.permutation(problem._replace(scores=s)), s),
+            [scores],
+            weights[:, :size],
         )
-        wanted = np.squeeze(oracles.neural_sort(scores, 0.5) @ scores[:, :, tf.newaxis], axis=-1)
-        np.testing.assert_allclose(traced(scores), wanted, rtol=1e-9)
-        assert bool(taken) == (not known or size == 80)
+        np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-9)
 
 
 def test_a_long_list():

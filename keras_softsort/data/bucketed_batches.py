@@ -96,7 +96,10 @@ def bucketed_batches(
     dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
     members = np.unique(padded.numpy(), return_counts=True)[1]
     count = np.sum(members // batch_size if drop_remainder else -(-members // batch_size))
-    return dataset.apply(tf.data.experimental.assert_cardinality(count)).prefetch(tf.data.AUTOTUNE)
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False  # which would copy all features once more
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(count)).with_options(options)
+    return dataset.prefetch(tf.data.AUTOTUNE)
 
 
 def _boundaries(boundaries: Sequence[int] | None, sizes: np.ndarray, truncate: bool) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ class KNNClassifier(keras.layers.Layer):
         so, and weigh so.
       block_size: how many references are looked at together.
       approximate: find neighbours by `tf.math.approx_max_k` in each block, which on TPUs is faster and finds 95% of
-        them; on CPUs and GPUs it is exact, as without.
+        them; elsewhere it falls back on exact ones.
       num_references, dimension: sizes of the references, which a saved layer gives to the loaded one: `None` where
         they are to be set.
       **kwargs: those of a Keras layer.

@@ -10,17 +10,18 @@ from keras_softsort import ops
 from keras_softsort._keras import register
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import METHODS
+from keras_softsort.ops._problem import RANK_METHODS
 
 
 @register
 class SoftRankLayer(SortingLayer):
-    """Soft ranks `[batch, n]` of scores `[batch, n]`, 1 = first: `P^T (1, ..., n)`.
+    """Soft ranks `[batch, n]` of scores `[batch, n]`, 1 = first: `P^T (1, ..., n)`, or those of a method without P.
 
     Args:
       tau: initial temperature of `method`, positive. Kept as the weight `layer.tau`, which is not trained;
         `TauSchedule` anneals it.
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      method: `"neural_sort"`, `"soft_sort"` (with power 1), `"projection"`, `"projection_kl"` or `"lapsum"`, as in
+        `ops.soft_rank`.
       direction: with `"DESCENDING"` rank 1 is the largest score, with `"ASCENDING"` the smallest.
       **kwargs: those of a Keras layer.
 
@@ -31,7 +32,7 @@ class SoftRankLayer(SortingLayer):
       ValueError: `tau` <= 0, unknown `method` or `direction`, scores that are not `[batch, n]`.
       TypeError: integer scores.
 
-    Cost: that of `ops.soft_rank`.
+    Cost: that of `ops.soft_rank` a list.
 
     Example:
 
@@ -47,7 +48,7 @@ class SoftRankLayer(SortingLayer):
         self, tau: float = 1.0, *, method: str = "neural_sort", direction: str = "DESCENDING", **kwargs: Any
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.method = _checks.one_of("method", method, METHODS)
+        self.method = _checks.one_of("method", method, RANK_METHODS)
         self.direction = _checks.one_of("direction", direction, _checks.DIRECTIONS)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:

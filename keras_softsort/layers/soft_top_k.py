@@ -10,7 +10,7 @@ from keras_softsort import ops
 from keras_softsort._keras import register
 from keras_softsort.layers._base import SortingLayer, leading_ranks
 from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import METHODS
+from keras_softsort.ops._problem import MEMBERSHIP_METHODS, METHODS
 
 OUTPUTS = ("membership", "values", "weights")
 
@@ -23,9 +23,9 @@ class SoftTopKLayer(SortingLayer):
       k: how many, 1 to n.
       tau: initial temperature of `method`, positive. Kept as the weight `layer.tau`, which is not trained;
         `TauSchedule` anneals it.
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      method: `"neural_sort"` or `"soft_sort"` (with power 1); for `"membership"` also `"lapsum"`.
       output: `"values"` `[batch, k]`, `"weights"` `[batch, k, n]` (the first k rows of P), or `"membership"`
-        `[batch, n]`, their sum over ranks: how much of the k places each item holds; it sums to k.
+        `[batch, n]`, how much of the k places each item holds (`ops.soft_top_k_membership`); it sums to k.
       **kwargs: those of a Keras layer.
 
     Call arguments: scores `[batch, n]` and an optional bool mask (True = keep). Where fewer than k items are kept,
@@ -36,7 +36,7 @@ class SoftTopKLayer(SortingLayer):
       ValueError: `k` < 1 or above n, `tau` <= 0, unknown `method` or `output`, scores that are not `[batch, n]`.
       TypeError: integer scores, `k` that is not an integer.
 
-    Cost: O(k n + n log n) time and O(k n) memory a list.
+    Cost: O(k n + n log n) time and O(k n) memory a list; with `"lapsum"` O(n log n) and O(n).
 
     Example:
 
@@ -46,7 +46,7 @@ class SoftTopKLayer(SortingLayer):
     >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[0.0, 1.0, 1.0]]
 
-    Source: as for `ops.soft_top_k`.
+    Source: as for `ops.soft_top_k` and `ops.soft_top_k_membership`.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class SoftTopKLayer(SortingLayer):
     ) -> None:
         super().__init__(tau, **kwargs)
         self.k = _checks.positive_integer("k", k)
-        self.method = _checks.one_of("method", method, METHODS)
         self.output_kind = _checks.one_of("output", output, OUTPUTS)
+        methods = MEMBERSHIP_METHODS if output == "membership" else METHODS
+        self.method = _checks.one_of("method", method, methods)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
-        values, weights = ops.soft_top_k(scores, self.k, self.tau, method=self.method, mask=mask)
-        if self.output_kind == "values":
-            return values
-        return weights if self.output_kind == "weights" else tf.reduce_sum(weights, axis=1)
+        operator = ops.soft_top_k_membership if self.output_kind == "membership" else ops.soft_top_k
+        result = operator(scores, self.k, self.tau, method=self.method, mask=mask)
+        return result if self.output_kind == "membership" else getattr(result, self.output_kind)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Of the ranks for `"values"`, of the items for `"membership"`, none for `"weights"`."""

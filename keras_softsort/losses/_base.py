@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import IS_KERAS_3, keras
+from keras_softsort._keras import keras, share_of_replica
 from keras_softsort._lists import Lists, predicted_lists
 from keras_softsort.ops import _checks
 
@@ -33,10 +33,7 @@ class WeightedLoss(keras.losses.Loss):
             total = tf.reduce_sum(losses)
             if self.reduction == "sum":
                 return total
-            mean = tf.math.divide_no_nan(total, tf.cast(count, losses.dtype))
-            # Keras 3 sums losses and gradients over replicas, and leaves it to each loss to divide by their number.
-            replicas = tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else 1
-            return mean if replicas == 1 else mean / replicas
+            return share_of_replica(tf.math.divide_no_nan(total, tf.cast(count, losses.dtype)))
 
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
         """The losses without weights: [m]."""

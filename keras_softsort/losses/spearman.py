@@ -11,7 +11,7 @@ from keras_softsort._lists import Lists
 from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._order import ordered_lists, take
-from keras_softsort.ops._problem import METHODS, sort_problem
+from keras_softsort.ops._problem import RANK_METHODS, sort_problem
 
 # Below this share of the spread that the ranks 1, ..., n have, soft ranks count as spread so much.
 LEAST_SPREAD = 0.01
@@ -22,13 +22,15 @@ class SpearmanLoss(TemperatureLoss):
     """1 - Spearman's rank correlation of labels and scores, from 0 (the right order) to 2 (reversed).
 
     The correlation of a list is Pearson's, of the ranks of its labels (tied ones at their mean) and the soft ranks
-    of its scores, `P^T (1, ..., n)`: `sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i -
+    of its scores, `ops.soft_rank`: `sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i -
     mean q)^2)` over the items that are kept. The loss is the mean over lists.
 
     Args:
       tau: temperature of `method`, a positive number in units of its logits (for NeuralSort scores times list size,
-        for SoftSort scores). As it goes to 0 the soft ranks become ranks, tied scores at their mean.
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+        else scores). As it goes to 0 the soft ranks become ranks, tied scores at their mean.
+      method: `"neural_sort"`, `"soft_sort"` (with power 1), `"projection"`, `"projection_kl"` or `"lapsum"`, as in
+        `ops.soft_rank`. Projections have no gradient between scores that they do not pool: choose their tau well
+        above the distance of neighbours.
       reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
       name: of the loss.
 
@@ -44,7 +46,7 @@ class SpearmanLoss(TemperatureLoss):
       ValueError: `tau` <= 0, unknown `method` or `reduction`, shapes that do not match.
       TypeError: `tau` is not a number, `y_pred` is not floating-point.
 
-    Cost: that of `soft_rank`.
+    Cost: that of `ops.soft_rank` a list.
 
     Example:
 
@@ -70,11 +72,11 @@ class SpearmanLoss(TemperatureLoss):
         name: str | None = "spearman",
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
-        self.method = _checks.one_of("method", method, METHODS)
+        self.method = _checks.one_of("method", method, RANK_METHODS)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        problem = sort_problem(scores, self.tau, mask=lists.mask, method=self.method)
+        problem = sort_problem(scores, self.tau, mask=lists.mask, method=self.method, methods=RANK_METHODS)
         found, wanted = _centered(_engine.soft_ranks(problem), lists), _centered_ranks(lists)
         sizes = lists.sizes()
         least = LEAST_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12

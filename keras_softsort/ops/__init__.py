@@ -12,6 +12,7 @@ from keras_softsort.ops.soft_quantile import soft_quantile
 from keras_softsort.ops.soft_rank import soft_rank
 from keras_softsort.ops.soft_sort import soft_sort
 from keras_softsort.ops.soft_top_k import SoftTopK, soft_top_k
+from keras_softsort.ops.soft_top_k_membership import soft_top_k_membership
 from keras_softsort.ops.soft_values import soft_values
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "soft_rank",
     "soft_sort",
     "soft_top_k",
+    "soft_top_k_membership",
     "soft_values",
 ]

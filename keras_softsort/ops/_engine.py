@@ -7,6 +7,7 @@ that are no soft permutation have their own ranks, sorted scores or memberships,
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -19,6 +20,7 @@ from keras_softsort.ops._problem import SortProblem
 from keras_softsort.ops._projection import projected_ranks, projected_scores
 from keras_softsort.ops._straight_through import straight_through
 
+Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
 # List sizes from which on a product without the matrix is faster, forward and backward (benchmarks/crossovers.py).
 CROSSOVERS = {"neural_sort": 512, "soft_sort": 128}
 
@@ -50,13 +52,13 @@ def multiply(
     if rows is not None:
         return _finish(tf.matmul(_dense_rows(problem, lists, flatten_lists(rows)), kept), problem)
 
-    def dense() -> tf.Tensor:
-        return tf.matmul(_dense_rows(problem, lists, _leading_rows(lists, None)), kept)
+    def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(_dense_rows(problem, lists, _leading_rows(lists, None)), values)
 
-    def matrix_free() -> tf.Tensor:
-        return _matrix_free.multiply(problem, lists, kept, eps)
+    def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        return _matrix_free.multiply(problem, lists, values, eps)
 
-    return _finish(_by_size(problem, matrix_free, dense), problem)
+    return _finish(_by_size(problem, lists, kept, (dense, matrix_free)), problem)
 
 
 def top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
@@ -70,18 +72,17 @@ def top_k(problem: SortProblem, k: int) -> tuple[tf.Tensor, tf.Tensor]:
 def multiply_transposed(problem: SortProblem, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P^T @ values for `values` [..., n, d], a row a rank: [..., n, d], 0 for masked items."""
     lists = ordered_lists(problem)
-    values = _of_lists(lists, values)
 
-    def dense() -> tf.Tensor:
+    def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         matrix = _dense_rows(problem, lists, _leading_rows(lists, None))
         # A sum of products that XLA fuses with what makes the matrix, where it would store it for a product.
         result = tf.reduce_sum(matrix[:, :, :, tf.newaxis] * values[:, :, tf.newaxis, :], axis=1)
         return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
 
-    def matrix_free() -> tf.Tensor:
+    def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         return _matrix_free.multiply_transposed(problem, lists, values, eps)
 
-    return _finish(_by_size(problem, matrix_free, dense), problem)
+    return _finish(_by_size(problem, lists, _of_lists(lists, values), (dense, matrix_free)), problem)
 
 
 def soft_ranks(problem: SortProblem) -> tf.Tensor:
@@ -112,13 +113,35 @@ def membership(problem: SortProblem, k: int) -> tf.Tensor:
     return _finish(tf.reduce_sum(_dense_rows(problem, lists, _leading_rows(lists, k)), axis=1), problem)
 
 
-def _by_size(problem: SortProblem, matrix_free: Callable[[], tf.Tensor], dense: Callable[[], tf.Tensor]) -> tf.Tensor:
+def _by_size(
+    problem: SortProblem, lists: OrderedLists, values: tf.Tensor, engines: tuple[Product, Product]
+) -> tf.Tensor:
+    """What the engine for the list size gives: the first of `engines` for short lists, the second for long ones."""
     if not _matrix_free.has_engine(problem):
-        return dense()
+        return engines[0](lists, values)
     size, crossover = problem.scores.shape[-1], CROSSOVERS[problem.method]
     if size is not None:
-        return matrix_free() if size >= crossover else dense()
-    return tf.cond(tf.shape(problem.scores)[-1] >= crossover, matrix_free, dense)
+        return engines[size >= crossover](lists, values)
+    is_long = tf.shape(problem.scores)[-1] >= crossover
+
+    @tf.custom_gradient
+    def choose(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
+        def result(engine: Product) -> tf.Tensor:
+            return engine(lists._replace(scores=scores, tau=tau), values)
+
+        # XLA does not compile the gradient of a conditional where sizes are unknown: each engine's is taken inside.
+        def gradient(upstream: tf.Tensor) -> Any:
+            def slopes(engine: Product) -> Any:
+                with tf.GradientTape() as tape:
+                    tape.watch([scores, tau, values])
+                    found = result(engine)
+                return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
+
+            return tf.cond(is_long, lambda: slopes(engines[1]), lambda: slopes(engines[0]))
+
+        return tf.cond(is_long, lambda: result(engines[1]), lambda: result(engines[0])), gradient
+
+    return choose(lists.scores, lists.tau, values)
 
 
 def _dense_rows(problem: SortProblem, lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:

@@ -110,7 +110,7 @@ def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.T
 def _leading_of_the_other_half(
     solved: _Solved, is_left: tf.Tensor, other: tf.Tensor, stop: tf.Tensor, half: tf.Tensor
 ) -> tf.Tensor:
-    """How many places of the other half, from its start `other` on, are above this place's level (for the right: or at).
+    """How many places of the other half, from its start `other` on, are above this place's level; for the right, or at.
 
     Levels do not rise in a solved half, so that these are its leading ones: a binary search.
     """

@@ -1,6 +1,6 @@
 """LapSum: ranks and memberships by sums of Laplace distributions around the scores, in O(n log n).
 
-Sums over all other items decay exponentially along the sorted list. Where the scores are is held in float64, in units of
+Sums over all other items decay exponentially along the sorted list. Scores are placed on it in float64 and in units of
 tau, so that neither scores far from 0 nor low temperatures cost precision.
 """
 
@@ -35,8 +35,9 @@ def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
     """
     positions, kept = _positions(lists)
     counts = tf.cast(lists.kept(), tf.float64)
-    # Without a threshold if k >= counts: any will do.
-    found = _threshold(tf.stop_gradient(positions), kept, tf.minimum(tf.cast(k, tf.float64), counts - 0.5))
+    # There is no threshold for k >= counts, and any will do.
+    reachable = tf.minimum(tf.cast(k, tf.float64), tf.maximum(counts, 1) - 0.5)
+    found = _threshold(tf.stop_gradient(positions), kept, reachable)
     distance = _attached(found, positions, kept) - positions
     below = distance < 0
     zeros = tf.zeros_like(distance)
@@ -57,7 +58,7 @@ def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
     """
     places, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.kept() - 1, 0)
     scores = take(lists.scores, take(lists.order, tf.minimum(places, last)))
-    origin = tf.stop_gradient(take(scores, last // 2))
+    origin = tf.stop_gradient(take(tf.pad(scores, [[0, 0], [0, 1]]), last // 2))  # there is one in an empty list too
     return in_temperatures(origin - scores, lists.tau), places < lists.kept()
 
 
@@ -71,14 +72,9 @@ def _decays(first: tf.Tensor, last: tf.Tensor) -> tuple[Sums, Sums]:
     other's gradient, so both can be differentiated any number of times.
     """
 
-    def from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        before = decayed_sums(positions, values[:, tf.newaxis])[:, 0]
-        after = decayed_sums(-positions[:, ::-1], values[:, tf.newaxis, ::-1])[:, 0, ::-1]
-        return before, after
-
     @tf.custom_gradient
     def near(positions: tf.Tensor, values: tf.Tensor) -> tuple:
-        before, after = from_both_sides(positions, values)
+        before, after = _from_both_sides(positions, values)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             moved = upstream * behind(positions, values) + values * behind(positions, upstream)
@@ -88,7 +84,7 @@ def _decays(first: tf.Tensor, last: tf.Tensor) -> tuple[Sums, Sums]:
 
     @tf.custom_gradient
     def behind(positions: tf.Tensor, values: tf.Tensor) -> tuple:
-        before, after = from_both_sides(positions, values)
+        before, after = _from_both_sides(positions, values)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             moved = upstream * near(positions, values) - values * near(positions, upstream)
@@ -100,6 +96,14 @@ def _decays(first: tf.Tensor, last: tf.Tensor) -> tuple[Sums, Sums]:
     return near, behind
 
 
+def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """`sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i."""
+    both_ways = tf.concat([positions, -positions[:, ::-1]], axis=0)
+    values = tf.concat([values, values[:, ::-1]], axis=0)
+    before, after = tf.split(decayed_sums(both_ways, values[:, tf.newaxis])[:, 0], 2)
+    return before, after[:, ::-1]
+
+
 def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     """The position [L, 1] at which `sum_i F(threshold - position_i)` over the kept places is `k` [L, 1].
 
@@ -107,8 +111,7 @@ def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor
     """
     weights = tf.cast(kept, tf.float64)
     size = tf.shape(positions)[1]
-    before = decayed_sums(positions, weights[:, tf.newaxis])[:, 0]
-    after = decayed_sums(-positions[:, ::-1], weights[:, tf.newaxis, ::-1])[:, 0, ::-1]
+    before, after = _from_both_sides(positions, weights)
     at_places = tf.cast(tf.range(size), tf.float64) + (1 + after - before) / 2
     reached = tf.logical_and(kept, at_places <= k)
     count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)

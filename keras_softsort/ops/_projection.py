@@ -63,14 +63,14 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     With `entropic` the means are log-sum-exp, of the scores and of minus the places: the scores are projected as
     logarithms.
     """
-    scores, slope = _shared_by_ties(lists), 1 / lists.tau
+    scores = _shared_by_ties(lists)
     lists_count, size = tf.unstack(tf.shape(scores))
     steep = in_temperatures(tf.ones_like(lists.tau), lists.tau)
     every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
     level = EntropicScores(every) if entropic else MeanLevel(-every)
     found = Blocks(*blocks(-tf.cast(scores, tf.float64), lists.kept(), level))
     first = take(scores, found.first)  # the largest of the block
-    behind = tf.cast(tf.range(size) - found.first, scores.dtype) * slope
+    behind = tf.cast(tf.range(size) - found.first, scores.dtype) / lists.tau
     if entropic:
         scale = tf.math.log(found.sums(tf.exp(scores - first)) / found.sums(tf.exp(-behind)))
         values = first + scale - behind

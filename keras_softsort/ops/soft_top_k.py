@@ -21,7 +21,8 @@ class SoftTopK(NamedTuple):
 def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None) -> SoftTopK:
     """The k softly largest scores, and the first k rows of the soft permutation that they come from.
 
-    `values = weights @ scores`, `weights = P[..., :k, :]`.
+    `values = weights @ scores`, `weights = P[..., :k, :]`. Which items they are, as one number each that sum to k, is
+    told by `soft_top_k_membership`.
 
     Args:
       scores: `[..., n]` floating-point.

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort.ops import _checks, _engine
 from keras_softsort.ops._compile import compiled_when_eager
-from keras_softsort.ops._problem import sort_problem
+from keras_softsort.ops._problem import METHODS, VALUE_METHODS, sort_problem
 
 
 def soft_values(
@@ -24,10 +24,20 @@ def soft_values(
 
     P is the soft permutation of `method`; each result is a mean of the values around its rank.
 
+    Projections have no P, and `values` must be None. With `"projection"`: the point of the permutahedron of the scores
+    (the convex hull of all their orders) that is nearest to `(n, ..., 1) / tau`. Neighbours closer than 1 / tau stay as
+    they are; of a run that is pooled each value is the run's mean less what its rank is behind the run's middle, in
+    units of 1 / tau. With `"projection_kl"` those means are log-sum-exp, which makes it the logarithm of a projection
+    by Kullback-Leibler divergence; ascending values are then not descending ones reversed. They are those of
+    `soft_sort(scores, regularization_strength=tau, regularization="l2"` or `"kl")` of fast-soft-sort and torchsort,
+    whose default, and torchsort's only direction, is `"ASCENDING"`. The gradient is that of these
+    values; fast-soft-sort's of `"kl"` weighs a run's items by a softmax of its ranks instead of its scores.
+
     Args:
       scores: `[..., n]` floating-point.
-      tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      tau: temperature of `method`: a positive number, scalar tensor or variable. For `"neural_sort"` and `"soft_sort"`
+        see there; for projections in units of one over the scores.
+      method: `"neural_sort"`, `"soft_sort"` (with power 1), `"projection"` or `"projection_kl"`.
       values: None (the scores themselves), `[..., n]` or `[..., n, d]`, in the dtype of `scores`.
       mask: bool `[..., n]`, True = keep. The values of masked items are never read.
       direction: `"DESCENDING"` or `"ASCENDING"` order of the scores.
@@ -38,11 +48,12 @@ def soft_values(
 
     Raises:
       TypeError: `scores` or `values` are not floating-point or differ in dtype, `mask` is not bool.
-      ValueError: `tau` <= 0, a shape that does not fit, unknown `method` or `direction`.
+      ValueError: `tau` <= 0, a shape that does not fit, unknown `method` or `direction`, `values` with a projection.
 
     Cost: O(n^2 d) time and O(n^2) memory on short lists. From a few hundred items on the matrix is never made: O(n)
     memory, and O(n w d) time for windows of w items, about `sqrt(30 tau / gap)` where scores lie evenly `gap` apart
-    (NeuralSort), or O(n log n + n d) (SoftSort). Forward and backward.
+    (NeuralSort), or O(n log n + n d) (SoftSort). Projections: O(n log^2 n) time whatever the scores, O(n) memory.
+    Forward and backward.
 
     Example:
 
@@ -55,11 +66,16 @@ def soft_values(
     >>> ks.ops.soft_values(scores, tau=0.01, values=prices).numpy().tolist()
     [[50.0, 2.0], [30.0, 3.0], [20.0, 1.0]]
 
-    Source: as for `neural_sort` and `soft_sort`.
+    >>> ks.ops.soft_values(tf.constant([5.0, 1.0, 2.0]), 0.1, method="projection").numpy().tolist()
+    [5.0, 2.0, 1.0]
+
+    Source: as for `neural_sort`, `soft_sort` and, of projections, `soft_rank`.
     """
-    problem = sort_problem(scores, tau, mask=mask, direction=direction, method=method)
+    problem = sort_problem(scores, tau, mask=mask, direction=direction, method=method, methods=VALUE_METHODS)
     if values is None:
-        return _sorted_vectors(problem, problem.scores[..., tf.newaxis])[..., 0]
+        return _sorted_scores(problem)
+    if method not in METHODS:
+        raise ValueError(f"values must be None with method {method!r}, which has no soft permutation to carry them")
     values = _checks.floating_tensor("values", values)
     if values.dtype != problem.scores.dtype:
         raise TypeError(f"values must have the dtype of scores, {problem.scores.dtype.name}, got {values.dtype.name}")
@@ -75,4 +91,5 @@ def soft_values(
     return _sorted_vectors(problem, values)
 
 
+_sorted_scores = compiled_when_eager(_engine.sorted_scores)
 _sorted_vectors = compiled_when_eager(_engine.multiply)

@@ -65,6 +65,8 @@ class Case:
 
     def predictors(self):
         """Layers that make of scores [batch, n] what a loss takes."""
+        if not self.takes_lists:
+            return [Unmasked()]
         return [] if self.takes_scores else [ks.NeuralSortLayer()]
 
     @property
@@ -73,9 +75,9 @@ class Case:
 
     @property
     def is_noisy(self):
-        """Whether it trains on noise as large as what it learns."""
+        """Whether it trains on noise, or on queries that shuffling draws, as large as what it learns."""
         noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | ks.PLRankLoss
-        return issubclass(self.cls, noisy) or self.arguments.get("stochastic", False)
+        return issubclass(self.cls, noisy) or bool(self.arguments.keys() & {"stochastic", "num_queries"})
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""
@@ -97,6 +99,8 @@ LAYERS = [
     Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.3, "method": "soft_sort"}),
     Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "output": "weights"}),
     Case(ks.SoftTopKLayer, {"k": 3, "tau": 0.6, "output": "membership"}),
+    Case(ks.SoftRankLayer, {"tau": 0.7, "method": "projection_kl"}),
+    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "method": "lapsum", "output": "membership"}),
     Case(ks.SinkhornLayer, {"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True}),
     Case(ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}),
     Case(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
@@ -139,6 +143,7 @@ LOSSES = [
     Case(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
     Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
+    Case(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
     Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
     Case(
         ks.RankNetLoss,
@@ -159,7 +164,7 @@ LOSSES += [
         },
     ),
     # So hot that noise does not show.
-    Case(ks.DkNNLoss, {"k": 1, "tau": 1e3, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort"}),
+    Case(ks.DkNNLoss, {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort"}),
 ]
 METRICS = [
     Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
@@ -223,6 +228,21 @@ class Neighbors(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return [(input_shape[0], 2, 1), (*input_shape, 1)]
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class Unmasked(keras.layers.Layer):
+    """Scores [batch, n] as embeddings, which have no mask of items."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return tf.identity(inputs)
+
+    def compute_mask(self, inputs, mask=None):
+        return None
 
 
 @keras.utils.register_keras_serializable(package="tests")

@@ -1,0 +1,110 @@
+"""From which list size on products without the matrix are faster than the dense engine, forward and backward.
+
+For `CROSSOVERS` in `keras_softsort/ops/_engine.py`. Softly sorted values and soft ranks by each engine, with about
+`--items` items in all lists together; the two alternate within one process and the figures are medians.
+
+    python benchmarks/crossovers.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+import keras_softsort as ks
+from keras_softsort.ops import _engine
+
+METHODS: dict[str, dict] = {
+    "neural_sort": {"method": "neural_sort"},
+    "soft_sort": {"method": "soft_sort"},
+    "soft_sort, power 2": {"power": 2.0},
+}
+
+
+def product(options: dict, what: str) -> Callable:
+    """Values or ranks of scores, with whichever engine `CROSSOVERS` chooses."""
+
+    def run(scores: tf.Tensor) -> tf.Tensor:
+        if "power" in options:  # which the operators do not offer
+            operator = ks.LinearOperatorSoftSort(scores, 1.0, **options)
+            places = tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype)
+            vector = scores if what == "values" else tf.broadcast_to(places, scores.shape)
+            return operator.matvec(vector, adjoint=what == "ranks")
+        return (ks.soft_values if what == "values" else ks.soft_rank)(scores, **options)
+
+    return run
+
+
+def step(function: Callable, scores: tf.Tensor, crossover: int, jit: bool) -> Callable:
+    """The gradient of half the sum of squares, traced for lists from `crossover` on without the matrix."""
+
+    @tf.function(jit_compile=True if jit else None, autograph=False)
+    def run(scores: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            total = tf.reduce_sum(tf.square(function(scores))) / 2
+        return tape.gradient(total, scores)
+
+    kept = dict(_engine.CROSSOVERS)
+    try:
+        _engine.CROSSOVERS.update(dict.fromkeys(kept, crossover))
+        run = run.get_concrete_function(scores)
+    finally:
+        _engine.CROSSOVERS.update(kept)
+    return lambda: run(scores).numpy()
+
+
+def medians(runs: list[Callable], repeats: int, seconds: float) -> list[float]:
+    """After two calls that do not count; at least 5 rounds, and then as many as fit."""
+    times: list[list[float]] = [[] for _ in runs]
+    for repeat in range(repeats + 2):
+        for run, found in zip(runs, times, strict=True):
+            start = time.perf_counter()
+            run()
+            if repeat >= 2:
+                found.append(time.perf_counter() - start)
+        if len(times[0]) >= 5 and sum(map(sum, times)) > seconds:
+            break
+    return [float(np.median(found)) for found in times]
+
+
+def crossing(sizes: list[int], ratios: list[float]) -> str:
+    """The first size from which on the dense engine takes longer at every size that was tried."""
+    slower = [i for i, ratio in enumerate(ratios) if ratio < 1]
+    first = max(slower) + 1 if slower else 0
+    return str(sizes[first]) if first < len(sizes) else f"above {sizes[-1]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[64, 128, 256, 384, 512, 768, 1024, 2048])
+    parser.add_argument("--items", type=int, default=4096, help="of all lists together")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for the runs of one size")
+    options = parser.parse_args()
+    print("dense / matrix-free, above 1 where the matrix is slower; from which size on it always was\n")
+    print(f"| method | what | mode | {' | '.join(map(str, options.sizes))} | from |")
+    print("|---|---|---|" + "---:|" * (len(options.sizes) + 1))
+    for method in options.methods:
+        for what in ("values", "ranks"):
+            for jit in (False, True):
+                ratios = []
+                for size in options.sizes:
+                    shape = (max(options.items // size, 1), size)
+                    scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
+                    function = product(METHODS[method], what)
+                    free, dense = (step(function, scores, crossover, jit) for crossover in (1, 2**31))
+                    free_seconds, dense_seconds = medians([free, dense], options.repeats, options.seconds)
+                    ratios.append(dense_seconds / free_seconds)
+                cells = " | ".join(f"{ratio:.2f}" for ratio in ratios)
+                start = f"| {method} | {what} | {'XLA' if jit else 'TF'}"
+                print(f"{start} | {cells} | {crossing(options.sizes, ratios)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

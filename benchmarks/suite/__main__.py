@@ -1,0 +1,113 @@
+"""Every operator and loss, forward and backward, beside peers and the hard sort, in plain TensorFlow and by XLA.
+
+Candidates of one operator and size take turns in one process, and the figures are medians; peak memory is that of a
+process of its own for each. What would not fit is not run, and the table says so. Torch, ott-jax, rax, keras-rs,
+torchsort and SciPy take part where they are installed (`pip install -e ".[benchmarks]"`). Writes `suite.json` (all
+figures, versions, machine), `suite.md` and `suite.png`.
+
+    python benchmarks/suite --quick
+    python benchmarks/suite --output /tmp/suite
+    python benchmarks/suite --growth --output /tmp/growth
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from importlib import metadata
+from pathlib import Path
+
+import operators
+import report
+from measure import Limits, measure
+from tensorflow.python.eager import context
+
+SIZES = ["64x16", "64x128", "8x1000", "1x5000", "1x16384", "1x100000", "1x1000000"]
+QUICK_SIZES = ["64x16", "8x128", "1x1000"]
+# How time and memory of what makes no matrix grow, by doublings.
+GROWTH = ["neural_sort_values", "soft_sort_values", "neural_sort_ranks"]
+GROWTH_SIZES = [f"1x{2**power}" for power in range(12, 21)]
+LIBRARIES = ["keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy"]
+PEERS = ["torch", "torchsort", "jax", "ott-jax", "rax", "keras-rs"]
+
+
+def machine() -> dict:
+    names = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = [line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
+    return {
+        "processor": names[0] if names else platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory GiB": round(int(memory[0]) / 2**20, 1) if memory else None,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def versions() -> dict[str, str]:
+    """Of what is installed."""
+    found = {each.name: each.version for each in metadata.distributions()}
+    return {name: found.get(name, "not installed") for name in LIBRARIES + PEERS}
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--operators", nargs="+", choices=list(operators.OPERATORS), metavar="NAME")
+    parser.add_argument("--sizes", nargs="+", metavar="BATCHxN")
+    parser.add_argument("--quick", action="store_true", help=f"sizes {' '.join(QUICK_SIZES)}, 5 repeats, 1 s each")
+    parser.add_argument("--growth", action="store_true", help=f"{', '.join(GROWTH)} from 2^12 to 2^20, no peers")
+    parser.add_argument("--repeats", type=int, help="at most, of each candidate (default 25)")
+    parser.add_argument("--seconds", type=float, help="of a candidate's runs, after at least 3 (default 2)")
+    parser.add_argument("--max-memory", type=float, default=4.0, help="GiB above which nothing is started")
+    parser.add_argument("--max-operations", type=float, default=2e10)
+    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for all candidates of one size")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--no-memory", action="store_true", help="time alone, which is three times as quick")
+    parser.add_argument("--output", type=Path, default=Path("output/suite"))
+    options = parser.parse_args()
+    options.operators = options.operators or (GROWTH if options.growth else list(operators.OPERATORS))
+    options.sizes = options.sizes or (QUICK_SIZES if options.quick else GROWTH_SIZES if options.growth else SIZES)
+    options.repeats = options.repeats or (5 if options.quick else 25)
+    options.seconds = options.seconds or (1.0 if options.quick else 2.0)
+    return options
+
+
+def main() -> None:
+    options = parsed()
+    assert not context.context()._initialized, "TensorFlow has started, and children could not"
+    limits = Limits(
+        options.max_memory * 2**30, options.max_operations, options.repeats, options.seconds, options.timeout
+    )
+    options.output.mkdir(parents=True, exist_ok=True)
+    what = {"machine": machine(), "versions": versions(), "load before": os.getloadavg()}
+    with_peers = not (options.no_peers or options.growth)
+    records: list[dict] = []
+    lines = [report.HEADER]
+    print(report.HEADER)
+    start = time.time()
+    for name in options.operators:
+        for shape in options.sizes:
+            batch, size = map(int, shape.split("x"))
+            found = measure(name, (batch, size), limits, with_peers=with_peers, with_memory=not options.no_memory)
+            records += found
+            rows = list(report.table(found))
+            print(*rows, sep="\n", flush=True)
+            lines += rows
+            what |= {"load after": os.getloadavg(), "seconds in all": time.time() - start, "records": records}
+            (options.output / "suite.json").write_text(json.dumps(what, indent=1))
+    growth = list(report.slopes(records))
+    print("", *growth, sep="\n")
+    (options.output / "suite.md").write_text("\n".join([*lines, "", *growth]) + "\n")
+    report.plot(records, options.output / "suite.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Time and peak memory of candidates, in child processes forked from one that has imported every library.
+
+TensorFlow and JAX start their threads with their first operation, which the parent therefore never runs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+from frameworks import MODES, Run
+from operators import COSTS, candidates, data
+from peers import Peer
+
+FORK = multiprocessing.get_context("fork")
+# Memory of shorter lists is that of libraries and compilers.
+SHORTEST = 1000
+
+
+class Limits(NamedTuple):
+    """What a candidate may take; `seconds` are those of its timed runs, `timeout` is for all of a child."""
+
+    bytes: float
+    operations: float
+    repeats: int
+    seconds: float
+    timeout: float
+
+
+def in_child(function: Callable[..., list[dict]], *arguments: Any, timeout: float) -> list[dict]:
+    """What `function` gives in a process of its own, or how that ended."""
+    reader, writer = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_send, args=(writer, function, arguments), daemon=True)
+    process.start()
+    writer.close()
+    try:
+        if not reader.poll(timeout):
+            process.kill()
+            return [{"failed": f"no result in {timeout:g} s"}]
+        return reader.recv()
+    except EOFError:
+        process.join()
+        return [{"failed": f"ended with {process.exitcode} (negative: killed by that signal, 9 for want of memory)"}]
+    finally:
+        process.join()
+
+
+def _send(writer: Connection, function: Callable[..., list[dict]], arguments: tuple) -> None:
+    writer.send(function(*arguments))
+    writer.close()
+
+
+def fitting(name: str, batch: int, size: int, with_peers: bool, limits: Limits) -> tuple[list[Peer], list[dict]]:
+    """The candidates that can hold such lists, and what is said of the others."""
+    kept, skipped = [], []
+    for peer in candidates(name, with_peers):
+        needed, operations = COSTS[peer.cost](batch, size)
+        if needed > limits.bytes:
+            reason = f"would hold about {needed / 2**30:.1f} GiB"
+        elif operations > limits.operations:
+            reason = f"would take about {operations:.0e} operations"
+        else:
+            kept.append(peer)
+            continue
+        skipped += [{"candidate": peer.name, "mode": mode, "skipped": reason} for mode in peer.modes]
+    return kept, skipped
+
+
+def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) -> list[dict]:
+    """The medians of all, which take turns."""
+    arrays = data(name, batch, size)
+    runs: list[tuple[Run, dict]] = []
+    records, gradient = [], None
+    for peer in kept:
+        for mode in peer.modes:
+            record: dict[str, Any] = {"candidate": peer.name, "mode": mode}
+            records.append(record)
+            start = time.perf_counter()
+            try:
+                run = MODES[mode](peer.function, arrays)
+                found = run()[1]
+            except Exception as error:  # a peer that cannot do this shall not end the others
+                record["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
+                continue
+            record["first call"] = time.perf_counter() - start
+            gradient = found if gradient is None else gradient
+            if peer.same:
+                record["difference"] = float(np.max(np.abs(found - gradient)) / max(np.max(np.abs(gradient)), 1e-30))
+            run()
+            runs.append((run, record))
+    spent: list[list[float]] = [[] for _ in runs]
+    for _ in range(limits.repeats):
+        for (run, _), seconds in zip(runs, spent, strict=True):
+            if len(seconds) < 3 or sum(seconds) < limits.seconds:
+                start = time.perf_counter()
+                run()
+                seconds.append(time.perf_counter() - start)
+    for (_, record), seconds in zip(runs, spent, strict=True):
+        quartiles = np.percentile(seconds, [25, 50, 75]).tolist()
+        record.update({"seconds": quartiles[1], "quartiles": [quartiles[0], quartiles[2]], "runs": len(seconds)})
+    return records
+
+
+def memory(name: str, batch: int, size: int, peer: Peer, mode: str) -> list[dict]:
+    """MiB at most of a process that has every library and runs this alone, compilation included; and before it."""
+    before = _peak()
+    run = MODES[mode](peer.function, data(name, batch, size))
+    run()
+    run()
+    return [{"peak MiB": _peak(), "MiB before": before}]
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(name: str, shape: tuple[int, int], limits: Limits, *, with_peers: bool, with_memory: bool) -> list[dict]:
+    """A record for each candidate in each of its modes, on lists of `shape` (batch, n)."""
+    batch, size = shape
+    kept, skipped = fitting(name, batch, size, with_peers, limits)
+    records = in_child(times, name, batch, size, kept, limits, timeout=limits.timeout) if kept else []
+    peers = {peer.name: peer for peer in kept}
+    for record in records:
+        if with_memory and size >= SHORTEST and "seconds" in record:
+            arguments = (name, batch, size, peers[record["candidate"]], record["mode"])
+            (found,) = in_child(memory, *arguments, timeout=limits.timeout)
+            record.update({f"memory {key}" if key == "failed" else key: value for key, value in found.items()})
+    return [{"operator": name, "batch": batch, "size": size, **record} for record in [*records, *skipped]]

@@ -1,0 +1,95 @@
+"""Every operator and loss of the package with its peers, what each costs, and the lists that it is run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import peers
+import tensorflow as tf
+from frameworks import Arrays
+
+import keras_softsort as ks
+
+# Bytes, and rough operations, of `batch` lists of n: what does not fit is not started.
+COSTS: dict[str, Callable[[int, int], tuple[float, float]]] = {
+    "list": lambda batch, n: (500 * batch * n, batch * n),
+    "matrix": lambda batch, n: (24 * batch * n**2, 4 * batch * n**2),
+    "pairs": lambda batch, n: (500 * batch * n, 4 * batch * n**2),  # by blocks: all in time, not in memory
+    "iterated": lambda batch, n: (200 * batch * n**2, 200 * batch * n**2),
+    "cubes": lambda batch, n: (24 * batch * n**2, batch * n**3),
+}
+
+
+class Operator(NamedTuple):
+    """`function(scores, ...)` of ours, of scores alone, of `pairs` [batch, n, n], or with labels."""
+
+    function: Callable
+    cost: str = "list"
+    inputs: str = "lists"
+    peers: Iterable[peers.Peer] = ()
+
+
+def _ours(loss: type, cost: str, more: Iterable[peers.Peer] = (), **options) -> Operator:
+    return Operator(lambda s, y: loss(**options)(y, s), cost, "labels", tuple(more))
+
+
+def _permutation_cross_entropy(pairs: tf.Tensor) -> tf.Tensor:
+    labels = tf.range(pairs.shape[-1], dtype=pairs.dtype)
+    return ks.PermutationCrossEntropyLoss()(tf.broadcast_to(labels, pairs.shape[:-1]), tf.nn.softmax(pairs))
+
+
+def _both(what: str, method: str) -> tuple[peers.Peer, ...]:
+    return (*peers.of_method(method, what), *peers.of_sorting(what))
+
+
+SEED = [1, 2]
+OPERATORS = {
+    "neural_sort": Operator(ks.neural_sort, "matrix", peers=tuple(peers.of_method("neural_sort", "matrix"))),
+    "soft_sort": Operator(ks.soft_sort, "matrix", peers=tuple(peers.of_method("soft_sort", "matrix"))),
+    "neural_sort_values": Operator(ks.soft_values, peers=_both("values", "neural_sort")),
+    "soft_sort_values": Operator(
+        lambda s: ks.soft_values(s, method="soft_sort"), peers=tuple(peers.of_method("soft_sort", "values"))
+    ),
+    "neural_sort_ranks": Operator(ks.soft_rank, peers=_both("ranks", "neural_sort")),
+    "soft_sort_ranks": Operator(
+        lambda s: ks.soft_rank(s, method="soft_sort"), peers=tuple(peers.of_method("soft_sort", "ranks"))
+    ),
+    "soft_top_k": Operator(lambda s: ks.soft_top_k(s, 10).values),
+    "soft_quantile": Operator(lambda s: ks.soft_quantile(s, 0.5)),
+    "gumbel_softmax": Operator(lambda s: ks.gumbel_softmax(s, seed=SEED)),
+    "pairwise_logistic": Operator(ks.pairwise_logistic),
+    "harden": Operator(lambda p: ks.harden(tf.nn.softmax(p)), "matrix", "pairs"),
+    "sinkhorn": Operator(ks.sinkhorn, "iterated", "pairs", tuple(peers.of_sinkhorn())),
+    "gumbel_sinkhorn": Operator(lambda p: ks.gumbel_sinkhorn(p, seed=SEED), "iterated", "pairs"),
+    "linear_assignment": Operator(ks.linear_assignment, "cubes", "pairs", tuple(peers.of_assignment())),
+    "ranknet_lambdas": Operator(ks.ranknet_lambdas, "pairs", "labels"),
+    "RankNetLoss": _ours(
+        ks.RankNetLoss, "pairs", peers.of_loss("PairwiseLogisticLoss", "pairwise_logistic_loss"), normalization="none"
+    ),
+    "PlackettLuceLoss": _ours(ks.PlackettLuceLoss, "list", peers.of_loss("ListMLELoss", "listmle_loss")),
+    "PLRankLoss": _ours(ks.PLRankLoss, "list", seed=3),
+    "ApproxNDCGLoss": _ours(ks.ApproxNDCGLoss, "matrix"),
+    "NeuralNDCGLoss": _ours(ks.NeuralNDCGLoss, "iterated"),
+    "NeuralSortCrossEntropyLoss": _ours(ks.NeuralSortCrossEntropyLoss, "matrix"),
+    "SpearmanLoss": _ours(ks.SpearmanLoss, "list"),
+    "PermutationCrossEntropyLoss": Operator(_permutation_cross_entropy, "matrix", "pairs"),
+}
+HARD_SORT = peers.Peer("hard sort", peers.TF_MODES, tf.sort, "list", same=False)
+
+
+def candidates(name: str, with_peers: bool) -> list[peers.Peer]:
+    """Ours first, then the hard sort of lists, then the peers."""
+    operator = OPERATORS[name]
+    found = [peers.Peer("ours", peers.TF_MODES, operator.function, operator.cost)]
+    if operator.inputs != "pairs":
+        found.append(HARD_SORT._replace(function=lambda scores, *_: tf.sort(scores)))
+    return [*found, *operator.peers] if with_peers else found
+
+
+def data(name: str, batch: int, size: int) -> Arrays:
+    """Standard normal scores in float32, and labels 0 to 4 for losses."""
+    random, inputs = np.random.default_rng(0), OPERATORS[name].inputs
+    scores = random.normal(size=(batch, size, size) if inputs == "pairs" else (batch, size)).astype(np.float32)
+    return (scores, random.integers(0, 5, size=(batch, size)).astype(np.float32)) if inputs == "labels" else (scores,)

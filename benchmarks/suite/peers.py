@@ -1,0 +1,157 @@
+"""What others compute: the published formulas in TensorFlow and torch, and the operators of libraries that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+from frameworks import attribute, is_here
+
+TF_MODES = ("TF", "XLA")
+
+
+class Peer(NamedTuple):
+    """`function(scores, ...)` of a library, in the `modes` of `frameworks.MODES`; `cost` names one of `COSTS`."""
+
+    name: str
+    modes: tuple[str, ...]
+    function: Callable
+    cost: str = "matrix"
+    same: bool = True  # it computes what ours does, so that results can be compared
+
+
+def formula_neural_sort(scores: tf.Tensor) -> tf.Tensor:
+    """As published, tau 1, with the row sums by a reduction and not by the reference's n x n x n product."""
+    size = scores.shape[-1]
+    sums = tf.reduce_sum(tf.abs(scores[..., tf.newaxis] - scores[..., tf.newaxis, :]), axis=-1)
+    slopes = tf.cast(size - 1 - 2 * tf.range(size), scores.dtype)
+    return tf.nn.softmax(slopes[:, tf.newaxis] * scores[..., tf.newaxis, :] - sums[..., tf.newaxis, :])
+
+
+def formula_soft_sort(scores: tf.Tensor) -> tf.Tensor:
+    ordered = tf.sort(scores, direction="DESCENDING")
+    return tf.nn.softmax(-tf.abs(ordered[..., tf.newaxis] - scores[..., tf.newaxis, :]))
+
+
+def torch_neural_sort(scores):
+    import torch  # noqa: PLC0415
+
+    size = scores.shape[-1]
+    sums = (scores[..., None] - scores[..., None, :]).abs().sum(-1)
+    slopes = (size - 1 - 2 * torch.arange(size)).to(scores.dtype)
+    return torch.softmax(slopes[:, None] * scores[..., None, :] - sums[..., None, :], -1)
+
+
+def torch_soft_sort(scores):
+    import torch  # noqa: PLC0415
+
+    ordered = scores.sort(-1, descending=True).values
+    return torch.softmax(-(ordered[..., None] - scores[..., None, :]).abs(), -1)
+
+
+FORMULAS = {
+    "neural_sort": (formula_neural_sort, torch_neural_sort),
+    "soft_sort": (formula_soft_sort, torch_soft_sort),
+}
+
+
+def _tf_values(matrix: Callable) -> Callable:
+    return lambda s: tf.linalg.matvec(matrix(s), s)
+
+
+def _tf_ranks(matrix: Callable) -> Callable:
+    def ranks(scores: tf.Tensor) -> tf.Tensor:
+        places = tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype)
+        return tf.reduce_sum(matrix(scores) * places[:, tf.newaxis], axis=-2)
+
+    return ranks
+
+
+def _torch_values(matrix: Callable) -> Callable:
+    return lambda s: (matrix(s) @ s[..., None])[..., 0]
+
+
+def _torch_ranks(matrix: Callable) -> Callable:
+    def ranks(scores):
+        import torch  # noqa: PLC0415
+
+        places = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
+        return (matrix(scores) * places[:, None]).sum(-2)
+
+    return ranks
+
+
+def of_method(method: str, what: str) -> Iterator[Peer]:
+    """The formulas of `method`; `what` is made of the matrix: itself, values, or ranks."""
+    in_tf, in_torch = FORMULAS[method]
+    make = {"matrix": (lambda f: f,) * 2, "values": (_tf_values, _torch_values), "ranks": (_tf_ranks, _torch_ranks)}[
+        what
+    ]
+    yield Peer("formula", TF_MODES, make[0](in_tf))
+    if is_here("torch"):
+        yield Peer("torch formula", ("torch",), make[1](in_torch))
+    if method == "neural_sort" and what == "matrix":
+        yield Peer("tfp.soft_sorting_matrix", TF_MODES, lambda s: tfp.math.soft_sorting_matrix(s, 1.0))
+
+
+def of_sorting(what: str) -> Iterator[Peer]:
+    """Other soft sorts and ranks, which compute something else for the same end."""
+    if is_here("ott"):
+        yield Peer(f"ott {what}", ("jax",), lambda s: _ott(what, s), "iterated", same=False)
+    if is_here("torchsort"):
+        function = attribute("torchsort", {"values": "soft_sort", "ranks": "soft_rank"}[what])
+        yield Peer(f"torchsort {what}", ("torch",), function, "list", same=False)
+
+
+def _ott(what: str, scores):
+    """Through the iterations: ott-jax 0.6 has no gradient of its default start, nor one by implicit differentiation."""
+    from ott.initializers.linear.initializers import DefaultInitializer  # noqa: PLC0415
+    from ott.tools import soft_sort  # noqa: PLC0415
+
+    function = {"values": soft_sort.sort, "ranks": soft_sort.ranks}[what]
+    return function(scores, axis=-1, initializer=DefaultInitializer(), implicit_diff=None)
+
+
+def log_sinkhorn(log_scores: tf.Tensor) -> tf.Tensor:
+    """20 iterations in the log domain, as in the published code."""
+    for _ in range(20):
+        log_scores -= tf.reduce_logsumexp(log_scores, axis=-1, keepdims=True)
+        log_scores -= tf.reduce_logsumexp(log_scores, axis=-2, keepdims=True)
+    return tf.exp(log_scores)
+
+
+def torch_log_sinkhorn(log_scores):
+    for _ in range(20):
+        log_scores = log_scores - log_scores.logsumexp(-1, keepdim=True)
+        log_scores = log_scores - log_scores.logsumexp(-2, keepdim=True)
+    return log_scores.exp()
+
+
+def of_sinkhorn() -> Iterator[Peer]:
+    yield Peer("log domain", TF_MODES, log_sinkhorn, "iterated")
+    if is_here("torch"):
+        yield Peer("torch log domain", ("torch",), torch_log_sinkhorn, "iterated")
+
+
+def of_assignment() -> Iterator[Peer]:
+    if is_here("scipy"):
+        solve = attribute("scipy.optimize", "linear_sum_assignment")
+
+        def columns(scores):
+            import numpy as np  # noqa: PLC0415
+
+            return np.stack([solve(each, maximize=True)[1] for each in scores])
+
+        yield Peer("scipy", ("numpy",), columns, "cubes")
+
+
+def of_loss(in_keras_rs: str = "", in_rax: str = "") -> Iterator[Peer]:
+    """Losses of the same kind; each library has its own normalisation."""
+    if in_keras_rs and is_here("keras_rs"):
+        make = attribute("keras_rs", f"losses.{in_keras_rs}")
+        yield Peer(f"keras_rs.{in_keras_rs}", TF_MODES, lambda s, y: make()(y, s), same=False)
+    if in_rax and is_here("rax"):
+        function = attribute("rax", in_rax)
+        yield Peer(f"rax.{in_rax}", ("jax",), function, same=False)

@@ -1,0 +1,120 @@
+"""TF-Ranking's pipelines with our losses, by name or as objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._keras import keras
+from keras_softsort.ops import _checks
+from keras_softsort.tf_ranking._losses import get
+from keras_softsort.tf_ranking._stack import tfr
+
+
+class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
+    """A pipeline whose losses and metrics may be ragged, and whose losses may be ours."""
+
+    def __init__(self, model_builder: Any, dataset_builder: Any, hparams: Any, *, ragged: bool = False) -> None:
+        super().__init__(model_builder, dataset_builder, hparams)
+        self._ragged = _checks.boolean("ragged", ragged)
+
+    def _loss(self, loss: Any) -> Any:
+        if isinstance(loss, keras.losses.Loss):
+            return loss
+        return get(loss, self._hparams.loss_reduction, ragged=self._ragged)
+
+    def build_metrics(self) -> Any:
+        """TF-Ranking's metrics of this pipeline."""
+        return tf.nest.map_structure(self._metric, super().build_metrics())
+
+    def build_weighted_metrics(self) -> Any:
+        """The same, which are given the weights."""
+        return tf.nest.map_structure(self._metric, super().build_weighted_metrics())
+
+    def _metric(self, metric: Any) -> Any:
+        # TF-Ranking's pipelines do not tell their metrics.
+        return type(metric).from_config({**metric.get_config(), "ragged": self._ragged})
+
+
+class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
+    """`tfr.keras.pipeline.SimplePipeline` whose `hparams.loss` may be ours: one loss for all labels.
+
+    Args:
+      model_builder: a `tfr.keras.model.AbstractModelBuilder`.
+      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`.
+      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a name that `get` knows, made with
+        `loss_reduction`, or a Keras loss, which has its own.
+      ragged: whether labels and scores are ragged tensors, not padded ones.
+
+    All else is TF-Ranking's: strategies, metrics (NDCG), checkpoints, the export with the signatures of the dataset
+    builder. Padding is told by labels below 0: give the feature of the labels -1 as default value, which pads the
+    lists of a batch.
+
+    Raises:
+      ValueError: an unknown name of a loss, when the pipeline runs; the message lists all.
+      TypeError: `ragged` is no bool.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import tensorflow_ranking as tfr
+    >>> from keras_softsort import tf_ranking
+    >>> features = {"bm25": tf.io.FixedLenFeature([1], tf.float32, default_value=[0.0])}
+    >>> label = ("relevance", tf.io.FixedLenFeature([1], tf.float32, default_value=[-1.0]))
+    >>> files = tfr.keras.pipeline.DatasetHparams("train.tfrecord", "valid.tfrecord", 64, 64)
+    >>> data = tfr.keras.pipeline.SimpleDatasetBuilder({}, features, "mask", label, files)
+    >>> model = tfr.keras.model.ModelBuilder(
+    ...     tfr.keras.model.FeatureSpecInputCreator({}, features),
+    ...     tfr.keras.model.PreprocessorWithSpec(),
+    ...     tfr.keras.model.DNNScorer(hidden_layer_dims=[16], output_units=1),
+    ...     mask_feature_name="mask",
+    ... )
+    >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1}
+    >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, learning_rate=0.01, loss="ranknet_loss")
+    >>> pipeline = tf_ranking.SimplePipeline(model, data, hparams)  # .train_and_validate() reads the records
+    >>> pipeline.build_loss().name
+    'ranknet'
+    """
+
+    def build_loss(self) -> Any:
+        """The loss, in the strategy's scope."""
+        return self._loss(self._hparams.loss)
+
+
+class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
+    """`tfr.keras.pipeline.MultiTaskPipeline` whose `hparams.loss`, a dict by task, may hold ours.
+
+    Args:
+      model_builder: a `tfr.keras.model.AbstractModelBuilder`, whose model gives a dict of scores by task.
+      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`, whose labels are such a dict.
+      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a dict; each value a name that `get` knows, made
+        with `loss_reduction`, or a Keras loss, which has its own. `loss_weights` weigh the tasks.
+      ragged: whether labels and scores are ragged tensors, not padded ones.
+
+    All else is TF-Ranking's, as in `SimplePipeline`.
+
+    Raises:
+      TypeError: `ragged` is no bool; when the pipeline runs, a `loss` that is no dict.
+      ValueError: an unknown name of a loss, when the pipeline runs; the message lists all.
+
+    Example:
+
+    >>> import keras_softsort as ks
+    >>> import tensorflow_ranking as tfr
+    >>> from keras_softsort import tf_ranking
+    >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")  # see `SimplePipeline`
+    >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
+    >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1}
+    >>> losses = {"click": "softmax_loss", "purchase": ks.RankNetLoss(lambda_weight="ndcg")}
+    >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, learning_rate=0.01, loss=losses)
+    >>> [type(loss).__name__ for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
+    ['SoftmaxLoss', 'RankNetLoss']
+    """
+
+    def build_loss(self) -> Any:
+        """The losses by task, in the strategy's scope."""
+        losses = self._hparams.loss
+        if not isinstance(losses, dict):
+            raise TypeError(f"loss of a MultiTaskPipeline must be a dict of losses by task, got {losses!r}")
+        return {task: self._loss(loss) for task, loss in losses.items()}
