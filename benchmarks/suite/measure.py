@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from frameworks import MODES, Run
-from operators import COSTS, candidates, data
+from operators import COSTS, HARD_SORT, candidates, data
 from peers import Peer
 
 FORK = multiprocessing.get_context("fork")
@@ -68,6 +68,8 @@ def fitting(name: str, batch: int, size: int, with_peers: bool, limits: Limits) 
             kept.append(peer)
             continue
         skipped += [{"candidate": peer.name, "mode": mode, "skipped": reason} for mode in peer.modes]
+    if all(peer.name == HARD_SORT.name for peer in kept):  # with nothing to be the floor of
+        return [], skipped
     return kept, skipped
 
 

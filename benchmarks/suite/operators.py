@@ -29,6 +29,7 @@ class Operator(NamedTuple):
     cost: str = "list"
     inputs: str = "lists"
     peers: Iterable[peers.Peer] = ()
+    repeatable: bool = True  # a loss draws other noise in each function that it is traced in
 
 
 def _ours(loss: type, cost: str, more: Iterable[peers.Peer] = (), **options) -> Operator:
@@ -69,7 +70,7 @@ OPERATORS = {
         ks.RankNetLoss, "pairs", peers.of_loss("PairwiseLogisticLoss", "pairwise_logistic_loss"), normalization="none"
     ),
     "PlackettLuceLoss": _ours(ks.PlackettLuceLoss, "list", peers.of_loss("ListMLELoss", "listmle_loss")),
-    "PLRankLoss": _ours(ks.PLRankLoss, "list", seed=3),
+    "PLRankLoss": _ours(ks.PLRankLoss, "list", seed=3)._replace(repeatable=False),
     "ApproxNDCGLoss": _ours(ks.ApproxNDCGLoss, "matrix"),
     "NeuralNDCGLoss": _ours(ks.NeuralNDCGLoss, "iterated"),
     "NeuralSortCrossEntropyLoss": _ours(ks.NeuralSortCrossEntropyLoss, "matrix"),
@@ -82,7 +83,7 @@ HARD_SORT = peers.Peer("hard sort", peers.TF_MODES, tf.sort, "list", same=False)
 def candidates(name: str, with_peers: bool) -> list[peers.Peer]:
     """Ours first, then the hard sort of lists, then the peers."""
     operator = OPERATORS[name]
-    found = [peers.Peer("ours", peers.TF_MODES, operator.function, operator.cost)]
+    found = [peers.Peer("ours", peers.TF_MODES, operator.function, operator.cost, operator.repeatable)]
     if operator.inputs != "pairs":
         found.append(HARD_SORT._replace(function=lambda scores, *_: tf.sort(scores)))
     return [*found, *operator.peers] if with_peers else found
