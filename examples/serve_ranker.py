@@ -77,7 +77,7 @@ def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> Non
         answers = serving.run_like_server(folder, [request] * (options.requests + 1))
         first, *later = [1000 * answer.seconds for answer in answers]
         print(
-            f"{lists:3} lists of {size} a request: first {first:.1f} ms, then median {np.median(later):.2f} ms, "
+            f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {np.median(later):.2f} ms, "
             f"99th percentile {np.quantile(later, 0.99):.2f} ms"
         )
 
