@@ -1,4 +1,4 @@
-"""The examples that users read: docstrings and README."""
+"""The examples that users read: docstrings, README and the pages of the documentation."""
 
 import doctest
 import importlib
@@ -6,7 +6,7 @@ import pkgutil
 from operator import attrgetter
 
 import pytest
-from support.readme import README, fenced_blocks, is_tf_ranking
+from support.readme import PAGES, fenced_blocks, is_tf_ranking
 
 import keras_softsort as ks
 
@@ -34,9 +34,10 @@ def test_fenced_blocks_are_found():
     assert fenced_blocks(text) == ["x = 1\n", "y = 2\n\nz = 3\n"]
 
 
-def test_readme_blocks_run(monkeypatch, tmp_path):
-    text = README.read_text() if README.exists() else ""
-    assert text.count("```python") == len(fenced_blocks(text))  # none is lost for its indentation
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_of_pages_run(page, monkeypatch, tmp_path):
+    text = page.read_text()
+    assert text.count("```python") == len(fenced_blocks(text)) > 0  # none is lost for its indentation
     monkeypatch.chdir(tmp_path)
     for block in filter(lambda block: not is_tf_ranking(block), fenced_blocks(text)):
-        exec(compile(block, str(README), "exec"), {"__name__": "readme"})
+        exec(compile(block, str(page), "exec"), {"__name__": "page"})

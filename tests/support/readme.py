@@ -1,9 +1,10 @@
-"""The README's code."""
+"""The code of the README and of the pages in `docs/`."""
 
 import re
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
+PAGES = [README, *sorted((README.parent / "docs").glob("*.md"))]
 
 
 def fenced_blocks(text):

@@ -1,0 +1,116 @@
+"""From `fit` to TensorFlow Serving: train a small ranker, export it, and ask it as a server would.
+
+Wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells how). The model is
+exported with its signatures and, where tensorflow-serving-api is installed, a warm-up file. A process without Python's
+TensorFlow, Keras or this package then loads it through TensorFlow's C API, once as it is and once with XLA's compiler
+forbidden, as `tensorflow_model_server` forbids it: the answers must be the model's own. Latencies are those of that
+process, without a network. What is printed last starts a server and asks it.
+
+    python examples/serve_ranker.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ranking_data import patients
+from tensorflow import keras
+
+import keras_softsort as ks
+from keras_softsort import serving
+
+SIZES = (20, 7, 1)  # of lists in the requests that are checked: a ward, and parts of one
+
+
+def train(options: argparse.Namespace, training: ks.data.JudgedLists, test: ks.data.JudgedLists) -> keras.Model:
+    """Features `[ward, patient, 10]` to scores `[ward, patient]`."""
+    keras.utils.set_random_seed(options.seed)
+    parts = [keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1), keras.layers.Reshape((-1,))]
+    model = keras.Sequential([keras.Input((None, training.features.shape[1])), *parts])
+    model.compile("adam", loss=ks.PlackettLuceLoss(), metrics=[ks.KendallTau(name="tau")])
+    model.fit(*wards(training), batch_size=16, epochs=options.epochs, verbose=0)
+    tau = model.evaluate(*wards(test), verbose=0, return_dict=True)["tau"]
+    print(f"Kendall's tau with the true order, {len(test)} wards of unseen patients: {tau:.3f}")
+    return model
+
+
+def wards(lists: ks.data.JudgedLists) -> tuple[np.ndarray, np.ndarray]:
+    """Features `[ward, patient, 10]` and grades `[ward, patient]` of wards that are all of one size."""
+    features, grades = zip(*lists, strict=True)
+    return np.stack(features), np.stack(grades)
+
+
+def requests_of(wards: np.ndarray) -> list[dict[str, Any]]:
+    """Wards of several sizes in one request, the rest of each being rubbish that must not count; and one ward alone."""
+    features = wards[: len(SIZES)].copy()
+    for one, size in zip(features, SIZES, strict=True):
+        one[size:] = np.nan
+    ids = np.array([[f"ward {i} bed {j}" for j in range(features.shape[1])] for i in range(len(SIZES))])
+    together = {"features": features, "sizes": SIZES, "item_ids": ids}
+    return [together, {"features": features[:1], "sizes": SIZES[:1], "item_ids": ids[:1]}]
+
+
+def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
+    """Ask the export, and compare with the model itself."""
+    requests = requests_of(wards)
+    for xla, how in ((True, "C API"), (False, "C API, XLA forbidden")):
+        answers = serving.run_like_server(folder, requests, signature_name="with_ids", xla=xla)
+        for request, answer in zip(requests, answers, strict=True):
+            for i, size in enumerate(request["sizes"]):
+                scores = model.predict(wards[i : i + 1, :size], verbose=0)[0]
+                np.testing.assert_allclose(answer.outputs["scores"][i, :size], scores, rtol=1e-4, atol=1e-5)
+                wanted = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
+                assert answer.outputs["sorted_ids"][i].tolist() == wanted + [b""] * (wards.shape[1] - size)
+        print(f"{how}: the same scores and order as the model, for lists of {', '.join(map(str, SIZES))}")
+
+
+def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> None:
+    """Milliseconds in the session: the first request, the median of later ones."""
+    size = wards.shape[1]
+    for lists in (1, options.lists):
+        request = {"features": wards[:lists], "sizes": [size] * lists}
+        answers = serving.run_like_server(folder, [request] * (options.requests + 1))
+        first, *later = [1000 * answer.seconds for answer in answers]
+        print(
+            f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {np.median(later):.2f} ms, "
+            f"99th percentile {np.quantile(later, 0.99):.2f} ms"
+        )
+
+
+def run(options: argparse.Namespace) -> Path:
+    """Train, export, check, measure; then tell how to go on."""
+    started = time.monotonic()
+    training, test = patients()
+    model = train(options, training, test)
+    unseen = wards(test)[0]
+    warmup = None
+    if importlib.util.find_spec("tensorflow_serving"):
+        request = {"features": wards(training)[0][:1], "sizes": training.sizes[:1]}
+        warmup = {"serving_default": [request]}
+    folder = serving.export_ranker(model, options.output / "patients", top_k=3, warmup=warmup)
+    print(f"exported to {folder}, {'with' if warmup else 'without'} a warm-up file")
+    check(folder, model, unseen)
+    latency(folder, unseen, options)
+    print(f"{time.monotonic() - started:.0f} s in all\n")
+    serving.print_instructions(folder)
+    return folder
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lists", type=int, default=64, help="in the larger request")
+    parser.add_argument("--requests", type=int, default=200, help="of which the latency is measured")
+    parser.add_argument("--output", type=Path, default=Path("output/serve_ranker"))
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    run(parse())
