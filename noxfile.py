@@ -31,6 +31,14 @@ def tf_ranking_python() -> str | None:
     return None
 
 
+def run_tests(session: nox.Session) -> None:
+    """All in two runs, or what is asked for: compiled programs stay in memory until a process ends."""
+    files = sorted(str(path) for path in Path("tests").glob("test_*.py"))
+    asked = any(".py" in argument for argument in session.posargs)
+    for part in [()] if asked else [files[::2], files[1::2]]:
+        session.run(*PYTEST, *part, *session.posargs, env=QUIET)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint and types: the same commands as pre-commit's."""
@@ -45,7 +53,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The suite on the default stack: today's TensorFlow with Keras 3."""
     session.install("-e", ".[test,keras-rs]")
-    session.run(*PYTEST, *session.posargs, env=QUIET)
+    run_tests(session)
 
 
 @nox.session(python=tf_ranking_python() or False)
@@ -54,7 +62,7 @@ def tests_tf_ranking(session: nox.Session) -> None:
     if tf_ranking_python() is None:
         session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
     session.install("-e", ".[test,tf-ranking]")
-    session.run(*PYTEST, *session.posargs, env=QUIET)
+    run_tests(session)
 
 
 @nox.session

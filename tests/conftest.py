@@ -13,15 +13,19 @@ ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--everything", action="store_true", help="on the TF-Ranking stack too, run what is marked `once`")
+    parser.addoption("--everything", action="store_true", help="run what is marked `once` or `thorough`, too")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Numbers that the default stack has checked, in modes that other tests run here, are not checked again."""
-    if not ON_TF_RANKING_STACK or config.getoption("--everything"):
+    """Numbers that the default stack or other modes have checked are not checked again each time."""
+    if config.getoption("--everything"):
         return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("once")])
-    items[:] = [item for item in items if not item.get_closest_marker("once")]
+    left_out = {"thorough", "once"} if ON_TF_RANKING_STACK else {"thorough"}
+    split = {True: [], False: []}
+    for item in items:
+        split[any(mark.name in left_out for mark in item.iter_markers())].append(item)
+    config.hook.pytest_deselected(items=split[True])
+    items[:] = split[False]
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,17 @@ import keras_softsort as ks
 
 keras = tf.keras
 layer_cases = pytest.mark.parametrize("case", objects.LAYERS, ids=str)
+
+
+def with_and_without_jit(cases):
+    """Compiled, every class once; its other arguments with everything."""
+    seen = set()
+    for case in cases:
+        yield case, False
+        yield pytest.param(case, True, marks=[pytest.mark.thorough] * (case.cls in seen))
+        seen.add(case.cls)
+
+
 loss_cases = pytest.mark.parametrize("case", objects.LOSSES, ids=str)
 
 
@@ -126,8 +137,7 @@ def test_loss_and_metrics_in_a_keras_file(reloaded, index):
     assert there == pytest.approx(here, rel=1e-6)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@layer_cases
+@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(objects.LAYERS)], ids=str)
 def test_fit(case, jit_compile):
     x, y = objects.features()
     if case.is_matrix:
@@ -140,8 +150,7 @@ def test_fit(case, jit_compile):
     assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@loss_cases
+@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(objects.LOSSES)], ids=str)
 def test_fit_a_loss(case, jit_compile):
     losses = fitted(case.predictors(), case.make(), *objects.features(), jit_compile)
     assert case.is_hard or case.is_noisy or losses[-1] < losses[0]

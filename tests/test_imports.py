@@ -103,7 +103,7 @@ def test_the_check_lets_downward_arrows_pass():
 
 def test_the_package_does_not_import_integrations():
     sources = package_sources()
-    integrations = {f"{NAME}.{part}" for part in STEPS[-1]}
+    integrations = {f"{NAME}.{part}" for part in STEPS[-1] if part != "data"}  # which needs no more than the package
     assert f"{NAME}.tf_ranking" in sources
     assert {target for target in imported(sources[NAME], sources) if target.startswith(tuple(integrations))} == set()
 

@@ -133,7 +133,7 @@ def test_the_band_holds_what_matters_and_no_more(tau):
     drops = (linear - linear[:, np.newaxis]) - 2 * rows * (total - total[:, np.newaxis])
     needed = (drops <= cut).reshape(8, BLOCK, 8, BLOCK).any(axis=(1, 3))
     scores = tf.constant(x[np.newaxis])
-    band = neural_sort_band(blocks_of(scores), scores, tf.constant(cut, tf.float64))
+    band = neural_sort_band(blocks_of(scores), scores, tf.constant(cut, tf.float64), tf.float64)
     for window, wanted in ((band.columns_of, needed), (band.rows_of, needed.T)):
         first, count = window.first.numpy(), window.count.numpy()
         visited = [[first[b] <= other < first[b] + count[b] for other in range(8)] for b in range(8)]
@@ -143,7 +143,7 @@ def test_the_band_holds_what_matters_and_no_more(tau):
 def test_blocks_visited_grow_with_the_list_not_with_its_square():
     def visited(size):
         scores = tf.constant(-np.arange(size, dtype="float64")[np.newaxis])
-        window = neural_sort_band(blocks_of(scores), scores, tf.constant(30.0, tf.float64)).columns_of
+        window = neural_sort_band(blocks_of(scores), scores, tf.constant(30.0, tf.float64), tf.float64).columns_of
         return int(tf.reduce_sum(window.count))
 
     assert visited(64 * BLOCK) == 3 * 64 - 2

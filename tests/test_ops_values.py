@@ -21,6 +21,7 @@ def test_value_is_that_of_the_formula(case, mode):
     assert_close(case.outcome(mode)[0], case.truth(*arrays, mask), tf.float64)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_value_is_that_of_the_formula_for_all_options(case):
     arrays, mask = case.arguments()

@@ -14,6 +14,7 @@ import keras_softsort as ks
 from keras_softsort.ops._pl_rank import reward_gradients
 from keras_softsort.ops._plackett_luce import below_peak
 
+pytestmark = pytest.mark.once
 NONE = objects.NO_REDUCTION
 SCORES = np.array([0.3, -1.0, 2.0, 0.5, -0.2])
 REWARDS = np.array([3.0, 0.0, 1.0, 7.0, 1.0])

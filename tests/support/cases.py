@@ -8,6 +8,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_softsort import ops
@@ -108,5 +109,7 @@ FEW = [
 ]
 IN_MODES = [
     *((case, "unknown_shape") for case in CORE),
-    *((case, mode) for case in FEW for mode in ("eager", "traced", "xla")),
+    *(pytest.param(case, "eager", marks=pytest.mark.once) for case in FEW),
+    # An eager call is compiled by XLA, forward and backward, and a trace of unknown shapes is one.
+    *(pytest.param(case, mode, marks=pytest.mark.thorough) for case in FEW for mode in ("traced", "xla")),
 ]
