@@ -11,6 +11,8 @@ from support.gradients import ATOL, RTOL, central_differences, check_gradients, 
 
 from keras_softsort import ops
 
+pytestmark = pytest.mark.once
+
 METHODS = ["neural_sort", "soft_sort"]
 TIED = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5])
 GROUPS = [[0, 2, 5], [1, 4], [3]]

@@ -9,6 +9,8 @@ from support.gradients import central_differences, fixed_weights
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.once
+
 NONE = objects.NO_REDUCTION
 LABELS = np.float64(
     [

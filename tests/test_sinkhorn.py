@@ -12,6 +12,8 @@ from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
 
+pytestmark = pytest.mark.once
+
 RNG = np.random.default_rng(4)
 SQUARE, WIDE, TALL = (RNG.normal(size=(2, *shape)) for shape in [(4, 4), (3, 5), (5, 3)])
 ROW_MASK = np.array([[True, False, True, True], [True, True, True, True]])
