@@ -7,8 +7,6 @@ from support import objects
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.once
-
 NONE = objects.NO_REDUCTION
 
 
