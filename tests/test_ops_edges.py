@@ -10,6 +10,8 @@ from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
+pytestmark = pytest.mark.once
+
 METHODS = ["neural_sort", "soft_sort"]
 BOTH = pytest.mark.parametrize("op", METHODS)
 

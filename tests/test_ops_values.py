@@ -9,6 +9,8 @@ from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
 
+pytestmark = pytest.mark.once
+
 
 def assert_close(found, wanted, dtype):
     tolerance = TOLERANCES[dtype]
