@@ -17,11 +17,11 @@ layer_cases = pytest.mark.parametrize("case", objects.LAYERS, ids=str)
 
 
 def with_and_without_jit(cases):
-    """Compiled, every class once; its other arguments with everything."""
+    """Every class once; its other arguments with everything."""
     seen = set()
     for case in cases:
-        yield case, False
-        yield pytest.param(case, True, marks=[pytest.mark.thorough] * (case.cls in seen))
+        for jit_compile in (False, True):
+            yield pytest.param(case, jit_compile, marks=[pytest.mark.thorough] * (case.cls in seen))
         seen.add(case.cls)
 
 
@@ -88,52 +88,66 @@ sys.path.insert(0, sys.argv[2])
 from support import objects  # registers what stands before some layers
 folder = pathlib.Path(sys.argv[1])
 data = np.load(folder / "data.npz")
-found = {}
-for path in sorted(folder.glob("*.keras")):
-    model = tf.keras.models.load_model(path)
-    if path.stem.startswith("compiled"):
-        tf.random.set_seed(0)
-        found[path.stem] = model.evaluate(data["x"], data["y"], verbose=0, return_dict=True)
-    else:
-        found[path.stem] = model.predict(data["x"], verbose=0).tolist()
-print(json.dumps(found))
+layers = tf.keras.models.load_model(folder / "layers.keras").predict(data["x"], verbose=0)
+tf.random.set_seed(0)
+compiled = tf.keras.models.load_model(folder / "compiled.keras")
+losses = compiled.evaluate(data["x"], {name: data["y"] for name in compiled.output_names}, verbose=0, return_dict=True)
+print(json.dumps([{name: value.tolist() for name, value in layers.items()}, losses]))
 """
 
 
 @pytest.fixture(scope="module")
 def reloaded(tmp_path_factory):
-    """What models give here and in a new process: one process for all, since its start is what costs."""
+    """What a model of all layers and one of all losses give here and in a new process."""
     folder = tmp_path_factory.mktemp("models")
     x, y = objects.scores(4, 5), np.argsort(objects.scores(4, 5, seed=8)).astype("float32") + 1
     np.savez(folder / "data.npz", x=x, y=y)
-    here = {}
-    for i, case in enumerate(objects.LAYERS):
-        model = objects.scores_model(*case.layers())
-        case.set_tau(model.layers[-1], 0.9)  # the value in force is what has to be saved, not only the argument
-        model.save(folder / f"layer_{i:02}.keras")
-        here[f"layer_{i:02}"] = model.predict(x, verbose=0)
-    for i, loss in enumerate(objects.LOSSES):
-        # A model needs a layer, also where the loss takes scores as they are.
-        model = objects.scores_model(keras.layers.Activation("tanh"), *loss.predictors())
-        metrics = [case.make() for case in objects.METRICS]
-        model.compile("sgd", loss=loss.make(), metrics=metrics)
-        tf.random.set_seed(0)
-        expected = model.evaluate(x, y, verbose=0, return_dict=True)
-        model.save(folder / f"compiled_{i:02}.keras")
-        here[f"compiled_{i:02}"] = expected
-    return here, json_from(LOAD, folder, pathlib.Path(__file__).parent)
+    layers = [case.layers() for case in objects.LAYERS]
+    model = model_of_all({f"layer_{i}": each for i, each in enumerate(layers)})
+    for case, (*_, layer) in zip(objects.LAYERS, layers, strict=True):
+        case.set_tau(layer, 0.9)  # the value in force is what has to be saved, not only the argument
+    model.save(folder / "layers.keras")
+    layers = model.predict(x, verbose=0)
+    losses = {f"loss_{i}": loss for i, loss in enumerate(objects.LOSSES)}
+    model = model_of_all({name: loss.predictors() for name, loss in losses.items()})
+    model.compile(
+        "sgd",
+        loss={name: loss.make() for name, loss in losses.items()},
+        metrics={"loss_0": [case.make() for case in objects.METRICS]},
+    )
+    tf.random.set_seed(0)
+    evaluated = model.evaluate(x, dict.fromkeys(losses, y), verbose=0, return_dict=True)
+    model.save(folder / "compiled.keras")
+    return (layers, evaluated), json_from(LOAD, folder, pathlib.Path(__file__).parent)
+
+
+def model_of_all(branches):
+    """One model of scores with an output of each name, made by the layers of that name."""
+    scores, outputs = keras.Input((None,)), {}
+    for name, layers in branches.items():
+        made = scores
+        for layer in layers:
+            made = layer(made)
+        outputs[name] = keras.layers.Activation("linear", name=name)(made)
+    return keras.Model(scores, outputs)
 
 
 @pytest.mark.parametrize("index", range(len(objects.LAYERS)), ids=lambda i: str(objects.LAYERS[i]))
 def test_layer_in_a_keras_file(reloaded, index):
-    here, there = reloaded
-    np.testing.assert_allclose(there[f"layer_{index:02}"], here[f"layer_{index:02}"], rtol=1e-6, atol=1e-7)
+    (here, _), (there, _) = reloaded
+    np.testing.assert_allclose(there[f"layer_{index}"], here[f"layer_{index}"], rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("index", range(len(objects.LOSSES)), ids=lambda i: str(objects.LOSSES[i]))
-def test_loss_and_metrics_in_a_keras_file(reloaded, index):
-    here, there = (found[f"compiled_{index:02}"] for found in reloaded)
-    assert set(here) == {"loss", *(case.arguments["name"] for case in objects.METRICS)}
+def test_loss_in_a_keras_file(reloaded, index):
+    (_, here), (_, there) = reloaded
+    assert there[f"loss_{index}_loss"] == pytest.approx(here[f"loss_{index}_loss"], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", [case.arguments["name"] for case in objects.METRICS])
+def test_metric_in_a_keras_file(reloaded, name):
+    # Keras 2 writes the name of the output before that of the metric again when it loads it.
+    here, there = (next(value for key, value in found[1].items() if key.endswith(name)) for found in reloaded)
     assert there == pytest.approx(here, rel=1e-6)
 
 
@@ -208,7 +222,7 @@ def test_unknown_sizes(case):
     model = objects.scores_model(*case.layers())
     assert model.output_shape[0] is None
     assert model.input_shape == (None, None)
-    for batch, n in [(1, 3), (3, 5), (2, 8)]:
+    for batch, n in [(1, 3), (3, 5)]:
         x = objects.scores(batch, n)
         result = model.predict(x, verbose=0)
         assert all(known in (None, found) for known, found in zip(model.output_shape, result.shape, strict=True))

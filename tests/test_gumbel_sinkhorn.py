@@ -27,7 +27,7 @@ def test_noise_is_gumbel_and_finite(dtype):
     assert stats.kstest(sample.astype(np.float64), stats.gumbel_r.cdf).pvalue > 0.01
 
 
-@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_samples_are_sinkhorn_of_disturbed_scores_in_every_mode(mode):
     options = {"num_samples": 4, "noise_scale": 0.7, "num_iterations": 6}
     weights = fixed_weights([2, 4, 3, 3])

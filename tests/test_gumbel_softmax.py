@@ -45,7 +45,7 @@ def sample_and_gradients(logits, tau, **options):
     return value.numpy(), *(gradient.numpy() for gradient in gradients)
 
 
-@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 @CHOICES
 def test_sample_is_the_relaxation_of_the_disturbed_logits_in_every_mode(k, mode):
     def run(logits, tau, _):
@@ -65,7 +65,7 @@ def test_sample_is_the_relaxation_of_the_disturbed_logits_in_every_mode(k, mode)
         np.testing.assert_allclose(of_tau, by_trace_tau, rtol=1e-9)
 
 
-@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_hard_sample_in_every_mode(mode):
     def run(logits, tau, mask):
         return ops.gumbel_softmax(logits, tau, seed=SEED, k=2, hard=True, mask=mask)

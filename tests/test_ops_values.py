@@ -61,7 +61,7 @@ def test_soft_sort_takes_a_power_below_one(masked):
     assert_close(found, oracles.soft_sort(SCORES, 0.7, power=0.5, mask=mask), tf.float64)
 
 
-@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_harden_is_greedy_by_rank(mode, ranks):
     # One decimal makes ties and clashes of argmaxes common.

@@ -64,7 +64,6 @@ MODELS = {
     for i, case in enumerate(objects.LAYERS)
 }
 MODELS["99"] = ("jit_compile", trained_model)
-WAYS = ["export", "save"]
 
 SERVE = """
 import json, pathlib, sys
@@ -74,12 +73,12 @@ tf.saved_model.load(folder / "control")
 by_tensorflow = set(sys.modules)
 data = np.load(folder / "data.npz")
 found = {}
-for path in sorted(folder.glob("export_*")) + [folder / "save"]:
-    for name, run in tf.saved_model.load(path).signatures.items():
-        (argument,) = run.structured_input_signature[1]
-        for key in data:
-            (result,) = run(**{argument: tf.constant(data[key])}).values()
-            found[f"{path.name}/{name}/{key}"] = result.numpy().tolist()
+for path in sorted(folder.glob("export_*")):
+    run = tf.saved_model.load(path).signatures["serving_default"]
+    (argument,) = run.structured_input_signature[1]
+    for key in data:
+        (result,) = run(**{argument: tf.constant(data[key])}).values()
+        found[f"{path.name}/{key}"] = result.numpy().tolist()
 new = {module.split(".")[0] for module in set(sys.modules) - by_tensorflow}
 print(json.dumps([found, sorted(new & {"keras", "tf_keras", "keras_softsort"}), "keras_softsort" in sys.modules]))
 """
@@ -111,50 +110,40 @@ def saved(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def by_python(saved):
-    """What one process with TensorFlow's Python made of all, and what it had to import."""
+    """What one process with TensorFlow's Python made of the exported models, and what it had to import."""
     return json_from(SERVE, saved[0])
 
 
 @pytest.fixture(scope="module")
 def by_c_api(saved):
-    """What one process without it made of all, XLA's compiler being forbidden."""
+    """What one process without it made of the saved signatures, XLA's compiler being forbidden."""
     folder, data, _ = saved
     found = {}
     with c_api_process() as ask:
         for key in MODELS:
-            for path, signature in [place(key, way) for way in WAYS]:
-                (argument,) = signature_inputs(folder / path, signature)
-                for size, x in data.items():
-                    (result,) = ask(folder / path, signature, {argument: x}).outputs.values()
-                    found[f"{path}/{signature}/{size}"] = result
+            (argument,) = signature_inputs(folder / "save", f"model_{key}")
+            for size, x in data.items():
+                (result,) = ask(folder / "save", f"model_{key}", {argument: x}).outputs.values()
+                found[f"save_{key}/{size}"] = result
     return found
 
 
-def place(key, way):
-    """The folder and the signature of a model."""
-    return (f"export_{key}", "serving_default") if way == "export" else ("save", f"model_{key}")
-
-
 each_model = pytest.mark.parametrize("key", MODELS, ids=lambda key: MODELS[key][0])
-each_way = pytest.mark.parametrize("way", WAYS)
 
 
-@each_way
 @each_model
-def test_same_outputs_in_a_process_of_its_own(saved, by_python, key, way):
-    same_outputs(saved, by_python[0], key, way)
+def test_exported_gives_the_same_in_a_process_of_its_own(saved, by_python, key):
+    same_outputs(saved, by_python[0], "export", key)
 
 
-@each_way
 @each_model
-def test_same_outputs_by_the_c_api_without_xla(saved, by_c_api, key, way):
-    same_outputs(saved, by_c_api, key, way)
+def test_saved_gives_the_same_by_the_c_api_without_xla(saved, by_c_api, key):
+    same_outputs(saved, by_c_api, "save", key)
 
 
-def same_outputs(saved, there, key, way):
+def same_outputs(saved, there, way, key):
     for size in saved[1]:
-        found = there["/".join([*place(key, way), size])]
-        np.testing.assert_allclose(found, saved[2][f"{key}/{size}"], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(there[f"{way}_{key}/{size}"], saved[2][f"{key}/{size}"], rtol=1e-5, atol=1e-6)
 
 
 def test_neither_keras_nor_the_package_was_needed(by_python):

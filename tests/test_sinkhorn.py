@@ -47,7 +47,7 @@ def check(kind, mode, tau, num_iterations, rtol=1e-6):
         np.testing.assert_allclose(found, right, rtol=rtol, atol=1e-7 / tau)
 
 
-@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 @EVERY_INPUT
 def test_value_and_gradients_in_every_mode(kind, mode):
     check(kind, mode, 0.7, 5)
