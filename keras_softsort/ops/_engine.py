@@ -22,7 +22,7 @@ from keras_softsort.ops._straight_through import straight_through
 
 Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
 # List sizes from which on a product without the matrix is taken; benchmarks/crossovers.py measures where it is faster.
-CROSSOVERS = {"neural_sort": 512, "soft_sort": 128}
+CROSSOVERS = {"neural_sort": 768, "soft_sort": 128}
 
 # Whether the projection is entropic.
 PROJECTIONS = {"projection": False, "projection_kl": True}
