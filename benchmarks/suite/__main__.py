@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from tensorflow.python.eager import context
 SIZES = ["64x16", "64x128", "8x1000", "1x5000", "1x16384", "1x100000", "1x1000000"]
 QUICK_SIZES = ["64x16", "8x128", "1x1000"]
 # How time and memory of what makes no matrix grow, by doublings.
-GROWTH = ["neural_sort_values", "soft_sort_values", "neural_sort_ranks"]
+GROWTH = ["neural_sort_values", "soft_sort_values"]
 GROWTH_SIZES = [f"1x{2**power}" for power in range(12, 21)]
 LIBRARIES = ["keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy"]
 PEERS = ["torch", "torchsort", "jax", "ott-jax", "rax", "keras-rs"]
@@ -65,10 +66,15 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"sizes {' '.join(QUICK_SIZES)}, 5 repeats, 1 s each")
     parser.add_argument("--growth", action="store_true", help=f"{', '.join(GROWTH)} from 2^12 to 2^20, no peers")
     parser.add_argument("--repeats", type=int, help="at most, of each candidate (default 25)")
-    parser.add_argument("--seconds", type=float, help="of a candidate's runs, after at least 3 (default 2)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="of a candidate's runs, after at least 3, or 1 of what takes 10 times as long (default 2)",
+    )
     parser.add_argument("--max-memory", type=float, default=4.0, help="GiB above which nothing is started")
     parser.add_argument("--max-operations", type=float, default=2e10)
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for all candidates of one size")
+    parser.add_argument("--combine", type=Path, nargs="+", metavar="JSON", help="table and plots of earlier runs")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-memory", action="store_true", help="time alone, which is three times as quick")
     parser.add_argument("--output", type=Path, default=Path("output/suite"))
@@ -80,29 +86,49 @@ def parsed() -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    options = parsed()
+def measured(options: argparse.Namespace) -> Iterator[list[dict]]:
+    """The records of each operator and size, all of which are written after each."""
     assert not context.context()._initialized, "TensorFlow has started, and children could not"
     limits = Limits(
         options.max_memory * 2**30, options.max_operations, options.repeats, options.seconds, options.timeout
     )
-    options.output.mkdir(parents=True, exist_ok=True)
-    what = {"machine": machine(), "versions": versions(), "load before": os.getloadavg()}
+    what = {"machine": machine(), "versions": versions(), "load before": os.getloadavg(), "records": []}
     with_peers = not (options.no_peers or options.growth)
-    records: list[dict] = []
-    lines = [report.HEADER]
-    print(report.HEADER)
     start = time.time()
     for name in options.operators:
         for shape in options.sizes:
             batch, size = map(int, shape.split("x"))
             found = measure(name, (batch, size), limits, with_peers=with_peers, with_memory=not options.no_memory)
-            records += found
-            rows = list(report.table(found))
-            print(*rows, sep="\n", flush=True)
-            lines += rows
-            what |= {"load after": os.getloadavg(), "seconds in all": time.time() - start, "records": records}
+            what["records"] += found
+            what |= {"load after": os.getloadavg(), "seconds in all": time.time() - start}
             (options.output / "suite.json").write_text(json.dumps(what, indent=1))
+            yield found
+
+
+def written(options: argparse.Namespace) -> Iterator[list[dict]]:
+    """The same from files, the last where several have an operator and size."""
+    found: dict[tuple, list[dict]] = {}
+    for path in options.combine:
+        new: dict[tuple, list[dict]] = {}
+        for record in json.loads(path.read_text())["records"]:
+            if record["operator"] not in options.operators:
+                continue
+            new.setdefault((record["operator"], record["batch"], record["size"]), []).append(record)
+        found |= new
+    yield from found.values()
+
+
+def main() -> None:
+    options = parsed()
+    options.output.mkdir(parents=True, exist_ok=True)
+    records: list[dict] = []
+    lines = [report.HEADER]
+    print(report.HEADER)
+    for found in written(options) if options.combine else measured(options):
+        records += found
+        rows = list(report.table(found))
+        print(*rows, sep="\n", flush=True)
+        lines += rows
     growth = list(report.slopes(records))
     print("", *growth, sep="\n")
     (options.output / "suite.md").write_text("\n".join([*lines, "", *growth]) + "\n")

@@ -93,12 +93,14 @@ def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) ->
             gradient = found if gradient is None else gradient
             if peer.same:
                 record["difference"] = float(np.max(np.abs(found - gradient)) / max(np.max(np.abs(gradient)), 1e-30))
-            run()
+            if not _is_slow(record["first call"], limits):
+                run()
             runs.append((run, record))
     spent: list[list[float]] = [[] for _ in runs]
     for _ in range(limits.repeats):
-        for (run, _), seconds in zip(runs, spent, strict=True):
-            if len(seconds) < 3 or sum(seconds) < limits.seconds:
+        for (run, record), seconds in zip(runs, spent, strict=True):
+            least = 1 if _is_slow(record["first call"], limits) else 3
+            if len(seconds) < least or sum(seconds) < limits.seconds:
                 start = time.perf_counter()
                 run()
                 seconds.append(time.perf_counter() - start)
@@ -108,12 +110,15 @@ def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) ->
     return records
 
 
+def _is_slow(first_call: float, limits: Limits) -> bool:
+    """Whether once more is enough."""
+    return first_call > 10 * limits.seconds
+
+
 def memory(name: str, batch: int, size: int, peer: Peer, mode: str) -> list[dict]:
     """MiB at most of a process that has every library and runs this alone, compilation included; and before it."""
     before = _peak()
-    run = MODES[mode](peer.function, data(name, batch, size))
-    run()
-    run()
+    MODES[mode](peer.function, data(name, batch, size))()
     return [{"peak MiB": _peak(), "MiB before": before}]
 
 

@@ -42,7 +42,7 @@ def _permutation_cross_entropy(pairs: tf.Tensor) -> tf.Tensor:
 
 
 def _both(what: str, method: str) -> tuple[peers.Peer, ...]:
-    return (*peers.of_method(method, what), *peers.of_sorting(what))
+    return (*peers.of_method(method, what), *peers.of_ott(what))
 
 
 SEED = [1, 2]
@@ -57,6 +57,14 @@ OPERATORS = {
     "soft_sort_ranks": Operator(
         lambda s: ks.soft_rank(s, method="soft_sort"), peers=tuple(peers.of_method("soft_sort", "ranks"))
     ),
+    "projection_values": Operator(
+        lambda s: ks.soft_values(s, method="projection"), peers=tuple(peers.of_torchsort("values"))
+    ),
+    "projection_ranks": Operator(
+        lambda s: ks.soft_rank(s, method="projection"), peers=tuple(peers.of_torchsort("ranks"))
+    ),
+    "lapsum_ranks": Operator(lambda s: ks.soft_rank(s, method="lapsum")),
+    "lapsum_membership": Operator(lambda s: ks.soft_top_k_membership(s, 10, method="lapsum")),
     "soft_top_k": Operator(lambda s: ks.soft_top_k(s, 10).values),
     "soft_quantile": Operator(lambda s: ks.soft_quantile(s, 0.5)),
     "gumbel_softmax": Operator(lambda s: ks.gumbel_softmax(s, seed=SEED)),

@@ -96,10 +96,14 @@ def of_method(method: str, what: str) -> Iterator[Peer]:
         yield Peer("tfp.soft_sorting_matrix", TF_MODES, lambda s: tfp.math.soft_sorting_matrix(s, 1.0))
 
 
-def of_sorting(what: str) -> Iterator[Peer]:
-    """Other soft sorts and ranks, which compute something else for the same end."""
+def of_ott(what: str) -> Iterator[Peer]:
+    """Optimal transport, which computes something else for the same end."""
     if is_here("ott"):
         yield Peer(f"ott {what}", ("jax",), lambda s: _ott(what, s), "iterated", same=False)
+
+
+def of_torchsort(what: str) -> Iterator[Peer]:
+    """The projections, which torchsort sorts ascending."""
     if is_here("torchsort"):
         function = attribute("torchsort", {"values": "soft_sort", "ranks": "soft_rank"}[what])
         yield Peer(f"torchsort {what}", ("torch",), function, "list", same=False)

@@ -93,12 +93,14 @@ def plot(records: list[dict], path: Path) -> None:
     if not names:
         return
     figure, axes = plt.subplots(len(names), 2, figsize=(12, 4 * len(names)), squeeze=False)
+    colors: dict[str, str] = {}
     for row, name in zip(axes, names, strict=True):
         for axis, (quantity, label) in zip(row, panels.items(), strict=True):
             for (candidate, mode), points in found[quantity].get(name, {}).items():
                 fit = slope(points)
                 text = f"{candidate}, {mode}" + ("" if fit is None else f": n^{fit:.2f}")
-                axis.plot(*zip(*points, strict=True), marker="o", markersize=3, label=text)
+                color, line = colors.setdefault(candidate, f"C{len(colors)}"), "--" if mode == "TF" else "-"
+                axis.plot(*zip(*points, strict=True), line, color=color, marker="o", markersize=3, label=text)
             axis.set(xscale="log", yscale="log", xlabel="n", ylabel=label, title=f"{name}: {quantity}")
             if axis.lines:
                 axis.legend(fontsize=7)

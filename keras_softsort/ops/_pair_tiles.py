@@ -36,23 +36,29 @@ class TileSums(NamedTuple):
 def narrow_tile(rows: Items, columns: Items) -> TileSums:
     """Strict pairs without weights of their own, of lists that are not wide and whose scores are around 0.
 
-    exp(s_j - s_i) is a product of what rows and columns have; and one logarithm is taken for a few pairs.
+    exp(s_j - s_i) is a product of what rows and columns have; and one logarithm is taken for `FOLD` pairs, of columns
+    that are cut before there are pairs of them, since a tile would be copied.
     """
-    odds = tf.exp(-rows.scores)[:, :, tf.newaxis] * tf.exp(columns.scores)[:, tf.newaxis, :]
-    strict = rows.labels[:, :, tf.newaxis] > columns.labels[:, tf.newaxis, :]
-    odds *= tf.cast(strict, odds.dtype)
-    losses = tf.reduce_sum(rows.weights * tf.reduce_sum(_log1p_of_each(odds), axis=2), axis=1)
-    slopes = rows.weights[:, :, tf.newaxis] * (odds / (1 + odds))
-    return TileSums(losses, tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))
+    against, labels, weights = (part[:, :, tf.newaxis] for part in (tf.exp(-rows.scores), rows.labels, rows.weights))
+    odds = [
+        against * for_it[:, tf.newaxis, :] * tf.cast(labels > label[:, tf.newaxis, :], against.dtype)
+        for for_it, label in zip(
+            *(tf.split(part, FOLD, axis=1) for part in (tf.exp(columns.scores), columns.labels)), strict=True
+        )
+    ]
+    slopes = [weights * (each / (1 + each)) for each in odds]
+    return TileSums(
+        tf.reduce_sum(rows.weights * tf.reduce_sum(_log1p_of_all(odds), axis=2), axis=1),
+        tf.add_n([tf.reduce_sum(each, axis=2) for each in slopes]),
+        tf.concat([tf.reduce_sum(each, axis=1) for each in slopes], axis=1),
+    )
 
 
-def _log1p_of_each(values: tf.Tensor) -> tf.Tensor:
-    """The sums of log(1 + x) over groups of `FOLD` values, as log(1 + y), where y keeps the digits of a small x."""
-    for _ in range(FOLD.bit_length() - 1):
-        half = (values.shape[-1] or tf.shape(values)[-1]) // 2
-        one, other = values[..., :half], values[..., half:]
-        values = one + other + one * other
-    return tf.math.log1p(values)
+def _log1p_of_all(values: list[tf.Tensor]) -> tf.Tensor:
+    """The sum of log(1 + x) over `values`, as log(1 + y), where y keeps the digits of a small x."""
+    while len(values) > 1:
+        values = [one + other + one * other for one, other in zip(values[::2], values[1::2], strict=True)]
+    return tf.math.log1p(values[0])
 
 
 def wide_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:

@@ -60,8 +60,10 @@ def form_gradient(line: Line, rows: Rows, left: tf.Tensor, right: tf.Tensor) -> 
 def _sums_and_slopes(line: Line, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """`sum_j exp(-|t_i - t_j|) v_j` and `sum_j exp(-|t_i - t_j|) sign(t_i - t_j) v_j`: [L, n, d] each."""
     own = tf.transpose(values, [0, 2, 1])
-    before = decayed_sums(line.places, own)
-    behind = tf.reverse(decayed_sums(tf.reverse(-line.places, [1]), tf.reverse(own, [2])), [2])
+    # Both ways as one, which is half the program to compile.
+    places = tf.concat([line.places, tf.reverse(-line.places, [1])], axis=0)
+    before, behind = tf.split(decayed_sums(places, tf.concat([own, tf.reverse(own, [2])], axis=0)), 2)
+    behind = tf.reverse(behind, [2])
     # Those of an equal place have no sign: what is before the first of them, less what is behind the last.
     strictly_before, strictly_behind = before - own, behind - own
     slopes = _at(strictly_before, line.first) - _at(strictly_behind, line.last)
