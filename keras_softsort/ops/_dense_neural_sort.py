@@ -10,7 +10,7 @@ from keras_softsort.ops._order import OrderedLists
 from keras_softsort.ops._softmax import peaked_logits, softmax_gradient
 
 # Up to so many items lists are faster compared with themselves than sorted, where some rows are wanted or all of them
-# (benchmarks/crossovers.py).
+# (benchmarks/results/dense_matrix.md).
 COMPARED_FOR_SOME, COMPARED_FOR_ALL = 64, 128
 
 
