@@ -84,10 +84,10 @@ def test_the_layout_follows_the_size(monkeypatch):
     chosen = []
     monkeypatch.setattr(engine, "_laid_out", lambda items, tile, blocks: chosen.append(blocks))
     monkeypatch.setattr(engine, "_looped", lambda items, tile: chosen.append("loop"))
-    for shape in [(1, 64), (1, 65), (256, 200), (8, 2000), (None, 2000), (1, 20000), (8, 20000)]:
+    for shape in [(1, 64), (1, 65), (256, 200), (8, 2000), (None, 2000), (8, 4000), (1, 20000)]:
         labels = types.SimpleNamespace(shape=tf.TensorShape(shape))
         engine._by_blocks(engine.Items(None, labels, None, None, ()), None)
-    assert chosen == [1, 5, 5, 8, 5, 32, "loop"]
+    assert chosen == [1, 5, 5, 8, 5, 31, "loop"]
     chosen.clear()
     for shape in [(8, 2000), (1, 20000)]:
         labels = types.SimpleNamespace(shape=tf.TensorShape(shape))
