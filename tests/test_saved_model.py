@@ -64,6 +64,8 @@ MODELS = {
     for i, case in enumerate(objects.LAYERS)
 }
 MODELS["99"] = ("jit_compile", trained_model)
+# What Keras adds by exporting is the same for all objects of a class, of which the last is taken.
+EXPORTED = [*sorted({case.cls: f"{i:02}" for i, case in enumerate(objects.LAYERS)}.values()), "99"]
 
 SERVE = """
 import json, pathlib, sys
@@ -91,7 +93,7 @@ def tensorflow_variables(model):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A folder with each model exported by Keras and all saved by TensorFlow as one, the data, and what they give."""
+    """A folder with models exported by Keras, all saved by TensorFlow as one, the data, and what they give."""
     folder, here, module = tmp_path_factory.mktemp("served"), {}, tf.Module()
     data = {f"{batch}x{n}": objects.scores(batch, n) for batch, n in SIZES}
     np.savez(folder / "data.npz", **data)
@@ -99,7 +101,8 @@ def saved(tmp_path_factory):
     signatures, module.held = {}, []
     for key, (_, make) in MODELS.items():
         model = make()
-        model.export(str(folder / f"export_{key}"))
+        if key in EXPORTED:
+            model.export(str(folder / f"export_{key}"))
         call = tf.function(model.call, input_signature=[tf.TensorSpec([None, None], tf.float32, name="scores")])
         signatures[f"model_{key}"] = call.get_concrete_function()
         module.held += tensorflow_variables(model)
@@ -128,15 +131,16 @@ def by_c_api(saved):
     return found
 
 
-each_model = pytest.mark.parametrize("key", MODELS, ids=lambda key: MODELS[key][0])
+def title(key):
+    return MODELS[key][0]
 
 
-@each_model
+@pytest.mark.parametrize("key", EXPORTED, ids=title)
 def test_exported_gives_the_same_in_a_process_of_its_own(saved, by_python, key):
     same_outputs(saved, by_python[0], "export", key)
 
 
-@each_model
+@pytest.mark.parametrize("key", MODELS, ids=title)
 def test_saved_gives_the_same_by_the_c_api_without_xla(saved, by_c_api, key):
     same_outputs(saved, by_c_api, "save", key)
 
@@ -152,7 +156,7 @@ def test_neither_keras_nor_the_package_was_needed(by_python):
     assert package is False
 
 
-@pytest.mark.parametrize("name", [*(f"export_{key}" for key in MODELS), "save"])
+@pytest.mark.parametrize("name", [*(f"export_{key}" for key in EXPORTED), "save"])
 def test_graph_can_be_served(saved, name):
     graph = saved_graph(saved[0] / name)
     assert len(graph.library.function) > 0
