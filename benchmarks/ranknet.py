@@ -77,10 +77,10 @@ def medians(shape: str, repeats: int, skipped: Sequence[str]) -> dict[str, float
     value, gradient = next(iter(steps.values()))(*arrays)
     for name, run in steps.items():
         other_value, other_gradient = run(*arrays)
-        # Of 1e8 pairs a plain sum in float32 has two digits.
-        np.testing.assert_allclose(
-            other_value, value, rtol=1e-4 if arrays[0].size * arrays[0].shape[1] < 1e8 else 1e-2, err_msg=name
-        )
+        # A peer's plain sum of 1e8 pairs in float32 has two digits; ours has to agree with itself.
+        many = arrays[0].size * arrays[0].shape[1] >= 1e8
+        rtol = 1e-2 if many and not name.startswith("ours") else 1e-4
+        np.testing.assert_allclose(other_value, value, rtol=rtol, err_msg=name)
         np.testing.assert_allclose(other_gradient, gradient, rtol=1e-3, atol=1e-5 * arrays[0].shape[1], err_msg=name)
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(repeats):

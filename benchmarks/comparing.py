@@ -1,0 +1,64 @@
+"""Up to which list size NeuralSort's matrix is faster by comparing items than by sorting them, forward and backward.
+
+For `COMPARED_FOR_SOME` and `COMPARED_FOR_ALL` in `keras_softsort/ops/_dense_neural_sort.py`. The two alternate within
+one process and the figures are medians.
+
+    python benchmarks/comparing.py
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+from crossovers import medians
+
+import keras_softsort as ks
+from keras_softsort.ops import _dense_neural_sort
+
+
+def step(scores: tf.Tensor, top_k: int | None, most: int, jit: bool) -> Callable:
+    """The gradient of half the sum of squares, traced for lists of up to `most` items to be compared."""
+
+    @tf.function(jit_compile=True if jit else None, autograph=False)
+    def run(scores: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            total = tf.reduce_sum(tf.square(ks.neural_sort(scores, top_k=top_k))) / 2
+        return tape.gradient(total, scores)
+
+    kept = _dense_neural_sort.COMPARED_FOR_SOME, _dense_neural_sort.COMPARED_FOR_ALL
+    try:
+        _dense_neural_sort.COMPARED_FOR_SOME = _dense_neural_sort.COMPARED_FOR_ALL = most
+        run = run.get_concrete_function(scores)
+    finally:
+        _dense_neural_sort.COMPARED_FOR_SOME, _dense_neural_sort.COMPARED_FOR_ALL = kept
+    return lambda: run(scores).numpy()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 48, 64, 100, 128, 200])
+    parser.add_argument("--items", type=int, default=8192, help="of all lists together")
+    parser.add_argument("--repeats", type=int, default=31)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for the runs of one size")
+    options = parser.parse_args()
+    print("sorted / compared, above 1 where sorting is slower\n")
+    print(f"| rows | mode | {' | '.join(map(str, options.sizes))} |")
+    print("|---|---|" + "---:|" * len(options.sizes))
+    for top_k in (None, 9):
+        for jit in (True, False):
+            ratios = []
+            for size in options.sizes:
+                shape = (max(options.items // size, 1), size)
+                scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
+                runs = [step(scores, top_k, most, jit) for most in (0, size)]
+                by_sorting, by_comparing = medians(runs, options.repeats, options.seconds)
+                ratios.append(f"{by_sorting / by_comparing:.2f}")
+            print(f"| {top_k or 'all'} | {'XLA' if jit else 'TF'} | {' | '.join(ratios)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
