@@ -33,7 +33,7 @@ def tf_ranking_python() -> str | None:
 
 def run_tests(session: nox.Session) -> None:
     """All in two runs, or what is asked for: compiled programs stay in memory until a process ends."""
-    files = sorted(str(path) for path in Path("tests").glob("test_*.py"))
+    files = sorted(str(path) for path in Path("tests").rglob("test_*.py"))
     asked = any(".py" in argument for argument in session.posargs)
     for part in [()] if asked else [files[::2], files[1::2]]:
         session.run(*PYTEST, *part, *session.posargs, env=QUIET)

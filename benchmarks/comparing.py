@@ -1,7 +1,7 @@
 """Up to which list size NeuralSort's matrix is faster by comparing items than by sorting them, forward and backward.
 
-For `COMPARED_FOR_SOME` and `COMPARED_FOR_ALL` in `keras_softsort/ops/_dense_neural_sort.py`. The two alternate within
-one process and the figures are medians.
+For the two thresholds in `keras_softsort/ops/sorting/_dense/neural_sort.py`. The two ways alternate within one process
+and the figures are medians.
 
     python benchmarks/comparing.py
 """
@@ -16,7 +16,7 @@ import tensorflow as tf
 from crossovers import medians
 
 import keras_softsort as ks
-from keras_softsort.ops import _dense_neural_sort
+from keras_softsort.ops.sorting._dense import neural_sort
 
 
 def step(scores: tf.Tensor, top_k: int | None, most: int, jit: bool) -> Callable:
@@ -29,12 +29,12 @@ def step(scores: tf.Tensor, top_k: int | None, most: int, jit: bool) -> Callable
             total = tf.reduce_sum(tf.square(ks.neural_sort(scores, top_k=top_k))) / 2
         return tape.gradient(total, scores)
 
-    kept = _dense_neural_sort.COMPARED_FOR_SOME, _dense_neural_sort.COMPARED_FOR_ALL
+    kept = neural_sort.PAIRWISE_MAX_SIZE_TOP_K, neural_sort.PAIRWISE_MAX_SIZE_FULL
     try:
-        _dense_neural_sort.COMPARED_FOR_SOME = _dense_neural_sort.COMPARED_FOR_ALL = most
+        neural_sort.PAIRWISE_MAX_SIZE_TOP_K = neural_sort.PAIRWISE_MAX_SIZE_FULL = most
         run = run.get_concrete_function(scores)
     finally:
-        _dense_neural_sort.COMPARED_FOR_SOME, _dense_neural_sort.COMPARED_FOR_ALL = kept
+        neural_sort.PAIRWISE_MAX_SIZE_TOP_K, neural_sort.PAIRWISE_MAX_SIZE_FULL = kept
     return lambda: run(scores).numpy()
 
 

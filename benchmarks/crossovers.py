@@ -1,6 +1,6 @@
 """From which list size on products without the matrix are faster than the dense engine, forward and backward.
 
-For `CROSSOVERS` in `keras_softsort/ops/_engine.py`. Softly sorted values and soft ranks by each engine, with about
+For `CROSSOVERS` in `keras_softsort/ops/_dispatch.py`. Softly sorted values and soft ranks by each engine, with about
 `--items` items in all lists together; the two alternate within one process and the figures are medians.
 
     python benchmarks/crossovers.py
@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops import _engine
+from keras_softsort.ops.sorting import _dispatch
 
 METHODS: dict[str, dict] = {
     "neural_sort": {"method": "neural_sort"},
@@ -49,12 +49,12 @@ def step(function: Callable, scores: tf.Tensor, crossover: int, jit: bool) -> Ca
             total = tf.reduce_sum(tf.square(function(scores))) / 2
         return tape.gradient(total, scores)
 
-    kept = dict(_engine.CROSSOVERS)
+    kept = dict(_dispatch.CROSSOVERS)
     try:
-        _engine.CROSSOVERS.update(dict.fromkeys(kept, crossover))
+        _dispatch.CROSSOVERS.update(dict.fromkeys(kept, crossover))
         run = run.get_concrete_function(scores)
     finally:
-        _engine.CROSSOVERS.update(kept)
+        _dispatch.CROSSOVERS.update(kept)
     return lambda: run(scores).numpy()
 
 

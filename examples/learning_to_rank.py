@@ -27,7 +27,7 @@ from ranking_data import from_files, patients
 from tensorflow import keras
 
 import keras_softsort as ks
-from keras_softsort.data import JudgedLists
+from keras_softsort.data import RankingDataset
 
 LOSSES = {
     "RankNet": ks.RankNetLoss,
@@ -47,7 +47,7 @@ def ndcg(labels: np.ndarray, order: np.ndarray, k: int) -> float:
     return float(gains[order[:k]] @ discounts / (np.sort(gains)[::-1][:k] @ discounts))
 
 
-def measures(queries: JudgedLists, scores: list[np.ndarray]) -> dict[str, float]:
+def measures(queries: RankingDataset, scores: list[np.ndarray]) -> dict[str, float]:
     """Means over the queries that have a relevant document; equal scores stay in the order of the file."""
     found = []
     for (_, labels), one in zip(queries, scores, strict=True):
@@ -68,7 +68,7 @@ def scorer(features: int, dropout: float) -> keras.Model:
     return keras.Model(documents, keras.layers.Reshape((-1,))(keras.layers.Dense(1)(hidden)))
 
 
-def scores_of(model: keras.Model, queries: JudgedLists) -> list[np.ndarray]:
+def scores_of(model: keras.Model, queries: RankingDataset) -> list[np.ndarray]:
     """The scores of each query's documents: as each is scored by itself, without any padding."""
     scores = model.predict(queries.features[:, np.newaxis], batch_size=4096, verbose=0)[:, 0]
     return np.split(scores, queries.starts[1:])
@@ -77,7 +77,7 @@ def scores_of(model: keras.Model, queries: JudgedLists) -> list[np.ndarray]:
 class BestEpoch(keras.callbacks.Callback):
     """Ends with the weights after the epoch of the best NDCG@5 on validation queries."""
 
-    def __init__(self, queries: JudgedLists) -> None:
+    def __init__(self, queries: RankingDataset) -> None:
         super().__init__()
         self.queries, self.best, self.weights = queries, -1.0, []
 
@@ -92,7 +92,7 @@ class BestEpoch(keras.callbacks.Callback):
         self.model.set_weights(self.weights)
 
 
-def train(name: str, seed: int, data: list[JudgedLists], options: argparse.Namespace) -> dict[str, float]:
+def train(name: str, seed: int, data: list[RankingDataset], options: argparse.Namespace) -> dict[str, float]:
     """One loss, one seed."""
     keras.utils.set_random_seed(seed)
     training, *validation, test = data
@@ -104,7 +104,7 @@ def train(name: str, seed: int, data: list[JudgedLists], options: argparse.Names
     return measures(test, scores_of(model, test))
 
 
-def lambda_mart(seed: int, data: list[JudgedLists]) -> dict[str, float]:
+def lambda_mart(seed: int, data: list[RankingDataset]) -> dict[str, float]:
     """LightGBM's LambdaMART with its own defaults."""
     import lightgbm  # noqa: PLC0415  (an optional peer)
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_diabetes
 import keras_softsort as ks
 
 
-def patients(wards: int = 300, size: int = 20, seed: int = 0) -> list[ks.data.JudgedLists]:
+def patients(wards: int = 300, size: int = 20, seed: int = 0) -> list[ks.data.RankingDataset]:
     """Training and test wards; two thirds of the patients are for training."""
     measurements, progression = load_diabetes(return_X_y=True)
     grades = np.searchsorted(np.quantile(progression, [0.2, 0.4, 0.6, 0.8]), progression)
@@ -24,19 +24,21 @@ def patients(wards: int = 300, size: int = 20, seed: int = 0) -> list[ks.data.Ju
     parts = []
     for members in (shuffled[: 2 * len(grades) // 3], shuffled[2 * len(grades) // 3 :]):
         drawn = np.concatenate([random.choice(members, size, replace=False) for _ in range(wards)])
-        parts.append(ks.data.JudgedLists(measurements[drawn], grades[drawn], np.full(wards, size)))
+        parts.append(ks.data.RankingDataset(measurements[drawn], grades[drawn], np.full(wards, size)))
     return standardised(parts)
 
 
-def from_files(paths: list[Path]) -> list[ks.data.JudgedLists]:
+def from_files(paths: list[Path]) -> list[ks.data.RankingDataset]:
     """SVMlight files, that for training first; a feature that one of them does not name is 0 there."""
     parts = [ks.data.read_svmlight(path) for path in paths]
     width = max(part.features.shape[1] for part in parts)
     wide = [np.pad(part.features, [(0, 0), (0, width - part.features.shape[1])]) for part in parts]
-    return standardised([ks.data.JudgedLists(x, part.labels, part.sizes) for x, part in zip(wide, parts, strict=True)])
+    return standardised(
+        [ks.data.RankingDataset(x, part.labels, part.sizes) for x, part in zip(wide, parts, strict=True)]
+    )
 
 
-def standardised(parts: list[ks.data.JudgedLists]) -> list[ks.data.JudgedLists]:
+def standardised(parts: list[ks.data.RankingDataset]) -> list[ks.data.RankingDataset]:
     """Features, in place, by the mean and deviation of the documents for training, which are the first part."""
     for i in range(parts[0].features.shape[1]):
         # One feature in float64 at a time: some files have numbers near the largest float32, and many documents.

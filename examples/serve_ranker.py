@@ -27,7 +27,7 @@ from keras_softsort import serving
 SIZES = (20, 7, 1)  # of lists in the requests that are checked: a ward, and parts of one
 
 
-def train(options: argparse.Namespace, training: ks.data.JudgedLists, test: ks.data.JudgedLists) -> keras.Model:
+def train(options: argparse.Namespace, training: ks.data.RankingDataset, test: ks.data.RankingDataset) -> keras.Model:
     """Features `[ward, patient, 10]` to scores `[ward, patient]`."""
     keras.utils.set_random_seed(options.seed)
     parts = [keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1), keras.layers.Reshape((-1,))]
@@ -39,7 +39,7 @@ def train(options: argparse.Namespace, training: ks.data.JudgedLists, test: ks.d
     return model
 
 
-def wards(lists: ks.data.JudgedLists) -> tuple[np.ndarray, np.ndarray]:
+def wards(lists: ks.data.RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     """Features `[ward, patient, 10]` and grades `[ward, patient]` of wards that are all of one size."""
     features, grades = zip(*lists, strict=True)
     return np.stack(features), np.stack(grades)
@@ -59,7 +59,7 @@ def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
     """Ask the export, and compare with the model itself."""
     requests = requests_of(wards)
     for xla, how in ((True, "C API"), (False, "C API, XLA forbidden")):
-        answers = serving.run_like_server(folder, requests, signature_name="with_ids", xla=xla)
+        answers = serving.predict_offline(folder, requests, signature_name="with_ids", xla=xla)
         for request, answer in zip(requests, answers, strict=True):
             for i, size in enumerate(request["sizes"]):
                 scores = model.predict(wards[i : i + 1, :size], verbose=0)[0]
@@ -74,7 +74,7 @@ def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> Non
     size = wards.shape[1]
     for lists in (1, options.lists):
         request = {"features": wards[:lists], "sizes": [size] * lists}
-        answers = serving.run_like_server(folder, [request] * (options.requests + 1))
+        answers = serving.predict_offline(folder, [request] * (options.requests + 1))
         first, *later = [1000 * answer.seconds for answer in answers]
         print(
             f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {np.median(later):.2f} ms, "
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> Path:
     check(folder, model, unseen)
     latency(folder, unseen, options)
     print(f"{time.monotonic() - started:.0f} s in all\n")
-    serving.print_instructions(folder)
+    serving.print_client_commands(folder)
     return folder
 
 

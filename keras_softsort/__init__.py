@@ -2,8 +2,8 @@
 
 from importlib.metadata import version as _version
 
-from keras_softsort import _keras as _keras  # first: it fails with one clear error under another Keras backend
 from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, ops
+from keras_softsort._internal import keras_compat as _keras_compat  # noqa: F401  first: it checks the backend
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (

@@ -1,6 +1,7 @@
 """What imports what, and what importing the package costs and needs."""
 
 import ast
+import collections
 import importlib.util
 import sys
 from pathlib import Path
@@ -11,15 +12,23 @@ from support.processes import json_from, run_python
 
 NAME = "keras_softsort"
 ROOT = Path(importlib.util.find_spec(NAME).origin).parent
-# A part may import what stands on a lower step, and itself; on one step parts do not know each other.
-STEPS = [
-    ["ops"],
-    ["linalg", "distributions"],
-    ["_keras", "_lists", "_targets", "_elwc"],
-    ["layers", "losses", "metrics", "callbacks"],
-    ["integrations", "tf_ranking", "serving", "data"],
-]
-STEP = {part: step for step, parts in enumerate(STEPS) for part in parts}
+# From the ground up. A folder may import what stands on a lower floor, and itself; folders on one floor do not know
+# each other. The same holds for the folders inside a folder.
+FLOORS = {
+    NAME: [
+        ["_internal.arguments"],
+        ["ops"],
+        ["linalg", "distributions"],
+        ["_internal.keras_compat"],
+        ["_targets"],
+        ["layers", "losses", "metrics", "callbacks", "data"],
+        ["tf_ranking", "serving", "beam", "spark"],
+    ],
+    f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors"]],
+    f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"]],
+}
+ADAPTERS = FLOORS[NAME][-1]
+MOST_MODULES, MOST_LINES = 16, 300
 
 
 def package_sources():
@@ -40,72 +49,173 @@ def imported(source, modules):
                 yield from (name if name in modules else node.module for name in longer)
 
 
-def is_public(module):
-    return not module.rsplit(".", 1)[-1].startswith("_")
+def is_within(module, folder):
+    return f"{module}.".startswith(f"{folder}.")
 
 
-def upward_arrows(sources):
-    """Every import that the layering forbids, as (importer, imported)."""
-    found = []
-    for module, source in sources.items():
-        if module == NAME:
+def floor(folder, module):
+    """The floor and the room of `module` inside `folder`, or None if it has none there."""
+    for number, rooms in enumerate(FLOORS[folder]):
+        for room in rooms:
+            if is_within(module, f"{folder}.{room}"):
+                return number, room
+    return None
+
+
+def is_allowed(module, target, sources):
+    """Whether `module` may import `target`."""
+    for folder in FLOORS:
+        if not (is_within(module, folder) and is_within(target, folder)):
             continue
-        for target in imported(source, sources):
-            own, other = (f"{name}.".split(".")[1] for name in (module, target))
-            if own not in STEP or other not in STEP:
-                found.append((module, target))
-            elif own != other:
-                private_root = own.startswith("_") and other.startswith("_")
-                if STEP[other] >= STEP[own] and not private_root:
-                    found.append((module, target))
-            elif module != f"{NAME}.{own}" and is_public(target):
-                # Inside a part, operators rest on private helpers, not on each other.
-                found.append((module, target))
-    return found
+        own, other = floor(folder, module), floor(folder, target)
+        at_the_door = module == folder or (target == folder and folder != NAME)
+        if folder == NAME and None in (own, other) and not at_the_door:
+            return False
+        if own and other and own != other and other[0] >= own[0]:
+            return False
+    # Inside a folder, operators and Keras objects rest on private helpers, not on each other.
+    siblings = target.rpartition(".")[0] == module.rpartition(".")[0] != NAME and "._" not in target
+    is_folder = any(is_within(other, target) for other in sources if other != target)
+    return not siblings or is_folder
+
+
+def forbidden_arrows(sources):
+    """Every import that the layout forbids, as (importer, imported)."""
+    return [
+        (module, target)
+        for module, source in sources.items()
+        if module != NAME
+        for target in imported(source, sources)
+        if target != module and not is_allowed(module, target, sources)
+    ]
+
+
+def circles(sources):
+    """Modules that import each other, directly or by others."""
+    arrows = {
+        module: {name for name in imported(source, sources) if name in sources} for module, source in sources.items()
+    }
+    waiting = dict(arrows)
+    while True:
+        done = {module for module, targets in waiting.items() if not targets & set(waiting) - {module}}
+        if not done:
+            return sorted(waiting)
+        waiting = {module: targets for module, targets in waiting.items() if module not in done}
+
+
+def crowded(sources):
+    """Folders of too many modules, and modules of too many lines."""
+    folders = collections.Counter(module.rpartition(".")[0] for module in sources if module != NAME)
+    rooms = [folder for folder, count in folders.items() if count > MOST_MODULES]
+    return rooms + [module for module, source in sources.items() if len(source.splitlines()) > MOST_LINES]
 
 
 def test_imports_point_down():
     sources = package_sources()
-    assert {f"{NAME}.ops.neural_sort", f"{NAME}.layers", f"{NAME}._keras"} <= set(sources)
-    assert upward_arrows(sources) == []
+    assert {f"{NAME}.ops.sorting.neural_sort", f"{NAME}.layers", f"{NAME}._internal.keras_compat"} <= set(sources)
+    assert forbidden_arrows(sources) == []
+
+
+def test_no_module_imports_itself_by_others():
+    assert circles(package_sources()) == []
+
+
+def test_rooms_are_small():
+    assert crowded(package_sources()) == []
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("ops.a", "from keras_softsort._keras import keras"),
-        ("ops.a", "from keras_softsort import layers"),
-        ("ops.a", "def late():\n    import keras_softsort.layers"),
-        ("ops.a", "from keras_softsort.ops import b"),
-        ("ops.a", "from keras_softsort.ops.b import b"),
-        ("ops._a", "from keras_softsort.ops.b import b"),
-        ("ops.a", "import keras_softsort"),
-        ("_lists", "from keras_softsort.losses import Loss"),
+        ("ops.sorting.a", "from keras_softsort._internal.keras_compat import keras"),
+        ("ops.sorting.a", "from keras_softsort import layers"),
+        ("ops.sorting.a", "def late():\n    import keras_softsort.layers"),
+        ("ops.sorting.a", "from keras_softsort.ops.sorting import b"),
+        ("ops.sorting.a", "from keras_softsort.ops.sorting.b import b"),
+        ("ops.sorting._a", "from keras_softsort.ops.sorting.b import b"),
+        ("ops.sorting.a", "from keras_softsort.ops.matching import c"),
+        ("ops.sorting.a", "from keras_softsort.ops.matching.c import c"),
+        ("ops.sorting.a", "from keras_softsort.ops.ranking.d import d"),
+        ("ops._core.a", "from keras_softsort.ops.sorting.b import b"),
+        ("ops.ranking.a", "from keras_softsort.ops.neighbors.e import e"),
+        ("ops.sorting._dense.a", "from keras_softsort.ops.sorting._matrix_free.f import f"),
+        ("ops.sorting.a", "import keras_softsort"),
+        ("_targets.a", "from keras_softsort.losses import Loss"),
+        ("_internal.arguments", "from keras_softsort.ops._core import validation"),
         ("layers.a", "from keras_softsort.losses import Loss"),
         ("metrics.a", "from keras_softsort import losses"),
         ("callbacks.a", "from keras_softsort.layers._base import SortingLayer"),
         ("losses.a", "from keras_softsort import tf_ranking"),
         ("layers.a", "def late():\n    from keras_softsort.tf_ranking import get"),
+        ("serving.a", "from keras_softsort import tf_ranking"),
         ("unheard_of", "from keras_softsort import ops"),
     ],
 )
-def test_the_check_finds_an_upward_arrow(module, source):
-    packages = ("ops", "ops.b", "layers", "layers._base", "losses", "_keras", "tf_ranking")
-    sources = {NAME: "", **{f"{NAME}.{name}": "" for name in packages}, f"{NAME}.{module}": source}
-    assert [importer for importer, _ in upward_arrows(sources)] == [f"{NAME}.{module}"]
+def test_the_check_finds_a_forbidden_arrow(module, source):
+    names = [
+        "ops",
+        "ops._core",
+        "ops._core.validation",
+        "ops.sorting",
+        "ops.sorting.b",
+        "ops.matching",
+        "ops.matching.c",
+        "ops.ranking",
+        "ops.ranking.d",
+        "ops.neighbors",
+        "ops.neighbors.e",
+        "ops.sorting._dense",
+        "ops.sorting._matrix_free",
+        "ops.sorting._matrix_free.f",
+        "layers",
+        "layers._base",
+        "losses",
+        "_internal",
+        "_internal.keras_compat",
+        "tf_ranking",
+        "serving",
+    ]
+    sources = {NAME: "", **{f"{NAME}.{name}": "" for name in names}, f"{NAME}.{module}": source}
+    assert [importer for importer, _ in forbidden_arrows(sources)] == [f"{NAME}.{module}"]
 
 
 def test_the_check_lets_downward_arrows_pass():
-    source = "import tensorflow as tf\nfrom keras_softsort import ops\nfrom keras_softsort._keras import keras"
-    sources = {f"{NAME}.ops": "from keras_softsort.ops.a import a", f"{NAME}.ops.a": "", f"{NAME}._keras": ""}
-    assert upward_arrows({NAME: "", **sources, f"{NAME}.layers.a": source}) == []
+    sources = {
+        f"{NAME}.ops": "from keras_softsort.ops.sorting.a import a",
+        f"{NAME}.ops._core.b": "from keras_softsort._internal import arguments",
+        f"{NAME}.ops.sorting.a": "from keras_softsort.ops.sorting import _c\nfrom keras_softsort.ops._core import b",
+        f"{NAME}.ops.sorting._c": "from keras_softsort.ops.sorting._dense import d",
+        f"{NAME}.ops.sorting._dense.d": "from keras_softsort.ops.sorting import _order",
+        f"{NAME}.ops.ranking.e": "from keras_softsort.ops.sorting import _c",
+        f"{NAME}.layers.a": "from keras_softsort import ops\nfrom keras_softsort._internal.keras_compat import keras",
+        f"{NAME}.layers._base": "",
+        f"{NAME}.layers.b": "from keras_softsort.layers._base import Base",
+    }
+    others = "_internal _internal.arguments _internal.keras_compat ops._core ops.sorting ops.sorting._dense"
+    others = [f"{NAME}.{name}" for name in f"{others} ops.sorting._order ops.ranking layers".split()]
+    assert forbidden_arrows({NAME: "", **dict.fromkeys(others, ""), **sources}) == []
 
 
-def test_the_package_does_not_import_integrations():
+def test_the_check_finds_circles():
+    sources = {
+        f"{NAME}.a": f"from {NAME} import b",
+        f"{NAME}.b": f"from {NAME}.c import d",
+        f"{NAME}.c": "import keras_softsort.a",
+    }
+    assert circles({**sources, f"{NAME}.e": f"from {NAME} import a"}) == [f"{NAME}.{name}" for name in "abce"]
+    assert circles({**sources, f"{NAME}.c": ""}) == []
+
+
+def test_the_check_finds_crowded_rooms():
+    many = {f"{NAME}.ops.{name}": "" for name in map(str, range(MOST_MODULES + 1))}
+    assert crowded(many) == [f"{NAME}.ops"]
+    assert crowded({f"{NAME}.ops.a": "\n" * (MOST_LINES + 1)}) == [f"{NAME}.ops.a"]
+
+
+def test_the_package_does_not_import_adapters():
     sources = package_sources()
-    integrations = {f"{NAME}.{part}" for part in STEPS[-1] if part != "data"}  # which needs no more than the package
-    assert f"{NAME}.tf_ranking" in sources
-    assert {target for target in imported(sources[NAME], sources) if target.startswith(tuple(integrations))} == set()
+    adapters = tuple(f"{NAME}.{part}" for part in ADAPTERS)
+    assert {target for target in imported(sources[NAME], sources) if target.startswith(adapters)} == set()
 
 
 def test_without_tf_ranking_one_clear_error(monkeypatch):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keras_softsort._keras import keras
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras
 
 FREQUENCIES = ("batch", "epoch")
 
@@ -44,7 +44,7 @@ class TauSchedule(keras.callbacks.Callback):
         if not callable(schedule):
             raise TypeError(f"schedule must be a function or a LearningRateSchedule, got {schedule!r}")
         self.schedule = schedule
-        self.frequency = _checks.one_of("frequency", frequency, FREQUENCIES)
+        self.frequency = arguments.one_of("frequency", frequency, FREQUENCIES)
         self.layers = layers
         self._step = 0
         self._tau = 0.0

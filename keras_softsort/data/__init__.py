@@ -1,8 +1,8 @@
 """Judged lists for learning to rank: files read, and padded batches of few shapes for `model.fit`."""
 
-from keras_softsort.data._judged_lists import JudgedLists
+from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data.bucketed_batches import bucketed_batches
 from keras_softsort.data.elwc_batches import elwc_batches
 from keras_softsort.data.svmlight import read_svmlight
 
-__all__ = ["JudgedLists", "bucketed_batches", "elwc_batches", "read_svmlight"]
+__all__ = ["RankingDataset", "bucketed_batches", "elwc_batches", "read_svmlight"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
 
 # Lists that are padded no wider than twice their size, however long they are.
 POWERS = tuple(2**power for power in range(3, 31))
@@ -15,7 +15,7 @@ POWERS = tuple(2**power for power in range(3, 31))
 
 def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
     """`boundaries`, which must be integers from 1 on that ascend."""
-    sizes = tuple(_checks.positive_integer("boundaries", size) for size in boundaries)
+    sizes = tuple(arguments.positive_integer("boundaries", size) for size in boundaries)
     if not sizes or list(sizes) != sorted(set(sizes)):
         raise ValueError(f"boundaries must ascend, and one must be there, got {tuple(boundaries)}")
     return sizes

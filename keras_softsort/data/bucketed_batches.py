@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort.data import _buckets
-from keras_softsort.data._judged_lists import JudgedLists
-from keras_softsort.ops import _checks
+from keras_softsort.data._ranking_dataset import RankingDataset
 
 
 def bucketed_batches(
-    lists: JudgedLists | Sequence[tuple[Any, Any]],
+    lists: RankingDataset | Sequence[tuple[Any, Any]],
     batch_size: int,
     *,
     boundaries: Sequence[int] | None = None,
@@ -32,8 +32,8 @@ def bucketed_batches(
     and Keras-RS.
 
     Args:
-      lists: `JudgedLists` as `read_svmlight` gives them, or a sequence of pairs: features `[n, f]` and labels `[n]` of
-        one list, as anything that NumPy takes. Labels are relevance, finite and from 0 on.
+      lists: a `RankingDataset`, which `read_svmlight` returns, or a sequence of pairs: features `[n, f]` and
+        labels `[n]` of one list, as anything that NumPy takes. Labels are relevance, finite and from 0 on.
       batch_size: lists in a batch.
       boundaries: the padded sizes, ascending. `None` chooses the powers of 2 from 8 on, the last of them replaced by
         the size of the longest list.
@@ -69,13 +69,13 @@ def bucketed_batches(
     >>> next(batches.as_numpy_iterator())[1].tolist()
     [[0.0, 1.0, 2.0, -1.0, -1.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
     """
-    batch_size = _checks.positive_integer("batch_size", batch_size)
+    batch_size = arguments.positive_integer("batch_size", batch_size)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
-        _checks.boolean(name, value)
-    judged = JudgedLists.of(lists)
+        arguments.boolean(name, value)
+    judged = RankingDataset.of(lists)
     if not judged.labels.size:
         raise ValueError("lists must hold an item at least, got none")
-    bounds = _boundaries(boundaries, judged.sizes, _checks.boolean("truncate", truncate))
+    bounds = _boundaries(boundaries, judged.sizes, arguments.boolean("truncate", truncate))
     with tf.device("CPU:0"):  # where the input pipeline runs: a GPU would be asked for every batch
         features, labels = tf.constant(judged.features), tf.constant(judged.labels)
         starts, sizes = tf.constant(judged.starts), tf.constant(judged.sizes)

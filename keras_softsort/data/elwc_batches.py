@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from keras_softsort._elwc import count_examples, parse_elwc
+from keras_softsort._internal import arguments
 from keras_softsort.data import _buckets
-from keras_softsort.ops import _checks
+from keras_softsort.data._elwc import count_examples, parse_elwc
 
 Files: TypeAlias = "str | os.PathLike | Sequence[str | os.PathLike] | tf.data.Dataset"
 
@@ -84,12 +84,12 @@ def elwc_batches(
     >>> features["price"].tolist(), labels.tolist()
     ([[3.0, 9.0, 0.0]], [[1.0, 0.0, -1.0]])
     """
-    batch_size = _checks.positive_integer("batch_size", batch_size)
-    shuffle_buffer = _checks.positive_integer("shuffle_buffer", shuffle_buffer)
+    batch_size = arguments.positive_integer("batch_size", batch_size)
+    shuffle_buffer = arguments.positive_integer("shuffle_buffer", shuffle_buffer)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
-        _checks.boolean(name, value)
+        arguments.boolean(name, value)
     bounds = _buckets.POWERS if boundaries is None else _buckets.checked_boundaries(boundaries)
-    _checks.boolean("truncate", truncate)
+    arguments.boolean("truncate", truncate)
     _check_label(label, example_features)
     if mask and "mask" in {*(context_features or {}), *example_features}:
         raise ValueError('mask must be False where a feature has the name "mask"')

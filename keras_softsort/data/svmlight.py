@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_softsort.data._judged_lists import JudgedLists
+from keras_softsort._internal import arguments
+from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._svmlight_block import Block, parse_block
 from keras_softsort.data._svmlight_lines import Rules, complaint, content, has_query
-from keras_softsort.ops import _checks
 
 BLOCK = 2**23  # bytes that are read at a time
 
@@ -23,7 +23,7 @@ def read_svmlight(
     num_features: int | None = None,
     zero_based: bool = False,
     query_file: str | os.PathLike | None = None,
-) -> JudgedLists:
+) -> RankingDataset:
     r"""The judged lists of an SVMlight or LETOR file: MSLR-WEB30K, Istella, Yahoo and the like, as distributed.
 
     A line is a document: `label qid:ID index:value index:value ... # comment`. Features that a line does not name are
@@ -38,9 +38,9 @@ def read_svmlight(
       query_file: path of the numbers of documents. Where lines have `qid:`, they must agree with such a file.
 
     Returns:
-      `JudgedLists` in the order of the file: `features` `[documents, f]`, `labels` `[documents]`, `sizes` `[queries]`
-      and `query_ids` `[queries]` (`None` without `qid:`). Numbers are float32; one that is beyond float32 (Istella has
-      1.8e308 for what is missing) becomes its largest, 3.4e38.
+      a `RankingDataset` in the order of the file: `features` `[documents, f]`, `labels` `[documents]`, `sizes`
+      `[queries]` and `query_ids` `[queries]` (`None` without `qid:`). Numbers are float32; one that is
+      beyond float32 (Istella has 1.8e308 for what is missing) becomes its largest, 3.4e38.
 
     Raises:
       ValueError: a line that is not as above, a label that is NaN or below 0 (which would be padding), a value that is
@@ -68,8 +68,8 @@ def read_svmlight(
     """
     path = Path(path)
     if num_features is not None:
-        num_features = _checks.positive_integer("num_features", num_features)
-    blocks = list(_blocks(path, 0 if _checks.boolean("zero_based", zero_based) else 1, num_features))
+        num_features = arguments.positive_integer("num_features", num_features)
+    blocks = list(_blocks(path, 0 if arguments.boolean("zero_based", zero_based) else 1, num_features))
     if not blocks:
         raise ValueError(f"{path} must hold a document at least, got none")
     labels = np.concatenate([block.labels for block in blocks])
@@ -81,14 +81,14 @@ def read_svmlight(
     if not len(queries):
         if counted is None:
             raise ValueError(f"{path} must tell queries by qid: in its lines or by a file {path}.query, got neither")
-        return JudgedLists(features, labels, counted)
+        return RankingDataset(features, labels, counted)
     sizes, ids = _grouped(queries, path)
     if counted is not None and not np.array_equal(sizes, counted):
         raise ValueError(
             f"{query_file or f'{path}.query'} must agree with the {len(sizes)} queries that qid: tells in {path}, "
             f"got {len(counted)} sizes that are others"
         )
-    return JudgedLists(features, labels, sizes, ids)
+    return RankingDataset(features, labels, sizes, ids)
 
 
 def _blocks(path: Path, first: int, num_features: int | None) -> Iterator[Block]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from keras_softsort._internal import arguments
 from keras_softsort.distributions._orders import all_orders
-from keras_softsort.ops import _checks
 
 # Lists of up to so many items have few enough orders (8! = 40,320) to sum over all of them.
 ENUMERATED_SIZE = 8
@@ -27,7 +27,7 @@ class Estimate(NamedTuple):
 
 def estimate(distribution: Any, function: Function, num_samples: int, seed: Any) -> Estimate:
     """The expectation of a function of orders, with an unbiased gradient (score function)."""
-    count = _checks.positive_integer("num_samples", num_samples)
+    count = arguments.positive_integer("num_samples", num_samples)
     samples = distribution.sample(count, seed=seed)
     values = function(samples)
     mean = tfp.monte_carlo.expectation(lambda _: values, samples, distribution.log_prob, use_reparameterization=False)

@@ -6,12 +6,13 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._order import flatten_lists, inverse
-from keras_softsort.ops._plackett_luce import choice_log_probs, logsumexp
+from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops.sampling._plackett_luce import choice_log_probs, logsumexp
 
 
 def log_probs_of(orders: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """Of orders `[..., k]` under log-scores `[..., n]` that are `below_peak`, leading axes broadcast: `[...]`."""
+    """Of orders `[..., k]` under log-scores `[..., n]` that are `subtract_max`, leading axes broadcast: `[...]`."""
     leading = tf.broadcast_dynamic_shape(tf.shape(scores)[:-1], tf.shape(orders)[:-1])
     known_leading = tf.broadcast_static_shape(scores.shape[:-1], orders.shape[:-1])
     orders, scores = (

@@ -12,7 +12,7 @@ import math
 import tensorflow as tf
 
 from keras_softsort.distributions._quadrature import quadrature
-from keras_softsort.ops import _noise
+from keras_softsort.ops._core import gumbel_noise
 
 
 def draw_orders(log_scores: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
@@ -33,7 +33,7 @@ def draw_orders(log_scores: tf.Tensor, length: int, num_samples: int, seed: tf.T
     ) -> tuple[tf.Tensor, ...]:
         remaining = tf.where(taken, tf.constant(-math.inf, tf.float64), log_scores[:, tf.newaxis])
         longer = log_probs[..., tf.newaxis] + tf.nn.log_softmax(remaining)
-        noise = _noise.gumbel(tf.shape(longer), tf.random.experimental.stateless_fold_in(seed, place), tf.float64)
+        noise = gumbel_noise.gumbel(tf.shape(longer), tf.random.experimental.stateless_fold_in(seed, place), tf.float64)
         longer_keys = _given_maximum(longer + noise, keys)
         keys, index = tf.math.top_k(tf.reshape(longer_keys, [batch, num_samples * size]), num_samples)
         beam, item = index // size, index % size

@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from keras_softsort._internal import arguments
 from keras_softsort.distributions._without_replacement import set_weights
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.ops._core.dtypes import compute_dtype
 
 ESTIMATORS = ("reparameterized", "rloo", "score_function", "without_replacement")
 Cost = Callable[[tf.Tensor], tf.Tensor]
@@ -67,8 +67,8 @@ def expected_cost(
     "Buy 4 REINFORCE Samples, Get a Baseline for Free!", 2019, and "Estimating Gradients for Discrete Random Variables
     by Sampling without Replacement", ICLR 2020.
     """
-    _checks.one_of("estimator", estimator, ESTIMATORS)
-    count = _checks.positive_integer("num_samples", num_samples)
+    arguments.one_of("estimator", estimator, ESTIMATORS)
+    count = arguments.positive_integer("num_samples", num_samples)
     reparameterized = distribution.reparameterization_type == tfp.distributions.FULLY_REPARAMETERIZED
     if (estimator == "reparameterized") != reparameterized:
         kind = "reparameterized" if reparameterized else "not reparameterized"

@@ -9,16 +9,17 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from tensorflow_probability import distributions as tfd
 
+from keras_softsort._internal import arguments
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
 from keras_softsort.distributions._log_prob import log_probs_of
 from keras_softsort.distributions._marginal import top_k_probabilities
 from keras_softsort.distributions._orders import log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
-from keras_softsort.ops import _checks, _noise
-from keras_softsort.ops._order import flatten_lists
-from keras_softsort.ops._plackett_luce import below_peak
-from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.ops._core import gumbel_noise, validation
+from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.sampling._plackett_luce import subtract_max
 
 
 class PlackettLuce(tfd.Distribution):
@@ -86,7 +87,7 @@ class PlackettLuce(tfd.Distribution):
         with tf.name_scope(name) as scope:
             self._log_scores = _arguments.parameter("log_scores", log_scores)
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
-            self._mask = _checks.list_mask(mask, self._log_scores, masked="log_scores")
+            self._mask = validation.list_mask(mask, self._log_scores, masked="log_scores")
             super().__init__(
                 dtype=tf.int32,
                 reparameterization_type=tfd.NOT_REPARAMETERIZED,
@@ -145,7 +146,7 @@ class PlackettLuce(tfd.Distribution):
             if num_samples is None:
                 exact = top_k_probabilities(tf.cast(scores, tf.float64), count)
                 return tf.cast(tf.where(numbers, exact, tf.constant(math.nan, exact.dtype)), self._log_scores.dtype)
-            samples = _checks.positive_integer("num_samples", num_samples)
+            samples = arguments.positive_integer("num_samples", num_samples)
             orders = self._draw(samples, seed, count)
             size = tf.shape(scores)[-1]
             among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], tf.range(size)[:, tf.newaxis]), axis=-1)
@@ -163,7 +164,7 @@ class PlackettLuce(tfd.Distribution):
           ValueError: `num_samples` < 1, or more than a list of n items has orders.
         """
         with self._name_and_control_scope("sample_without_replacement"):
-            count = _checks.positive_integer("num_samples", num_samples)
+            count = arguments.positive_integer("num_samples", num_samples)
             scores = tf.cast(self._scores(), tf.float64)
             size = scores.shape[-1]
             if size is not None and count > math.perm(size, self._event_size()):
@@ -206,7 +207,7 @@ class PlackettLuce(tfd.Distribution):
 
     def _scores(self) -> tf.Tensor:
         """Log-scores in the compute dtype, -inf where masked."""
-        scores = _checks.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
+        scores = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
         scores = tf.cast(scores, compute_dtype(scores.dtype))
         return scores if self._mask is None else tf.where(self._mask, scores, tf.constant(-math.inf, scores.dtype))
 
@@ -229,7 +230,7 @@ class PlackettLuce(tfd.Distribution):
     def _draw(self, samples: Any, seed: Any, count: Any) -> tf.Tensor:
         scores = self._scores()
         shape = tf.concat([[samples], tf.shape(scores)], axis=0)
-        keys = scores + _noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
+        keys = scores + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
         return order_by(keys, self._mask, count)
 
     def _mode(self) -> tf.Tensor:
@@ -239,7 +240,7 @@ class PlackettLuce(tfd.Distribution):
         orders = tf.cast(value, tf.int32)
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        return tf.cast(log_probs_of(orders, below_peak(self._scores())), self._log_scores.dtype)
+        return tf.cast(log_probs_of(orders, subtract_max(self._scores())), self._log_scores.dtype)
 
     def _entropy(self) -> tf.Tensor:
         wide = self._wide()

@@ -9,9 +9,12 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from tensorflow_probability import distributions as tfd
 
+from keras_softsort._internal import arguments
 from keras_softsort.distributions import _arguments
-from keras_softsort.ops import _checks, _engine, _noise
-from keras_softsort.ops._problem import METHODS, compute_dtype, sort_problem
+from keras_softsort.ops._core import gumbel_noise, validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import METHODS, sort_arguments
 
 
 class RelaxedPlackettLuce(tfd.Distribution):
@@ -70,11 +73,11 @@ class RelaxedPlackettLuce(tfd.Distribution):
         with tf.name_scope(name) as scope:
             self._log_scores = _arguments.parameter("log_scores", log_scores)
             self._tau = tau
-            _checks.temperature(tau, compute_dtype(self._log_scores.dtype))
-            self._relaxation = _checks.one_of("relaxation", relaxation, METHODS)
+            validation.temperature(tau, compute_dtype(self._log_scores.dtype))
+            self._relaxation = arguments.one_of("relaxation", relaxation, METHODS)
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
-            self._hard = _checks.boolean("hard", hard)
-            self._mask = _checks.list_mask(mask, self._log_scores, masked="log_scores")
+            self._hard = arguments.boolean("hard", hard)
+            self._mask = validation.list_mask(mask, self._log_scores, masked="log_scores")
             super().__init__(
                 dtype=self._log_scores.dtype,
                 reparameterization_type=tfd.FULLY_REPARAMETERIZED,
@@ -90,7 +93,7 @@ class RelaxedPlackettLuce(tfd.Distribution):
         positive = tfp.util.ParameterProperties(
             event_ndims=None,  # one for the whole batch: no slice, no broadcast
             shape_fn=lambda sample_shape: [],
-            default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(low=_checks.dtype_tiny(dtype)),
+            default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(low=validation.dtype_tiny(dtype)),
         )
         return {
             "log_scores": tfp.util.ParameterProperties(
@@ -128,15 +131,15 @@ class RelaxedPlackettLuce(tfd.Distribution):
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
         scores = self._wide_scores()
         shape = tf.concat([[n], tf.shape(scores)], axis=0)
-        keys = scores + _noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
+        keys = scores + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
         return self._matrices(keys, tf.broadcast_to(self._possible(scores), shape))
 
     def _matrices(self, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        problem = sort_problem(keys, self._tau, mask=mask, method=self._relaxation)
-        return tf.cast(_engine.permutation(problem, self._top_k, self._hard), self.dtype)
+        problem = sort_arguments(keys, self._tau, mask=mask, method=self._relaxation)
+        return tf.cast(_dispatch.permutation(problem, self._top_k, self._hard), self.dtype)
 
     def _wide_scores(self) -> tf.Tensor:
-        scores = _checks.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
+        scores = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
         return tf.cast(scores, compute_dtype(scores.dtype))
 
     def _possible(self, scores: tf.Tensor) -> tf.Tensor:

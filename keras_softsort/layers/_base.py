@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import IS_KERAS_3, add_scalar_weight, keras
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, keras
 
 
 class TemperatureLayer(keras.layers.Layer):
@@ -16,7 +16,7 @@ class TemperatureLayer(keras.layers.Layer):
     def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        self._initial_tau = _checks.positive_number("tau", tau)
+        self._initial_tau = arguments.positive_number("tau", tau)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops import _checks
 
 
 class MatchingLayer(SortingLayer):
@@ -23,9 +23,9 @@ class MatchingLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.num_iterations = _checks.positive_integer("num_iterations", num_iterations)
-        self.tolerance = None if tolerance is None else _checks.non_negative_number("tolerance", tolerance)
-        self.hard = _checks.boolean("hard", hard)
+        self.num_iterations = arguments.positive_integer("num_iterations", num_iterations)
+        self.tolerance = None if tolerance is None else arguments.non_negative_number("tolerance", tolerance)
+        self.hard = arguments.boolean("hard", hard)
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of matrices."""

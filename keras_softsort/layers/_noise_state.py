@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import IS_KERAS_3
+from keras_softsort._internal.keras_compat import IS_KERAS_3
 
 AGGREGATION = "only_first_replica" if IS_KERAS_3 else tf.VariableAggregation.ONLY_FIRST_REPLICA
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import add_scalar_weight, register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import add_scalar_weight, register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops import _checks
-from keras_softsort.ops._distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._membership import membership, neighbor_problem
-from keras_softsort.ops._problem import METHODS, compute_dtype
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
+from keras_softsort.ops.neighbors._soft import membership, neighbor_arguments
+from keras_softsort.ops.sorting._arguments import METHODS
 
 
 @register
@@ -75,11 +77,11 @@ class DkNNLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.k = _checks.positive_integer("k", k)
-        self.method = _checks.one_of("method", method, METHODS)
-        self.stochastic = _checks.boolean("stochastic", stochastic)
-        self.num_samples = _checks.positive_integer("num_samples", num_samples)
-        self.distance = _checks.one_of("distance", distance, DISTANCES)
+        self.k = arguments.positive_integer("k", k)
+        self.method = arguments.one_of("method", method, METHODS)
+        self.stochastic = arguments.boolean("stochastic", stochastic)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
+        self.distance = arguments.one_of("distance", distance, DISTANCES)
         self.seed = checked_seed(seed)
         self.tau = add_scalar_weight(self, "tau", self._initial_tau)
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
@@ -95,10 +97,10 @@ class DkNNLayer(TemperatureLayer):
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, q, d] and [batch, c, d] to [batch, q, c]."""
-        queries, candidates = (_checks.floating_tensor("embeddings", each) for each in inputs)
+        queries, candidates = (validation.floating_tensor("embeddings", each) for each in inputs)
         dtype = queries.dtype
         candidates = _more_than(self.k, tf.cast(candidates, compute_dtype(dtype)))
-        kept = None if mask is None else _checks.list_mask(mask[1], candidates[..., 0], masked="candidates")
+        kept = None if mask is None else validation.list_mask(mask[1], candidates[..., 0], masked="candidates")
         if kept is not None:
             candidates = tf.where(kept[..., tf.newaxis], candidates, tf.zeros_like(candidates))
         distances = pairwise_distances(tf.cast(queries, candidates.dtype), candidates, self.distance)
@@ -107,7 +109,7 @@ class DkNNLayer(TemperatureLayer):
         samples = {}
         if training and self.stochastic:
             samples = {"num_samples": self.num_samples, "seed": next_seed(self._noise_state)}
-        problem = neighbor_problem(distances, kept, self.tau, self.method, **samples)
+        problem = neighbor_arguments(distances, kept, self.tau, self.method, **samples)
         return tf.cast(membership(problem, self.k), dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._matching_layer import MatchingLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops import _checks
 
 
 @register
@@ -66,8 +66,8 @@ class GumbelSinkhornLayer(MatchingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, **kwargs)
-        self.noise_scale = _checks.non_negative_number("noise_scale", noise_scale)
-        self.num_samples = _checks.positive_integer("num_samples", num_samples)
+        self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.seed = checked_seed(seed)
         self._noise_state = add_noise_state(self, self.seed)
 

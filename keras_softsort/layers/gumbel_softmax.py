@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import add_scalar_weight, register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import add_scalar_weight, register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops import _checks
-from keras_softsort.ops._subset import checked_choice, choose_without_noise
+from keras_softsort.ops._core import validation
+from keras_softsort.ops.sampling._arguments import checked_choice, choose_without_noise
 
 
 @register
@@ -73,10 +74,10 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.k = _checks.positive_integer("k", k)
-        self.hard = _checks.boolean("hard", hard)
-        self.learn_tau = _checks.boolean("learn_tau", learn_tau)
-        self.axis = _checks.integer("axis", axis)
+        self.k = arguments.positive_integer("k", k)
+        self.hard = arguments.boolean("hard", hard)
+        self.learn_tau = arguments.boolean("learn_tau", learn_tau)
+        self.axis = arguments.integer("axis", axis)
         self.seed = checked_seed(seed)
         self.log_tau = None
         if self.learn_tau:
@@ -116,10 +117,10 @@ def _entries(mask: Any, logits: tf.Tensor) -> tf.Tensor | None:
     """A mask of leading axes as one of all entries."""
     if mask is None:
         return None
-    mask = _checks.bool_mask("mask", mask)
+    mask = validation.bool_mask("mask", mask)
     rank = mask.shape.rank
     if not mask.shape.is_compatible_with(logits.shape[:rank]):
         raise ValueError(f"mask must have the leading axes of logits, {logits.shape}, got {mask.shape}")
-    mask = _checks.of_shape("mask", mask, tf.shape(logits)[:rank])
+    mask = validation.of_shape("mask", mask, tf.shape(logits)[:rank])
     missing = [1] * (logits.shape.rank - rank)
     return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(logits))

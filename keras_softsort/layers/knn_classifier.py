@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort._keras import IS_KERAS_3, keras, register
-from keras_softsort.ops import _checks
-from keras_softsort.ops._distances import DISTANCES
-from keras_softsort.ops._nearest import nearest_references
-from keras_softsort.ops._problem import compute_dtype
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import IS_KERAS_3, keras, register
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.neighbors._distances import DISTANCES
+from keras_softsort.ops.neighbors._exact import nearest_references
 
 VOTES = ("count", "distance")
 
@@ -89,14 +90,14 @@ class KNNClassifier(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.k = _checks.positive_integer("k", k)
-        self.num_classes = None if num_classes is None else _checks.positive_integer("num_classes", num_classes)
-        self.votes = _checks.one_of("votes", votes, VOTES)
-        self.distance = _checks.one_of("distance", distance, DISTANCES)
+        self.k = arguments.positive_integer("k", k)
+        self.num_classes = None if num_classes is None else arguments.positive_integer("num_classes", num_classes)
+        self.votes = arguments.one_of("votes", votes, VOTES)
+        self.distance = arguments.one_of("distance", distance, DISTANCES)
         if votes == "distance" and distance == "dot":
             raise ValueError("votes must be 'count' with distance='dot', which may be negative, got 'distance'")
-        self.block_size = _checks.positive_integer("block_size", block_size)
-        self.approximate = _checks.boolean("approximate", approximate)
+        self.block_size = arguments.positive_integer("block_size", block_size)
+        self.approximate = arguments.boolean("approximate", approximate)
         self.num_references: int | None = None
         self.dimension: int | None = None
         if num_references is not None or dimension is not None:
@@ -104,7 +105,7 @@ class KNNClassifier(keras.layers.Layer):
 
     def set_references(self, embeddings: Any, labels: Any) -> None:
         """Keep `embeddings` [n, d] with `labels` [n]."""
-        embeddings = np.asarray(_checks.floating_tensor("embeddings", embeddings))
+        embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
         if embeddings.ndim != 2 or 0 in embeddings.shape:
             raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
         broken = np.flatnonzero(~np.isfinite(embeddings.astype("float64")).all(axis=1))
@@ -144,7 +145,7 @@ class KNNClassifier(keras.layers.Layer):
 
     def call(self, embeddings: Any) -> dict[str, tf.Tensor]:
         """[batch, d] to probabilities, neighbours and distances."""
-        queries = _checks.floating_tensor("embeddings", embeddings)
+        queries = validation.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
         ids, distances = nearest_references(
@@ -185,8 +186,8 @@ class KNNClassifier(keras.layers.Layer):
 
     def _add_references(self, num_references: Any, dimension: Any) -> None:
         """Weights for them, of sizes that stay."""
-        count = _checks.positive_integer("num_references", num_references)
-        dimension = _checks.positive_integer("dimension", dimension)
+        count = arguments.positive_integer("num_references", num_references)
+        dimension = arguments.positive_integer("dimension", dimension)
         if self.k > count:
             raise ValueError(f"k must be at most the number of references, {count}, got {self.k}")
         if self.num_classes is None:

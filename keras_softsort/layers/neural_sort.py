@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._keras import register
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._permutation_layer import PermutationLayer
-from keras_softsort.ops._problem import SortProblem, sort_problem
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
 
 @register
@@ -47,6 +47,6 @@ class NeuralSortLayer(PermutationLayer):
     Source: as for `ops.neural_sort`.
     """
 
-    def problem(self, scores: Any, mask: Any) -> SortProblem:
+    def problem(self, scores: Any, mask: Any) -> SortArguments:
         """To be sorted by NeuralSort."""
-        return sort_problem(scores, self.tau, mask=mask, direction=self.direction)
+        return sort_arguments(scores, self.tau, mask=mask, direction=self.direction)

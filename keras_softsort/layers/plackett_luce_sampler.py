@@ -6,12 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import METHODS
+from keras_softsort.ops.sorting._arguments import METHODS
 
 
 @register
@@ -73,10 +73,10 @@ class PlackettLuceSampler(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.num_samples = _checks.positive_integer("num_samples", num_samples)
-        self.top_k = None if top_k is None else _checks.positive_integer("top_k", top_k)
-        self.relaxation = relaxation if relaxation is None else _checks.one_of("relaxation", relaxation, METHODS)
-        self.hard = _checks.boolean("hard", hard)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
+        self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
+        self.relaxation = relaxation if relaxation is None else arguments.one_of("relaxation", relaxation, METHODS)
+        self.hard = arguments.boolean("hard", hard)
         if hard and relaxation is None:
             raise ValueError("hard must be False with relaxation=None, whose orders are exact, got True")
         self.seed = checked_seed(seed)

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import register
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._matching_layer import MatchingLayer
 
 

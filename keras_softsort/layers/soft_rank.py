@@ -7,10 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import RANK_METHODS
+from keras_softsort.ops.sorting._arguments import RANK_METHODS
 
 
 @register
@@ -48,8 +48,8 @@ class SoftRankLayer(SortingLayer):
         self, tau: float = 1.0, *, method: str = "neural_sort", direction: str = "DESCENDING", **kwargs: Any
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.method = _checks.one_of("method", method, RANK_METHODS)
-        self.direction = _checks.one_of("direction", direction, _checks.DIRECTIONS)
+        self.method = arguments.one_of("method", method, RANK_METHODS)
+        self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, n]."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._keras import register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._permutation_layer import PermutationLayer
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import SortProblem, sort_problem
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
 
 @register
@@ -41,11 +41,13 @@ class SoftSortLayer(PermutationLayer):
 
     def __init__(self, tau: float = 1.0, *, power: float = 1.0, **kwargs: Any) -> None:
         super().__init__(tau, **kwargs)
-        self.power = _checks.positive_number("power", power)
+        self.power = arguments.positive_number("power", power)
 
-    def problem(self, scores: Any, mask: Any) -> SortProblem:
+    def problem(self, scores: Any, mask: Any) -> SortArguments:
         """To be sorted by SoftSort."""
-        return sort_problem(scores, self.tau, mask=mask, direction=self.direction, method="soft_sort", power=self.power)
+        return sort_arguments(
+            scores, self.tau, mask=mask, direction=self.direction, method="soft_sort", power=self.power
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

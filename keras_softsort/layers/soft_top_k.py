@@ -7,10 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import SortingLayer, leading_ranks
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import MEMBERSHIP_METHODS, METHODS
+from keras_softsort.ops.sorting._arguments import MEMBERSHIP_METHODS, METHODS
 
 OUTPUTS = ("membership", "values", "weights")
 
@@ -53,23 +53,23 @@ class SoftTopKLayer(SortingLayer):
         self, k: int, tau: float = 1.0, *, method: str = "neural_sort", output: str = "values", **kwargs: Any
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.k = _checks.positive_integer("k", k)
-        self.output_kind = _checks.one_of("output", output, OUTPUTS)
+        self.k = arguments.positive_integer("k", k)
+        self.returns = arguments.one_of("output", output, OUTPUTS)
         methods = MEMBERSHIP_METHODS if output == "membership" else METHODS
-        self.method = _checks.one_of("method", method, methods)
+        self.method = arguments.one_of("method", method, methods)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
-        operator = ops.soft_top_k_membership if self.output_kind == "membership" else ops.soft_top_k
+        operator = ops.soft_top_k_membership if self.returns == "membership" else ops.soft_top_k
         result = operator(scores, self.k, self.tau, method=self.method, mask=mask)
-        return result if self.output_kind == "membership" else getattr(result, self.output_kind)
+        return result if self.returns == "membership" else getattr(result, self.returns)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Of the ranks for `"values"`, of the items for `"membership"`, none for `"weights"`."""
-        if self.output_kind == "values":
+        if self.returns == "values":
             return leading_ranks(mask, self.k)
-        return mask if self.output_kind == "membership" else None
+        return mask if self.returns == "membership" else None
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "k": self.k, "method": self.method, "output": self.output_kind}
+        return {**super().get_config(), "k": self.k, "method": self.method, "output": self.returns}

@@ -6,8 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops import _checks, _engine
-from keras_softsort.ops._problem import SortProblem, sort_problem
+from keras_softsort._internal import arguments
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
 
 class SoftPermutation(tf.linalg.LinearOperator):
@@ -19,7 +20,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         with tf.name_scope(name):
             self._scores, self._tau = _reference(scores), _reference(tau)
             self._mask, self._direction = mask, direction
-            self._eps = None if eps is None else _checks.positive_number("eps", eps)
+            self._eps = None if eps is None else arguments.positive_number("eps", eps)
             problem = self._problem()
         super().__init__(dtype=problem.scores.dtype, is_square=True, parameters=parameters, name=name)
 
@@ -49,12 +50,12 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return self._eps
 
     def _method(self) -> dict[str, Any]:
-        """The arguments of `sort_problem` that say what the operator is."""
+        """The arguments of `sort_arguments` that say what the operator is."""
         raise NotImplementedError
 
-    def _problem(self) -> SortProblem:
+    def _problem(self) -> SortArguments:
         tau = tf.convert_to_tensor(self._tau) if isinstance(self._tau, tf.Variable) else self._tau
-        return sort_problem(self._scores, tau, mask=self._mask, direction=self._direction, **self._method())
+        return sort_arguments(self._scores, tau, mask=self._mask, direction=self._direction, **self._method())
 
     def _shape(self) -> tf.TensorShape:
         shape = tf.TensorShape(self._scores.shape)
@@ -65,7 +66,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return tf.concat([shape, shape[-1:]], axis=0)
 
     def _to_dense(self) -> tf.Tensor:
-        return _engine.permutation(self._problem())
+        return _dispatch.permutation(self._problem())
 
     def _matmul(self, x: tf.Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> tf.Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x
@@ -81,7 +82,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
         mask = None if problem.mask is None else spread(problem.mask, 1)
         problem = problem._replace(scores=spread(problem.scores, 1), mask=mask)
-        product = _engine.multiply_transposed if adjoint else _engine.multiply
+        product = _dispatch.multiply_transposed if adjoint else _dispatch.multiply
         result = product(problem, spread(x, 2), eps=self._eps)
         return result if mask is None else result + _of_masked(spread(x, 2), mask, adjoint)
 

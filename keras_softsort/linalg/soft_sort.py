@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_softsort._internal import arguments
 from keras_softsort.linalg._soft_permutation import SoftPermutation
-from keras_softsort.ops import _checks
 
 POWERS = (1, 2)
 
@@ -63,10 +63,10 @@ class LinearOperatorSoftSort(SoftPermutation):
             raise ValueError(f"power must be 1 or 2, got {power!r}; soft_sort makes the matrix of any other power")
         if eps is not None and power == 1:
             raise ValueError(f"eps must be None with power 1, which leaves nothing out, got {eps!r}")
-        self._power = _checks.positive_number("power", power)
-        arguments = {"scores": scores, "tau": tau, "power": power, "mask": mask, "direction": direction, "eps": eps}
+        self._power = arguments.positive_number("power", power)
+        options = {"scores": scores, "tau": tau, "power": power, "mask": mask, "direction": direction, "eps": eps}
         super().__init__(
-            scores, tau, mask=mask, direction=direction, eps=eps, parameters={**arguments, "name": name}, name=name
+            scores, tau, mask=mask, direction=direction, eps=eps, parameters={**options, "name": name}, name=name
         )
 
     @property

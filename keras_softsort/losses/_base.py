@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import keras, share_of_replica
-from keras_softsort._lists import Lists, predicted_lists
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras, share_of_replica
+from keras_softsort._targets.lists import Lists, predicted_lists
 
 REDUCTIONS = ("none", "sum", "sum_over_batch_size")
 
@@ -17,7 +17,7 @@ class WeightedLoss(keras.losses.Loss):
     """A loss that resolves masks and weights before the maths: Keras would apply them to what `call` returns."""
 
     def __init__(self, *, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
-        super().__init__(reduction=_checks.one_of("reduction", reduction or "none", REDUCTIONS), name=name)
+        super().__init__(reduction=arguments.one_of("reduction", reduction or "none", REDUCTIONS), name=name)
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
         """The weighted losses [m], and the number that their mean is over."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort._lists import Lists
-from keras_softsort._targets import matches
+from keras_softsort._targets.lists import Lists
+from keras_softsort._targets.true_order import matches
 
 
 def true_order(lists: Lists, direction: str, ranks: tf.Tensor) -> tf.Tensor:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops import _noise
+from keras_softsort.ops._core import gumbel_noise
 
 
 def sampled_scores(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: int | None) -> tf.Tensor:
     """`scores` [batch, n] with Gumbel noise, new at each call and in each replica: [num_samples, batch, n]."""
     batch, size = tf.unstack(tf.shape(scores))
     # Items first, so that padding at the end of lists leaves the noise of the others as it is.
-    noise = _noise.gumbel([size, num_samples, batch], fresh_seed(seed), scores.dtype)
+    noise = gumbel_noise.gumbel([size, num_samples, batch], fresh_seed(seed), scores.dtype)
     return scores + noise_scale * tf.transpose(noise, [1, 2, 0])
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss
-from keras_softsort.ops import _checks
 
 
 class ScoreLoss(ListLoss):
@@ -39,7 +39,7 @@ class TemperatureLoss(ScoreLoss):
 
     def __init__(self, tau: float, *, reduction: str | None, name: str | None) -> None:
         super().__init__(reduction=reduction, name=name)
-        self.tau = _checks.positive_number("tau", tau)
+        self.tau = arguments.positive_number("tau", tau)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

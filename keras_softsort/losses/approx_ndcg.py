@@ -6,12 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._scores import TemperatureLoss
-from keras_softsort.ops import _checks
-from keras_softsort.ops._approximate_ranks import approximate_ranks
-from keras_softsort.ops._gain import GAINS, discounts, minus_ndcg, rank_discounts, relative_gains
+from keras_softsort.ops._core import validation
+from keras_softsort.ops.ranking._dcg import GAINS, discounts, negative_ndcg, rank_discounts, relative_gains
+from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
 
 @register
@@ -67,14 +68,14 @@ class ApproxNDCGLoss(TemperatureLoss):
         name: str | None = "approx_ndcg",
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
-        self.gain = _checks.one_of("gain", gain, GAINS)
+        self.gain = arguments.one_of("gain", gain, GAINS)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         gains = relative_gains(lists.labels, lists.mask, self.gain)
-        ranks = approximate_ranks(scores, _checks.temperature(self.tau, scores.dtype), lists.mask)
+        ranks = sigmoid_ranks(scores, validation.temperature(self.tau, scores.dtype), lists.mask)
         dcg = tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1)
-        return minus_ndcg(dcg, gains, rank_discounts(tf.shape(gains)[1], gains.dtype))
+        return negative_ndcg(dcg, gains, rank_discounts(tf.shape(gains)[1], gains.dtype))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -7,13 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses._noise import fresh_seed
-from keras_softsort.ops import _checks
-from keras_softsort.ops._distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._membership import log_share, membership, neighbor_problem
-from keras_softsort.ops._problem import METHODS, SortProblem, compute_dtype
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
+from keras_softsort.ops.neighbors._soft import log_share, membership, neighbor_arguments
+from keras_softsort.ops.sorting._arguments import METHODS, SortArguments
 
 OBJECTIVES = ("linear", "log")
 
@@ -97,19 +99,19 @@ class DkNNLoss(WeightedLoss):
         name: str | None = "dknn",
     ) -> None:
         super().__init__(reduction=reduction, name=name)
-        self.k = _checks.positive_integer("k", k)
-        self.tau = _checks.positive_number("tau", tau)
-        self.num_queries = None if num_queries is None else _checks.positive_integer("num_queries", num_queries)
-        self.objective = _checks.one_of("objective", objective, OBJECTIVES)
-        self.distance = _checks.one_of("distance", distance, DISTANCES)
-        self.method = _checks.one_of("method", method, METHODS)
-        self.stochastic = _checks.boolean("stochastic", stochastic)
-        self.num_samples = _checks.positive_integer("num_samples", num_samples)
-        self.seed = None if seed is None else _checks.integer("seed", seed)
+        self.k = arguments.positive_integer("k", k)
+        self.tau = arguments.positive_number("tau", tau)
+        self.num_queries = None if num_queries is None else arguments.positive_integer("num_queries", num_queries)
+        self.objective = arguments.one_of("objective", objective, OBJECTIVES)
+        self.distance = arguments.one_of("distance", distance, DISTANCES)
+        self.method = arguments.one_of("method", method, METHODS)
+        self.stochastic = arguments.boolean("stochastic", stochastic)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
+        self.seed = None if seed is None else arguments.integer("seed", seed)
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
         """The loss of each query [q], 0 for padding, and how many queries there are."""
-        embeddings = _checks.floating_tensor("y_pred", y_pred)
+        embeddings = validation.floating_tensor("y_pred", y_pred)
         if embeddings.shape.rank != 2:
             raise ValueError(f"y_pred must be embeddings [batch, d], got shape {embeddings.shape}")
         embeddings = self._large_enough(tf.cast(embeddings, compute_dtype(embeddings.dtype)))
@@ -127,12 +129,12 @@ class DkNNLoss(WeightedLoss):
         right = tf.where(mask, right, tf.zeros_like(right))
         distances = pairwise_distances(embeddings[:count], embeddings[start:], self.distance)
         samples = {"num_samples": self.num_samples, "seed": fresh_seed(self.seed)} if self.stochastic else {}
-        problem = neighbor_problem(distances, mask, self.tau, self.method, **samples)
+        problem = neighbor_arguments(distances, mask, self.tau, self.method, **samples)
         losses = self._query_losses(problem, right)
         losses = tf.where(kept[:count], losses, tf.zeros_like(losses)) * weights[:count]
         return losses, tf.math.count_nonzero(kept[:count])
 
-    def _query_losses(self, problem: SortProblem, right: tf.Tensor) -> tf.Tensor:
+    def _query_losses(self, problem: SortArguments, right: tf.Tensor) -> tf.Tensor:
         if self.objective == "log":
             return -log_share(problem, self.k, right)
         return -tf.reduce_sum(membership(problem, self.k) * right, axis=-1) / self.k
@@ -170,7 +172,7 @@ def _class_rows(y_true: Any, embeddings: tf.Tensor) -> tf.Tensor:
             f"{embeddings.shape[0]} as in y_pred, got {tf.convert_to_tensor(y_true).shape}"
         )
     expected = tf.stack([tf.shape(embeddings)[0], labels.shape[1]])
-    labels = _checks.of_shape("y_true", labels, expected)
+    labels = validation.of_shape("y_true", labels, expected)
     return labels if labels.shape[1] == 1 else tf.cast(labels, embeddings.dtype)
 
 
@@ -200,4 +202,4 @@ def _query_weights(sample_weight: Any, embeddings: tf.Tensor) -> tf.Tensor:
         raise ValueError(f"sample_weight must have shape [batch] or [batch, 1], got {shape}")
     if weights.shape.rank == 0:
         return tf.broadcast_to(weights, batch)
-    return _checks.of_shape("sample_weight", weights, batch)
+    return validation.of_shape("sample_weight", weights, batch)

@@ -6,15 +6,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._noise import sampled_scores
 from keras_softsort.losses._scores import TemperatureLoss
-from keras_softsort.ops import _checks, _engine
-from keras_softsort.ops._gain import GAINS, minus_ndcg, rank_discounts, relative_gains
-from keras_softsort.ops._matching import checked_matching, solve
-from keras_softsort.ops._problem import METHODS, SortProblem, sort_problem
-from keras_softsort.ops._straight_through import straight_through
+from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops.matching._arguments import checked_matching, solve
+from keras_softsort.ops.ranking._dcg import GAINS, negative_ndcg, rank_discounts, relative_gains
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import METHODS, SortArguments, sort_arguments
 
 # Of the row sums, and that of the reference: iterations end for each list by itself when it is reached.
 TOLERANCE = 1e-6
@@ -28,7 +29,7 @@ class NeuralNDCGLoss(TemperatureLoss):
     the soft permutation of the scores, made doubly stochastic by Sinkhorn's normalisation, and IDCG is the DCG of the
     first k of the best order, its weights 1. The loss is the mean over lists.
 
-    Without that normalisation (`sinkhorn_iterations=0`) it is PiRank: the columns of P do not sum to 1, so a gain
+    Without that normalisation (`num_iterations=0`) it is PiRank: the columns of P do not sum to 1, so a gain
     may count more or less than once and the value may leave [-1, 0]. PiRank is trained with `hard=True`: the value is
     the NDCG itself, the gradient that of the soft one.
 
@@ -38,7 +39,7 @@ class NeuralNDCGLoss(TemperatureLoss):
       k: how many ranks count; `None` for all.
       method: `"neural_sort"` or `"soft_sort"` (with power 1).
       gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      sinkhorn_iterations: how often at most rows and columns are normalised in turn; a list is done when its row sums
+      num_iterations: how often at most rows and columns are normalised in turn; a list is done when its row sums
         are within 1e-6 of 1. 0 leaves P as it is.
       hard: give minus the NDCG of the scores' order (ties in stable order) with the gradient of the soft one.
       stochastic: sort scores with Gumbel noise instead, and take the mean over samples. Scores are log-scores then:
@@ -57,10 +58,10 @@ class NeuralNDCGLoss(TemperatureLoss):
     costs 0 with zero gradient. Tied scores share their ranks evenly. Computed in float32 for half precision. A label or
     score that is not finite makes its list's loss NaN.
 
-    TF-Ranking's `NeuralSortNDCGLoss` has the value of `sinkhorn_iterations=0`.
+    TF-Ranking's `NeuralSortNDCGLoss` has the value of `num_iterations=0`.
 
     Raises:
-      ValueError: `tau` <= 0, `k` or `num_samples` < 1, `sinkhorn_iterations` or `noise_scale` < 0, unknown `method`,
+      ValueError: `tau` <= 0, `k` or `num_samples` < 1, `num_iterations` or `noise_scale` < 0, unknown `method`,
         `gain` or `reduction`, shapes that do not match.
       TypeError: an argument of another type, `y_pred` is not floating-point.
 
@@ -76,7 +77,7 @@ class NeuralNDCGLoss(TemperatureLoss):
     -0.7552
     >>> round(float(ks.NeuralNDCGLoss(tau=0.01)(labels, scores)), 4)
     -0.6885
-    >>> round(float(ks.NeuralNDCGLoss(tau=1.0, sinkhorn_iterations=0, hard=True)(labels, scores)), 4)
+    >>> round(float(ks.NeuralNDCGLoss(tau=1.0, num_iterations=0, hard=True)(labels, scores)), 4)
     -0.6885
 
     Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
@@ -91,7 +92,7 @@ class NeuralNDCGLoss(TemperatureLoss):
         k: int | None = None,
         method: str = "neural_sort",
         gain: str = "exponential",
-        sinkhorn_iterations: int = 50,
+        num_iterations: int = 50,
         hard: bool = False,
         stochastic: bool = False,
         num_samples: int = 8,
@@ -101,15 +102,15 @@ class NeuralNDCGLoss(TemperatureLoss):
         name: str | None = "neural_ndcg",
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
-        self.k = None if k is None else _checks.positive_integer("k", k)
-        self.method = _checks.one_of("method", method, METHODS)
-        self.gain = _checks.one_of("gain", gain, GAINS)
-        self.sinkhorn_iterations = _checks.non_negative_integer("sinkhorn_iterations", sinkhorn_iterations)
-        self.hard = _checks.boolean("hard", hard)
-        self.stochastic = _checks.boolean("stochastic", stochastic)
-        self.num_samples = _checks.positive_integer("num_samples", num_samples)
-        self.noise_scale = _checks.non_negative_number("noise_scale", noise_scale)
-        self.seed = None if seed is None else _checks.integer("seed", seed)
+        self.k = None if k is None else arguments.positive_integer("k", k)
+        self.method = arguments.one_of("method", method, METHODS)
+        self.gain = arguments.one_of("gain", gain, GAINS)
+        self.num_iterations = arguments.non_negative_integer("num_iterations", num_iterations)
+        self.hard = arguments.boolean("hard", hard)
+        self.stochastic = arguments.boolean("stochastic", stochastic)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
+        self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
+        self.seed = None if seed is None else arguments.integer("seed", seed)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
@@ -118,31 +119,31 @@ class NeuralNDCGLoss(TemperatureLoss):
         if self.stochastic:
             scores = sampled_scores(scores, self.num_samples, self.noise_scale, self.seed)
             mask = tf.broadcast_to(mask, tf.shape(scores))
-        problem = sort_problem(scores, self.tau, mask=mask, method=self.method)
+        problem = sort_arguments(scores, self.tau, mask=mask, method=self.method)
         size = tf.shape(gains)[1]
         rows = size if self.k is None else tf.minimum(self.k, size)
         weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
-        if self.k or self.hard or self.sinkhorn_iterations:
+        if self.k or self.hard or self.num_iterations:
             ordered = tf.linalg.matvec(self._matrix(problem, mask, rows), weighted)
         else:
-            ordered = _engine.multiply(problem, weighted[..., tf.newaxis])[..., 0]
+            ordered = _dispatch.multiply(problem, weighted[..., tf.newaxis])[..., 0]
         rank_weights = rank_discounts(rows, gains.dtype)
         dcg = tf.linalg.matvec(ordered, rank_weights)
-        return minus_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, rank_weights)
+        return negative_ndcg(tf.reduce_mean(dcg, axis=0) if self.stochastic else dcg, gains, rank_weights)
 
-    def _matrix(self, problem: SortProblem, mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    def _matrix(self, problem: SortArguments, mask: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         """The first `rows` of the soft permutation, or of exact ones with its gradient: [..., rows, n]."""
-        if not self.sinkhorn_iterations:
-            return _engine.permutation(problem, rows, self.hard)
+        if not self.num_iterations:
+            return _dispatch.permutation(problem, rows, self.hard)
         soft = self._normalised(problem, mask)[..., :rows, :]
-        return straight_through(_engine.permutation(problem, rows, hard=True), soft) if self.hard else soft
+        return straight_through(_dispatch.permutation(problem, rows, hard=True), soft) if self.hard else soft
 
-    def _normalised(self, problem: SortProblem, mask: tf.Tensor) -> tf.Tensor:
+    def _normalised(self, problem: SortArguments, mask: tf.Tensor) -> tf.Tensor:
         """The soft permutation, doubly stochastic: [..., n, n]."""
         matching = checked_matching(
-            _engine.log_permutation(problem),
+            _dispatch.log_permutation(problem),
             1.0,
-            num_iterations=self.sinkhorn_iterations,
+            num_iterations=self.num_iterations,
             tolerance=TOLERANCE,
             hard=False,
             row_mask=tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), tf.shape(mask)[-1]),
@@ -152,5 +153,5 @@ class NeuralNDCGLoss(TemperatureLoss):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = ("k", "method", "gain", "sinkhorn_iterations", "hard", "stochastic", "num_samples", "noise_scale", "seed")
+        own = ("k", "method", "gain", "num_iterations", "hard", "stochastic", "num_samples", "noise_scale", "seed")
         return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -6,12 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._cross_entropy import cross_entropies, true_order
 from keras_softsort.losses._scores import TemperatureLoss
-from keras_softsort.ops import _checks, _engine
-from keras_softsort.ops._problem import sort_problem
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
 @register
@@ -66,15 +67,15 @@ class NeuralSortCrossEntropyLoss(TemperatureLoss):
         name: str | None = "neural_sort_cross_entropy",
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
-        self.label_tau = None if label_tau is None else _checks.positive_number("label_tau", label_tau)
+        self.label_tau = None if label_tau is None else arguments.positive_number("label_tau", label_tau)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         if self.label_tau is None:
             shares = true_order(lists, "DESCENDING", tf.shape(scores)[1])
         else:
-            shares = _engine.permutation(sort_problem(lists.labels, self.label_tau, mask=lists.mask))
-        log_weights = _engine.log_permutation(sort_problem(scores, self.tau, mask=lists.mask))
+            shares = _dispatch.permutation(sort_arguments(lists.labels, self.label_tau, mask=lists.mask))
+        log_weights = _dispatch.log_permutation(sort_arguments(scores, self.tau, mask=lists.mask))
         # Where nothing belongs they may be -inf.
         counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
         losses = cross_entropies(lists, shares, tf.where(counts, log_weights, tf.zeros_like(log_weights)))

@@ -7,12 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
-from keras_softsort._targets import sort_direction
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
+from keras_softsort._targets.true_order import sort_direction
 from keras_softsort.losses._base import ListLoss
 from keras_softsort.losses._cross_entropy import cross_entropies, true_order
-from keras_softsort.ops import _checks
+from keras_softsort.ops._core import validation
 
 
 @register
@@ -74,7 +74,7 @@ class PermutationCrossEntropyLoss(ListLoss):
         if y_pred.shape.rank not in (3, 4):
             raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {y_pred.shape}")
         shares = true_order(lists, self._sort_direction, tf.shape(y_pred)[-2])
-        tiny = tf.constant(_checks.dtype_tiny(y_pred.dtype), y_pred.dtype)
+        tiny = tf.constant(validation.dtype_tiny(y_pred.dtype), y_pred.dtype)
         log_weights = tf.math.log(tf.maximum(y_pred, tiny))
         if y_pred.shape.rank == 4:
             log_weights = tf.reduce_mean(log_weights, axis=1)  # all else is linear in it

@@ -7,13 +7,21 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._noise import sampled_scores
 from keras_softsort.losses._scores import ScoreLoss
-from keras_softsort.ops import _checks
-from keras_softsort.ops._gain import DISCOUNTS, GAINS, absolute_gains, minus_ndcg, rank_discounts, relative_gains
-from keras_softsort.ops._pl_rank import expected_reward
+from keras_softsort.ops._core import validation
+from keras_softsort.ops.ranking._dcg import (
+    DISCOUNTS,
+    GAINS,
+    absolute_gains,
+    negative_ndcg,
+    rank_discounts,
+    relative_gains,
+)
+from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 
 @register
@@ -84,22 +92,22 @@ class PLRankLoss(ScoreLoss):
         name: str | None = "pl_rank",
     ) -> None:
         super().__init__(reduction=reduction, name=name)
-        self.k = None if k is None else _checks.positive_integer("k", k)
-        self.gain = _checks.one_of("gain", gain, GAINS)
+        self.k = None if k is None else arguments.positive_integer("k", k)
+        self.gain = arguments.one_of("gain", gain, GAINS)
         self.discount = _checked_discount(discount)
-        self.normalized = _checks.boolean("normalized", normalized)
-        self.num_samples = _checks.positive_integer("num_samples", num_samples)
-        self.seed = None if seed is None else _checks.integer("seed", seed)
+        self.normalized = arguments.boolean("normalized", normalized)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
+        self.seed = None if seed is None else arguments.integer("seed", seed)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        weights = _checks.non_negative_tensor("sample_weight", lists.weights)
+        weights = validation.non_negative_tensor("sample_weight", lists.weights)
         gains_of = relative_gains if self.normalized else absolute_gains
         gains = gains_of(lists.labels, lists.mask, self.gain)
         rank_weights = self._rank_weights(scores)
         keys = sampled_scores(scores, self.num_samples, 1.0, self.seed)
         reward = expected_reward(keys, scores, lists.mask, weights * gains, rank_weights)
-        return minus_ndcg(reward, gains, rank_weights) if self.normalized else -reward
+        return negative_ndcg(reward, gains, rank_weights) if self.normalized else -reward
 
     def _rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
         """The discounts of the ranks that count: `[k]`, or fewer where lists are shorter."""
@@ -116,10 +124,10 @@ class PLRankLoss(ScoreLoss):
 
 def _checked_discount(discount: str | Sequence[float]) -> str | list[float]:
     if isinstance(discount, str):
-        return _checks.one_of("discount", discount, DISCOUNTS)
+        return arguments.one_of("discount", discount, DISCOUNTS)
     if not isinstance(discount, Sequence) or not discount:
         raise TypeError(f"discount must be a name or a sequence of numbers, got {discount!r}")
-    numbers = [_checks.non_negative_number("discount", each) for each in discount]
+    numbers = [arguments.non_negative_number("discount", each) for each in discount]
     if numbers != sorted(numbers, reverse=True):
         raise ValueError(f"discount must not rise from one rank to the next, got {discount!r}")
     return numbers

@@ -7,12 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss
-from keras_softsort.ops import _checks
-from keras_softsort.ops._order import take, tied_ranks
-from keras_softsort.ops._plackett_luce import below_peak, log_shares, suffix_logsumexp
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.permutations import tied_ranks
+from keras_softsort.ops.sampling._plackett_luce import log_shares, subtract_max, suffix_logsumexp
 
 TIES = ("breslow", "first")
 
@@ -76,8 +77,8 @@ class PlackettLuceLoss(ListLoss):
         name: str | None = "plackett_luce",
     ) -> None:
         super().__init__(reduction=reduction, name=name)
-        self.top_k = None if top_k is None else _checks.positive_integer("top_k", top_k)
-        self.ties = _checks.one_of("ties", ties, TIES)
+        self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
+        self.ties = arguments.one_of("ties", ties, TIES)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
@@ -88,7 +89,7 @@ class PlackettLuceLoss(ListLoss):
         labels = tf.where(lists.labels > 0, lists.labels, tf.zeros_like(lists.labels))
         keys = tf.where(lists.mask, labels, nowhere)
         order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-        chosen = below_peak(take(tf.where(lists.mask, y_pred, nowhere), order))
+        chosen = subtract_max(take(tf.where(lists.mask, y_pred, nowhere), order))
         normalizers = suffix_logsumexp(chosen)
         places = tf.cast(tf.range(tf.shape(keys)[1]), y_pred.dtype)
         counted = self._counted(places, tf.ones_like(places))

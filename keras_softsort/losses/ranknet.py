@@ -6,12 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss
-from keras_softsort.ops import _checks
-from keras_softsort.ops._pair_problem import NORMALIZATIONS, PairLists, pair_lists, pair_options
-from keras_softsort.ops._pairwise_engine import pair_sums
+from keras_softsort.ops._core import validation
+from keras_softsort.ops.ranking._arguments import NORMALIZATIONS, PairLists, pair_lists, pair_options
+from keras_softsort.ops.ranking._pairwise import pair_sums
 
 
 @register
@@ -111,7 +112,7 @@ class RankNetLoss(ListLoss):
         self.sigma = self._options.sigma
         self.lambda_weight = lambda_weight
         self.ties = ties
-        self.normalization = _checks.one_of("normalization", normalization, NORMALIZATIONS)
+        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
         self.top_n = self._options.top_n
         self.gain = gain
         self.discount = discount
@@ -121,7 +122,7 @@ class RankNetLoss(ListLoss):
         """The loss of each list: [batch]."""
         if y_pred.shape.rank != 2:
             raise ValueError(f"y_pred must be scores [batch, n], got shape {y_pred.shape}")
-        weights = _checks.non_negative_tensor("sample_weight", lists.weights)
+        weights = validation.non_negative_tensor("sample_weight", lists.weights)
 
         @tf.custom_gradient
         def summed(scores: tf.Tensor) -> tuple:

@@ -6,12 +6,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._scores import TemperatureLoss
-from keras_softsort.ops import _checks, _engine
-from keras_softsort.ops._order import ordered_lists, take
-from keras_softsort.ops._problem import RANK_METHODS, sort_problem
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import RANK_METHODS, sort_arguments
+from keras_softsort.ops.sorting._ordering import ordered_lists
 
 # Below this share of the spread that the ranks 1, ..., n have, soft ranks count as spread so much.
 LEAST_SPREAD = 0.01
@@ -72,12 +74,12 @@ class SpearmanLoss(TemperatureLoss):
         name: str | None = "spearman",
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
-        self.method = _checks.one_of("method", method, RANK_METHODS)
+        self.method = arguments.one_of("method", method, RANK_METHODS)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        problem = sort_problem(scores, self.tau, mask=lists.mask, method=self.method, methods=RANK_METHODS)
-        found, wanted = _centered(_engine.soft_ranks(problem), lists), _centered_ranks(lists)
+        problem = sort_arguments(scores, self.tau, mask=lists.mask, method=self.method, methods=RANK_METHODS)
+        found, wanted = _centered(_dispatch.soft_ranks(problem), lists), _centered_ranks(lists)
         sizes = lists.sizes()
         least = LEAST_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
         found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)
@@ -98,7 +100,7 @@ def _centered_ranks(lists: Lists) -> tf.Tensor:
 
     That mean is known, so that nothing is rounded and equal labels give 0.
     """
-    ordered = ordered_lists(sort_problem(lists.labels, 1.0, mask=lists.mask))
+    ordered = ordered_lists(sort_arguments(lists.labels, 1.0, mask=lists.mask))
     first, last = ordered.ties()
     twice = tf.cast(take(first + last, ordered.ranks), lists.labels.dtype) - (lists.sizes() - 1)[:, tf.newaxis]
     return tf.where(lists.mask, twice / 2, tf.zeros_like(twice))

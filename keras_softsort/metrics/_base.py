@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import keras
-from keras_softsort._lists import Lists, predicted_lists
-from keras_softsort._targets import sort_direction, sorted_labels
+from keras_softsort._internal.keras_compat import keras
+from keras_softsort._targets.lists import Lists, predicted_lists
+from keras_softsort._targets.true_order import sort_direction, sorted_labels
 
 
 class ListMetric(keras.metrics.Mean):

@@ -7,10 +7,10 @@ import math
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._keras import register
-from keras_softsort._lists import Lists
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import ListMetric
-from keras_softsort.ops import _checks
+from keras_softsort.ops._core import validation
 
 
 @register
@@ -70,7 +70,7 @@ class KendallTau(ListMetric):
         if None not in (ranks, size) and ranks != size:
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], all ranks of it, got {y_pred.shape}")
         shape = tf.shape(y_pred)
-        y_pred = _checks.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
+        y_pred = validation.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
         failed = tf.reduce_any(tf.math.is_nan(y_pred), axis=[1, 2])
         rank = tf.cast(tf.argmax(ops.harden(y_pred), axis=1, output_type=tf.int32), y_pred.dtype)
         scores = -rank if self._sort_direction == "DESCENDING" else rank

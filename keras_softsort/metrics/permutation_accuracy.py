@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort._keras import register
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.metrics._base import OrderMetric
 
 

@@ -1,19 +1,19 @@
 """Differentiable sorting and matching as pure TensorFlow functions: no Keras, no hidden state."""
 
-from keras_softsort.ops.gumbel_sinkhorn import gumbel_sinkhorn
-from keras_softsort.ops.gumbel_softmax import gumbel_softmax
-from keras_softsort.ops.harden import harden
-from keras_softsort.ops.linear_assignment import linear_assignment
-from keras_softsort.ops.neural_sort import neural_sort
-from keras_softsort.ops.pairwise_logistic import pairwise_logistic
-from keras_softsort.ops.ranknet_lambdas import ranknet_lambdas
-from keras_softsort.ops.sinkhorn import SinkhornResult, sinkhorn
-from keras_softsort.ops.soft_quantile import soft_quantile
-from keras_softsort.ops.soft_rank import soft_rank
-from keras_softsort.ops.soft_sort import soft_sort
-from keras_softsort.ops.soft_top_k import SoftTopK, soft_top_k
-from keras_softsort.ops.soft_top_k_membership import soft_top_k_membership
-from keras_softsort.ops.soft_values import soft_values
+from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
+from keras_softsort.ops.matching.linear_assignment import linear_assignment
+from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
+from keras_softsort.ops.ranking.pairwise_logistic import pairwise_logistic
+from keras_softsort.ops.ranking.ranknet_lambdas import ranknet_lambdas
+from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
+from keras_softsort.ops.sorting.harden import harden
+from keras_softsort.ops.sorting.neural_sort import neural_sort
+from keras_softsort.ops.sorting.soft_quantile import soft_quantile
+from keras_softsort.ops.sorting.soft_rank import soft_rank
+from keras_softsort.ops.sorting.soft_sort import soft_sort
+from keras_softsort.ops.sorting.soft_top_k import SoftTopK, soft_top_k
+from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership
+from keras_softsort.ops.sorting.soft_values import soft_values
 
 __all__ = [
     "SinkhornResult",

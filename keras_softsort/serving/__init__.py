@@ -4,7 +4,7 @@ Not imported by `import keras_softsort`: `from keras_softsort import serving`.
 """
 
 from keras_softsort.serving.export_ranker import export_ranker
-from keras_softsort.serving.print_instructions import print_instructions
-from keras_softsort.serving.run_like_server import run_like_server
+from keras_softsort.serving.predict_offline import predict_offline
+from keras_softsort.serving.print_client_commands import print_client_commands
 
-__all__ = ["export_ranker", "print_instructions", "run_like_server"]
+__all__ = ["export_ranker", "print_client_commands", "predict_offline"]

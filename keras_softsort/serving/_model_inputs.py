@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._keras import keras
+from keras_softsort._internal.keras_compat import keras
 
 SINGLE = "features"
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._elwc import parse_elwc
-from keras_softsort.ops._order import take
-from keras_softsort.ops._problem import compute_dtype
+from keras_softsort.data._elwc import parse_elwc
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.serving._model_inputs import SINGLE, ModelInputs
 
 SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"

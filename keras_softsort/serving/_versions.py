@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def new_version(base: Path, version: int | None) -> Iterator[tuple[Path, Path]]:
     A server passes over folders whose name is not a number, so it never sees half a model.
     """
     if version is not None:
-        version = _checks.positive_integer("version", version)
+        version = arguments.positive_integer("version", version)
     if base.exists() and not base.is_dir():
         raise NotADirectoryError(f"path must be a folder to write versions to, got the file {base}")
     free = _next_free(base)

@@ -10,8 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import keras
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort.serving._model_inputs import SINGLE, ModelInputs, model_inputs
 from keras_softsort.serving._signatures import IDS, SIZES, Ranker, Records
 from keras_softsort.serving._versions import new_version
@@ -101,9 +101,9 @@ def export_ranker(
         raise ValueError(f"features must not have the names of other inputs of a signature, got {sorted(reserved)}")
     records = _records(inputs, context_features, example_features)
     if top_k is not None:
-        top_k = _checks.positive_integer("top_k", top_k)
+        top_k = arguments.positive_integer("top_k", top_k)
     if item_ids is not None:
-        item_ids = _checks.one_of("item_ids", item_ids, ID_TYPES)
+        item_ids = arguments.one_of("item_ids", item_ids, ID_TYPES)
     if warmup is not None:
         check_warmup(warmup)
     ranker = Ranker(model, inputs, padding, top_k)

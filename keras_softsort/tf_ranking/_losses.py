@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort import losses
-from keras_softsort._keras import keras
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort.tf_ranking._stack import tfr
 
 LOSSES: dict[str, type] = {
@@ -64,8 +64,8 @@ def get(
     >>> type(tf_ranking.get("softmax_loss", ragged=True)).__module__
     'tensorflow_ranking.python.keras.losses'
     """
-    _checks.one_of("loss", loss, [*LOSSES, *tfr.keras.losses.RankingLossKey.all_keys()])
-    if _checks.boolean("ragged", ragged) and loss not in LOSSES:
+    arguments.one_of("loss", loss, [*LOSSES, *tfr.keras.losses.RankingLossKey.all_keys()])
+    if arguments.boolean("ragged", ragged) and loss not in LOSSES:
         kwargs["ragged"] = True  # or not at all, for the one that does not have it
     if loss not in LOSSES:
         return tfr.keras.losses.get(loss, reduction, lambda_weight, name, **kwargs)

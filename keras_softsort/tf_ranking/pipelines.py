@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._keras import keras
-from keras_softsort.ops import _checks
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort.tf_ranking._losses import get
 from keras_softsort.tf_ranking._stack import tfr
 
@@ -17,7 +17,7 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
 
     def __init__(self, model_builder: Any, dataset_builder: Any, hparams: Any, *, ragged: bool = False) -> None:
         super().__init__(model_builder, dataset_builder, hparams)
-        self._ragged = _checks.boolean("ragged", ragged)
+        self._ragged = arguments.boolean("ragged", ragged)
 
     def _loss(self, loss: Any) -> Any:
         if isinstance(loss, keras.losses.Loss):

@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort.layers import SoftRankLayer
-from keras_softsort.ops import _checks
-from keras_softsort.ops._problem import METHODS
+from keras_softsort.ops.sorting._arguments import METHODS
 from keras_softsort.tf_ranking._stack import tfr
 
 
@@ -63,8 +63,8 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     ) -> None:
         self._first = first
         self._second = second
-        self._tau = _checks.positive_number("tau", tau)
-        self._method = _checks.one_of("method", method, METHODS)
+        self._tau = arguments.positive_number("tau", tau)
+        self._method = arguments.one_of("method", method, METHODS)
         self._feature_name = feature_name
 
     def __call__(self, context_features: Any, example_features: Any, mask: Any) -> Any:

@@ -23,7 +23,7 @@ TAU = 0.8
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class OpCase:
     """One operator with one choice of its options."""
 
     op: str
@@ -75,7 +75,7 @@ class Case:
 
 def _grid(op, values_rank=None, **choices):
     for masked, *chosen in itertools.product([False, True], *choices.values()):
-        yield Case(op, tuple(zip(choices, chosen, strict=True)), masked, values_rank)
+        yield OpCase(op, tuple(zip(choices, chosen, strict=True)), masked, values_rank)
 
 
 METHODS = ["neural_sort", "soft_sort"]
@@ -97,15 +97,15 @@ CORE = [
 ]
 # For the modes that compile with XLA: each operator, method and power once, with a mask and what is not the default.
 FEW = [
-    Case("neural_sort", (("direction", "DESCENDING"), ("top_k", None))),
-    Case("neural_sort", (("direction", "ASCENDING"), ("top_k", 3)), masked=True),
-    Case("soft_sort", (("direction", "DESCENDING"), ("power", 2.0), ("top_k", None))),
-    Case("soft_sort", (("direction", "ASCENDING"), ("power", 1.5), ("top_k", 3)), masked=True),
-    Case("soft_values", (("method", "neural_sort"), ("direction", "ASCENDING")), masked=True, values_rank=1),
-    Case("soft_values", (("method", "soft_sort"), ("direction", "DESCENDING")), masked=True, values_rank=None),
-    *(Case("soft_rank", (("method", method), ("direction", "ASCENDING")), masked=True) for method in METHODS),
-    *(Case("soft_top_k", (("k", 3), ("method", method)), masked=True) for method in METHODS),
-    *(Case("soft_quantile", (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True) for method in METHODS),
+    OpCase("neural_sort", (("direction", "DESCENDING"), ("top_k", None))),
+    OpCase("neural_sort", (("direction", "ASCENDING"), ("top_k", 3)), masked=True),
+    OpCase("soft_sort", (("direction", "DESCENDING"), ("power", 2.0), ("top_k", None))),
+    OpCase("soft_sort", (("direction", "ASCENDING"), ("power", 1.5), ("top_k", 3)), masked=True),
+    OpCase("soft_values", (("method", "neural_sort"), ("direction", "ASCENDING")), masked=True, values_rank=1),
+    OpCase("soft_values", (("method", "soft_sort"), ("direction", "DESCENDING")), masked=True, values_rank=None),
+    *(OpCase("soft_rank", (("method", method), ("direction", "ASCENDING")), masked=True) for method in METHODS),
+    *(OpCase("soft_top_k", (("k", 3), ("method", method)), masked=True) for method in METHODS),
+    *(OpCase("soft_quantile", (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True) for method in METHODS),
 ]
 
 

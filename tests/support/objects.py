@@ -14,7 +14,7 @@ PAD = -9.0
 
 
 @dataclass(frozen=True)
-class Case:
+class KerasCase:
     """A class and the arguments to make it with."""
 
     cls: type
@@ -88,47 +88,49 @@ class Case:
 
 
 LAYERS = [
-    Case(ks.NeuralSortLayer, {"tau": 0.7}),
-    Case(ks.NeuralSortLayer, {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING"}),
-    Case(ks.NeuralSortLayer, {"tau": 0.7, "output": "values", "top_k": 3}),
-    Case(ks.NeuralSortLayer, {"tau": 2.0, "output": "ranks", "direction": "ASCENDING"}),
-    Case(ks.SoftSortLayer, {"tau": 0.6, "power": 2.0, "top_k": 3}),
-    Case(ks.SoftSortLayer, {"tau": 0.5, "output": "values", "hard": True}),
-    Case(ks.SoftSortLayer, {"tau": 0.5, "power": 1.5, "output": "ranks", "direction": "ASCENDING"}),
-    Case(ks.SoftRankLayer, {"tau": 0.4, "method": "soft_sort", "direction": "ASCENDING"}),
-    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.3, "method": "soft_sort"}),
-    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "output": "weights"}),
-    Case(ks.SoftTopKLayer, {"k": 3, "tau": 0.6, "output": "membership"}),
-    Case(ks.SoftRankLayer, {"tau": 0.7, "method": "projection_kl"}),
-    Case(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "method": "lapsum", "output": "membership"}),
-    Case(ks.SinkhornLayer, {"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True}),
-    Case(ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}),
-    Case(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
-    Case(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "relaxation": "soft_sort", "seed": 3}),
-    Case(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True}),
-    Case(ks.GumbelSoftmaxLayer, {"tau": 0.7, "k": 2, "hard": True, "seed": 3}),
-    Case(ks.GumbelSoftmaxLayer, {"tau": 0.6, "k": 2, "hard": False, "learn_tau": True, "axis": 1}),
-    Case(ks.DkNNLayer, {"k": 2, "tau": 0.7, "distance": "euclidean", "method": "soft_sort"}),
-    Case(ks.DkNNLayer, {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3}),
-    Case(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
+    KerasCase(ks.NeuralSortLayer, {"tau": 0.7}),
+    KerasCase(ks.NeuralSortLayer, {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING"}),
+    KerasCase(ks.NeuralSortLayer, {"tau": 0.7, "output": "values", "top_k": 3}),
+    KerasCase(ks.NeuralSortLayer, {"tau": 2.0, "output": "ranks", "direction": "ASCENDING"}),
+    KerasCase(ks.SoftSortLayer, {"tau": 0.6, "power": 2.0, "top_k": 3}),
+    KerasCase(ks.SoftSortLayer, {"tau": 0.5, "output": "values", "hard": True}),
+    KerasCase(ks.SoftSortLayer, {"tau": 0.5, "power": 1.5, "output": "ranks", "direction": "ASCENDING"}),
+    KerasCase(ks.SoftRankLayer, {"tau": 0.4, "method": "soft_sort", "direction": "ASCENDING"}),
+    KerasCase(ks.SoftTopKLayer, {"k": 2, "tau": 0.3, "method": "soft_sort"}),
+    KerasCase(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "output": "weights"}),
+    KerasCase(ks.SoftTopKLayer, {"k": 3, "tau": 0.6, "output": "membership"}),
+    KerasCase(ks.SoftRankLayer, {"tau": 0.7, "method": "projection_kl"}),
+    KerasCase(ks.SoftTopKLayer, {"k": 2, "tau": 0.6, "method": "lapsum", "output": "membership"}),
+    KerasCase(ks.SinkhornLayer, {"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True}),
+    KerasCase(
+        ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}
+    ),
+    KerasCase(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
+    KerasCase(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "relaxation": "soft_sort", "seed": 3}),
+    KerasCase(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True}),
+    KerasCase(ks.GumbelSoftmaxLayer, {"tau": 0.7, "k": 2, "hard": True, "seed": 3}),
+    KerasCase(ks.GumbelSoftmaxLayer, {"tau": 0.6, "k": 2, "hard": False, "learn_tau": True, "axis": 1}),
+    KerasCase(ks.DkNNLayer, {"k": 2, "tau": 0.7, "distance": "euclidean", "method": "soft_sort"}),
+    KerasCase(ks.DkNNLayer, {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3}),
+    KerasCase(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort"}),
 ]
 NO_REDUCTION = None if IS_KERAS_3 else "none"
 LOSSES = [
-    Case(ks.PermutationCrossEntropyLoss, {"direction": "ASCENDING", "reduction": "sum", "name": "mine"}),
-    Case(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
-    Case(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
-    Case(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
-    Case(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
-    Case(
+    KerasCase(ks.PermutationCrossEntropyLoss, {"direction": "ASCENDING", "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
+    KerasCase(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
+    KerasCase(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
+    KerasCase(
         ks.NeuralNDCGLoss,
-        {"tau": 2.0, "k": 3, "gain": "linear", "sinkhorn_iterations": 4, "reduction": "sum", "name": "mine"},
+        {"tau": 2.0, "k": 3, "gain": "linear", "num_iterations": 4, "reduction": "sum", "name": "mine"},
     ),
     # Noise so small that what is drawn does not show: a loss has no weight that could repeat it elsewhere.
-    Case(
+    KerasCase(
         ks.NeuralNDCGLoss,
         {
             "method": "soft_sort",
-            "sinkhorn_iterations": 0,
+            "num_iterations": 0,
             "hard": True,
             "stochastic": True,
             "num_samples": 2,
@@ -136,22 +138,24 @@ LOSSES = [
             "seed": 3,
         },
     ),
-    Case(
+    KerasCase(
         ks.PLRankLoss,
         {"k": 3, "gain": "linear", "discount": [1.0, 0.5], "normalized": False, "num_samples": 5, "seed": 3},
     ),
-    Case(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
-    Case(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
-    Case(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
-    Case(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
-    Case(ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}),
-    Case(
+    KerasCase(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
+    KerasCase(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
+    KerasCase(
+        ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}
+    ),
+    KerasCase(
         ks.RankNetLoss,
         {"lambda_weight": "dcg", "top_n": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
     ),
 ]
 LOSSES += [
-    Case(
+    KerasCase(
         ks.DkNNLoss,
         {
             "k": 1,
@@ -164,16 +168,18 @@ LOSSES += [
         },
     ),
     # So hot that noise does not show.
-    Case(ks.DkNNLoss, {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort"}),
+    KerasCase(
+        ks.DkNNLoss, {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort"}
+    ),
 ]
 METRICS = [
-    Case(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
+    KerasCase(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
     for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau)
     for i, arguments in enumerate([{"direction": "ASCENDING"}, {"target": "ranks"}])
 ]
 # Of embeddings, and of a dict of outputs: tried on its own.
 HEADS = [
-    Case(
+    KerasCase(
         ks.KNNClassifier,
         {
             "k": 3,

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops._bands import BLOCK
+from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK
 
 N = 5
 # Two blocks of the banded engine, the second one not full.

@@ -50,10 +50,10 @@ def sinkhorn(matrix, iterations, tolerance=1e-6):
 
 
 def neural_ndcg(
-    labels, scores, weights, *, tau=1.0, k=None, method="neural_sort", gain="exponential", sinkhorn_iterations=50
+    labels, scores, weights, *, tau=1.0, k=None, method="neural_sort", gain="exponential", num_iterations=50
 ):
     gains = np.array([GAINS[gain](label) for label in labels])
-    matrix = sinkhorn(getattr(oracles, method)(scores, tau), sinkhorn_iterations)
+    matrix = sinkhorn(getattr(oracles, method)(scores, tau), num_iterations)
     dcg = sum(got / math.log2(2 + i) for i, got in enumerate((matrix @ (weights * gains))[:k]))
     ideal = ideal_dcg(gains, k)
     return -dcg / ideal if ideal else 0.0

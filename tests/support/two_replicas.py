@@ -154,6 +154,6 @@ def saved(strategy, model, folder):
     x, y = data()
     loss = loaded.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0).history["loss"]
     path = serving.export_ranker(loaded, folder / "ranker", padding=objects.PAD)
-    (answer,) = serving.run_like_server(path, [{"features": x, "sizes": np.sum(y >= 0, axis=1)}])
+    (answer,) = serving.predict_offline(path, [{"features": x, "sizes": np.sum(y >= 0, axis=1)}])
     scores = [loaded.predict(x, verbose=0).tolist(), answer.outputs["scores"].tolist()]
     return {"weights": kept, "loss": loss, "scores": scores}

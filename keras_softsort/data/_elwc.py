@@ -1,0 +1,122 @@
+"""ExampleListWithContext records parsed in graph, by operations of TensorFlow's core alone.
+
+The message is that of TensorFlow Serving's `input.proto`, field by field: examples are number 1 and the context is
+number 2, each a `tf.train.Example`, which `tf.io.decode_proto` may as well read as bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf import descriptor_pb2
+
+from keras_softsort._internal import arguments
+
+Features = Mapping[str, Any]
+_SPECS = (tf.io.FixedLenFeature, tf.io.FixedLenSequenceFeature)
+_PACKAGE, _MESSAGE = "keras_softsort", "SerializedExampleListWithContext"
+
+
+def parse_elwc(
+    serialized: Any, context_features: Features | None, example_features: Features, list_size: Any = None
+) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """Features by name, and how many examples each list has, of serialized `ExampleListWithContext` `[batch]`.
+
+    Args:
+      serialized: strings `[batch]`.
+      context_features: by name, a `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`; `None` for none.
+      example_features: the same of each example.
+      list_size: to how many examples each list is cut or padded, a number or an int32 scalar; `None` pads to the
+        longest of the batch, or to 1.
+
+    Returns:
+      Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, the padding
+      being the feature's default value (0 or the empty string without one); and sizes, int32 `[batch]`: how many
+      examples of each list are in them. A feature without a default value must be in every example that is kept.
+
+    Raises:
+      ValueError: `serialized` that is not strings `[batch]`, `list_size` below 1, no example features, a name in both.
+      TypeError: a feature that would not be dense, `list_size` that is no integer.
+      DataLossError: when run, a string that is no such message.
+      InvalidArgumentError: when run, an example that is no `tf.train.Example`, or lacks a feature or has it of another
+        type or length; the message tells which example of which list.
+    """
+    context_features = dict(context_features or {})
+    _check_features(context_features, example_features)
+    if list_size is not None and not tf.is_tensor(list_size):
+        list_size = arguments.positive_integer("list_size", list_size)
+    serialized = tf.convert_to_tensor(serialized)
+    if serialized.dtype != tf.string or serialized.shape.rank != 1:
+        raise ValueError(f"serialized must be strings [batch], got {serialized.dtype.name} {serialized.shape}")
+    examples, contexts, sizes = _decode(serialized)
+    width: Any = tf.shape(examples)[1]
+    if list_size is not None:
+        sizes, width = tf.minimum(sizes, list_size), list_size
+    # Only what is there is parsed, so that what must be in every example is not asked of the padding.
+    places = tf.where(tf.sequence_mask(sizes))
+    names = tf.strings.join(["example ", _number(places[:, 1]), " of list ", _number(places[:, 0])])
+    parsed = tf.io.parse_example(tf.gather_nd(examples, places), dict(example_features), names)
+    shape = [tf.shape(serialized)[0], width]
+    features = {
+        name: _padded(values, example_features[name].default_value, places, shape) for name, values in parsed.items()
+    }
+    if context_features:
+        names = tf.strings.join(["context of list ", _number(tf.range(shape[0]))])
+        features.update(tf.io.parse_example(contexts, context_features, names))
+    return features, sizes
+
+
+def count_examples(serialized: tf.Tensor) -> tf.Tensor:
+    """How many examples each serialized `ExampleListWithContext` of `[batch]` has: int32 [batch]."""
+    return _decode(serialized)[2]
+
+
+def _check_features(context_features: Features, example_features: Features) -> None:
+    if not example_features:
+        raise ValueError(f"example_features must name a feature at least, got {example_features!r}")
+    twice = sorted(set(context_features) & set(example_features))
+    if twice:
+        raise ValueError(f"a name must be in context_features or in example_features, got {twice} in both")
+    for argument, features in (("context_features", context_features), ("example_features", example_features)):
+        for name, spec in features.items():
+            if not isinstance(spec, _SPECS):
+                raise TypeError(
+                    f"{argument}[{name!r}] must be a FixedLenFeature or a FixedLenSequenceFeature, "
+                    f"got {type(spec).__name__}"
+                )
+
+
+def _decode(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Serialized examples [batch, longest], serialized contexts [batch], and sizes [batch]."""
+    counts, (examples, contexts) = tf.io.decode_proto(
+        tf.concat([serialized, [""]], axis=0),  # a list too many, since no list at all is an error
+        message_type=f"{_PACKAGE}.{_MESSAGE}",
+        field_names=["examples", "context"],
+        output_types=[tf.string, tf.string],
+        descriptor_source=_descriptors(),
+        name="serialized_must_hold_ExampleListWithContext",  # is in the message where one does not
+    )
+    return examples[:-1], contexts[:-1, 0], counts[:-1, 0]
+
+
+def _descriptors() -> bytes:
+    files, field = descriptor_pb2.FileDescriptorSet(), descriptor_pb2.FieldDescriptorProto
+    file = files.file.add(name="keras_softsort_elwc.proto", package=_PACKAGE, syntax="proto3")
+    message = file.message_type.add(name=_MESSAGE)
+    message.field.add(name="examples", number=1, type=field.TYPE_BYTES, label=field.LABEL_REPEATED)
+    message.field.add(name="context", number=2, type=field.TYPE_BYTES, label=field.LABEL_OPTIONAL)
+    return b"bytes://" + files.SerializeToString()
+
+
+def _number(values: tf.Tensor) -> tf.Tensor:
+    return tf.strings.as_string(values)
+
+
+def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
+    """`values` [examples, ...] at their places in `[batch, width, ...]`, amid the default value."""
+    if default is None:
+        default = "" if values.dtype == tf.string else 0
+    padding = tf.broadcast_to(tf.constant(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))
+    return tf.tensor_scatter_nd_update(padding, places, values)

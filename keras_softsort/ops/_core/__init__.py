@@ -1,0 +1,1 @@
+"""What all operators stand on: checks, batching, permutations, noise, straight-through gradients."""

@@ -1,0 +1,19 @@
+"""Leading axes as one batch axis, and gathers along the lists of a batch."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
+    """All axes but the last `inner` made one. An empty list is kept, which a reshape to -1 could not."""
+    shape = tf.shape(tensor)
+    split = tensor.shape.rank - inner
+    static = tensor.shape[:split].num_elements()
+    batch = tf.reduce_prod(shape[:split]) if static is None else static
+    return tf.reshape(tensor, tf.concat([[batch], shape[split:]], axis=0))
+
+
+def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """`values[b, indices[b, r]]`."""
+    return tf.gather(values, indices, batch_dims=1)

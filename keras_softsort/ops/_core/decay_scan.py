@@ -1,0 +1,49 @@
+"""First-order linear recurrences along lists, by blocks: sums of what came before, decaying with distance."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+BLOCK = 64
+# Levels of blocks of blocks where the list size is not known: 64^4 places.
+MOST_LEVELS = 4
+
+
+def decay_scan(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """`S_i = sum_{j <= i} exp(positions_j - positions_i) values_j`, of `positions` [L, n] that do not decrease.
+
+    `values` `[L, d, n]`, and the result; positions may be more precise than they. No exponent is above 0, so nothing
+    overflows. O(n log 64) time, O(n) memory; the graph does not grow with n. Not for automatic differentiation:
+    gradients are such sums again.
+    """
+    size = positions.shape[-1]
+    levels = MOST_LEVELS if size is None else max(math.ceil(math.log(max(size, 2), BLOCK)), 1)
+    return _sums(positions[:, tf.newaxis, :], values, levels)
+
+
+def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int) -> tf.Tensor:
+    size = tf.shape(positions)[-1]
+    blocks = -(-size // BLOCK)
+    inside = tf.minimum(tf.range(blocks * BLOCK), size - 1)
+    padded = tf.pad(values, [[0, 0], [0, 0], [0, blocks * BLOCK - size]])
+    positions, values = (
+        tf.reshape(each, tf.concat([tf.shape(each)[:2], [blocks, BLOCK]], axis=0))
+        for each in (tf.gather(positions, inside, axis=-1), padded)
+    )
+    step = 1
+    while step < BLOCK:
+        decay = _decay(positions[..., :-step] - positions[..., step:], values)
+        values = tf.concat([values[..., :step], values[..., step:] + decay * values[..., :-step]], axis=-1)
+        step *= 2
+    if levels > 1:
+        ends = positions[..., :-1, -1]
+        before = _sums(ends, values[..., :-1, -1], levels - 1)[..., tf.newaxis]
+        more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], values) * before
+        values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
+    return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
+
+
+def _decay(difference: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    return tf.exp(tf.cast(difference, values.dtype))

@@ -1,0 +1,47 @@
+"""Gumbel noise from a stateless seed: the same numbers eagerly, traced and compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+
+
+def seed_tensor(seed: Any) -> tf.Tensor:
+    """`seed` as an integer tensor of shape [2]."""
+    seed = tf.convert_to_tensor(seed)
+    if not seed.dtype.is_integer:
+        raise TypeError(f"seed must hold two integers, got dtype {seed.dtype.name}")
+    if not seed.shape.is_compatible_with([2]):
+        raise ValueError(f"seed must hold two integers, shape [2], got shape {seed.shape}")
+    return seed
+
+
+def noise_scale_tensor(noise_scale: Any, dtype: tf.DType) -> tf.Tensor:
+    """`noise_scale` as a scalar of `dtype`: a number of at least 0, or a scalar tensor."""
+    if isinstance(noise_scale, (tf.Tensor, tf.Variable)):
+        noise_scale = validation.floating_tensor("noise_scale", noise_scale)
+        if noise_scale.shape.rank != 0:
+            raise ValueError(f"noise_scale must be a scalar, got shape {noise_scale.shape}")
+        return tf.cast(noise_scale, dtype)
+    return tf.constant(arguments.non_negative_number("noise_scale", noise_scale), dtype)
+
+
+def gumbel(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Standard Gumbel noise in float32 or float64, always finite."""
+    return tfp.distributions.Gumbel(tf.zeros([], dtype), tf.ones([], dtype)).quantile(uniform(shape, seed, dtype))
+
+
+def uniform(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Uniform on the open interval (0, 1): the midpoints of as many cells as the mantissa tells apart.
+
+    Made from integers, of which TensorFlow gives the same with and without XLA for a seed; of floats it does not.
+    """
+    integer, unused_bits = (tf.uint64, 12) if dtype == tf.float64 else (tf.uint32, 9)
+    bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=integer, alg="philox")
+    cells = tf.bitwise.right_shift(bits, tf.constant(unused_bits, integer))
+    return (tf.cast(cells, dtype) + 0.5) * 2.0 ** (unused_bits - 8 * integer.size)

@@ -1,0 +1,1 @@
+"""Soft and exact matchings of rows with columns."""

@@ -1,0 +1,56 @@
+"""The exact assignment of a batch of matrices with masks, as costs whose every row is to be paired."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops.matching._augmenting_paths import Costs, solve
+
+
+def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
+    """`linear_assignment` of checked arguments: the column [..., n] of each row, -1 for none."""
+    shape = tf.shape(scores)[:-1]
+    if 0 in scores.shape.as_list():
+        return tf.fill(shape, -1)
+    static_shape = scores.shape[:-1]
+    scores = tf.cast(flatten_lists(tf.stop_gradient(scores), inner=2), tf.float64)
+    kept = _kept_pairs(scores, row_mask, column_mask)
+    size = tf.shape(scores)
+    # The engine reduces over both axes, which TensorFlow refuses on an axis that turns out to be empty.
+    padding = [[0, 0], [0, tf.cast(size[1] < 1, tf.int32)], [0, tf.cast(size[2] < 1, tf.int32)]]
+    # The engine pairs every row, so the shorter side is the rows.
+    axes = tf.where(size[1] > size[2], [0, 2, 1], [0, 1, 2])
+    kept = tf.transpose(tf.pad(kept, padding), axes)
+    costs = _costs(tf.transpose(tf.pad(-scores, padding), axes), kept)
+    row_of, complete = solve(costs)
+    pairs = tf.equal(row_of[:, tf.newaxis, :], tf.range(tf.shape(kept)[1])[:, tf.newaxis])
+    pairs = tf.logical_and(pairs, tf.logical_and(kept, complete[:, tf.newaxis, tf.newaxis]))
+    pairs = tf.transpose(pairs, axes)[:, : size[1]]
+    column = tf.argmax(tf.cast(pairs, tf.int32), axis=2, output_type=tf.int32)
+    column = tf.where(tf.reduce_any(pairs, axis=2), column, -1)
+    return tf.ensure_shape(tf.reshape(column, shape), static_shape)
+
+
+def _kept_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
+    """[B, n, m]: the pairs of kept rows and columns; none in a matrix where the score of such a pair is no number."""
+    kept = tf.ones_like(scores, tf.bool)
+    if row_mask is not None:
+        kept = tf.logical_and(kept, flatten_lists(row_mask)[:, :, tf.newaxis])
+    if column_mask is not None:
+        kept = tf.logical_and(kept, flatten_lists(column_mask)[:, tf.newaxis, :])
+    wrong = tf.logical_and(kept, tf.logical_not(scores < math.inf))
+    return tf.logical_and(kept, tf.logical_not(tf.reduce_any(wrong, axis=[1, 2], keepdims=True)))
+
+
+def _costs(cost: tf.Tensor, kept: tf.Tensor) -> Costs:
+    """The costs of `kept` pairs. Masked columns stand in, at cost 0, for those that the kept rows lack."""
+    rows, columns = tf.reduce_any(kept, axis=2), tf.reduce_any(kept, axis=1)
+    lacking = tf.math.count_nonzero(rows, axis=1) - tf.math.count_nonzero(columns, axis=1)
+    masked = tf.logical_not(columns)
+    stands_in = tf.logical_and(masked, tf.cumsum(tf.cast(masked, tf.int64), axis=1) <= lacking[:, tf.newaxis])
+    stands_in = tf.logical_and(rows[:, :, tf.newaxis], stands_in[:, tf.newaxis, :])
+    never = tf.where(stands_in, tf.zeros_like(cost), tf.constant(math.inf, cost.dtype))
+    return Costs(tf.where(kept, cost, never), rows, lacking < 0)

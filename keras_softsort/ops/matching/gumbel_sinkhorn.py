@@ -1,0 +1,102 @@
+"""Gumbel-Sinkhorn: random soft matchings with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops.matching._arguments import Matching, checked_matching, solve
+
+
+def gumbel_sinkhorn(
+    log_scores: Any,
+    tau: Any = 1.0,
+    *,
+    seed: Any,
+    num_samples: int = 1,
+    noise_scale: Any = 1.0,
+    num_iterations: int = 20,
+    tolerance: float | None = None,
+    hard: bool = False,
+    row_mask: Any = None,
+    column_mask: Any = None,
+) -> tf.Tensor:
+    """Samples of soft matchings: `sinkhorn(log_scores + noise_scale * Gumbel noise, tau)`.
+
+    As tau goes to 0 a sample becomes the exact matching of the largest sum of disturbed scores, which `hard=True`
+    gives. Gradients flow to the scores through each sample (reparameterised).
+
+    Args:
+      log_scores: `[..., n, m]`.
+      tau: temperature, in units of the scores; the noise is divided by it too.
+      seed: two integers. Equal seeds give equal noise: eagerly, traced, and under XLA.
+      num_samples: how many samples for each matrix.
+      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor; 0 gives `sinkhorn` itself.
+      num_iterations: as for `sinkhorn`, and so are -inf, NaN, empty and infeasible input.
+      tolerance: as for `sinkhorn`, for each sample by itself.
+      hard: give exact matchings of the disturbed scores, with the gradient of the soft ones.
+      row_mask: bool `[..., n]`, True = keep, the same for all samples.
+      column_mask: bool `[..., m]`, True = keep.
+
+    Returns:
+      `[..., num_samples, n, m]` in the dtype of `log_scores`. The noise is drawn in float32, or float64 for float64.
+
+    Raises:
+      TypeError, ValueError: as for `sinkhorn`; `seed` does not hold two integers, `num_samples` < 1,
+        `noise_scale` < 0.
+
+    Cost: that of `sinkhorn` for each sample.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> samples = ks.ops.gumbel_sinkhorn(tf.zeros([4, 3, 3]), tau=0.5, seed=[1, 2], num_samples=5)
+    >>> samples.shape.as_list()
+    [4, 5, 3, 3]
+    >>> tf.round(100 * tf.reduce_sum(samples, axis=-2))[0, 0].numpy().tolist()
+    [100.0, 100.0, 100.0]
+
+    Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
+    Networks", ICLR 2018.
+    """
+    matching = checked_matching(
+        log_scores,
+        tau,
+        num_iterations=num_iterations,
+        tolerance=tolerance,
+        hard=hard,
+        row_mask=row_mask,
+        column_mask=column_mask,
+    )
+    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(matching.log_scores.dtype))
+    return _sample(
+        matching, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples)
+    )
+
+
+@jit_if_eager
+def _sample(matching: Matching, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
+    wide = tf.cast(matching.log_scores, noise_scale.dtype)
+    repeated = matching._replace(
+        log_scores=_repeat(wide, num_samples, -3),
+        row_mask=_repeat(matching.row_mask, num_samples, -2),
+        column_mask=_repeat(matching.column_mask, num_samples, -2),
+    )
+    noise = gumbel_noise.gumbel(tf.shape(repeated.log_scores), seed, noise_scale.dtype)
+    samples, _ = solve(repeated._replace(log_scores=repeated.log_scores + noise_scale * noise))
+    return tf.cast(samples, matching.log_scores.dtype)
+
+
+def _repeat(tensor: tf.Tensor | None, count: int, axis: int) -> tf.Tensor | None:
+    """`tensor` `count` times along a new axis."""
+    if tensor is None:
+        return None
+    multiples = [1] * (tensor.shape.rank + 1)
+    multiples[axis] = count
+    return tf.tile(tf.expand_dims(tensor, axis), multiples)

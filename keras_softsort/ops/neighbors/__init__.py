@@ -1,0 +1,1 @@
+"""Distances, exact and soft nearest neighbors."""

@@ -1,0 +1,53 @@
+"""The nearest references of each query, a block of references at a time."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops.neighbors._distances import paired_distances, pairwise_distances
+
+
+def nearest_references(
+    queries: tf.Tensor, references: tf.Tensor, k: int, distance: str, *, block_size: int, approximate: bool = False
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The ids and the distances of the k nearest of `references` [n, d] to each of `queries` [q, d]: both [q, k].
+
+    The nearest first, of equals that of the lower id. n is static. No more than q (k + block_size) distances are held.
+    """
+    count = references.shape[0]
+    size = min(block_size, count)
+    # One for all blocks, lest equal references in two blocks be rounded apart.
+    center = references[:1]
+
+    def merge_block(step: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        # The last block starts early enough to be whole, and leaves out what was seen.
+        start = tf.minimum(step * size, count - size)
+        own_ids = start + tf.range(size)
+        block = tf.slice(references, [start, 0], [size, references.shape[1]])
+        nearness = -pairwise_distances(queries, block, distance, center)
+        nearness = tf.where(own_ids < step * size, tf.constant(-math.inf, nearness.dtype), nearness)
+        if approximate:
+            nearness, places = tf.math.approx_max_k(nearness, min(k, size))
+            own_ids = tf.gather(own_ids, places)
+        own_ids = tf.broadcast_to(own_ids, tf.shape(nearness))
+        # Of equals `top_k` takes the first: ids ascend, and those of earlier blocks stand before.
+        best, places = tf.math.top_k(tf.concat([best, nearness], axis=-1), k)
+        return step + 1, best, take(tf.concat([ids, own_ids], axis=-1), places)
+
+    nothing = tf.fill([tf.shape(queries)[0], k], tf.constant(-math.inf, queries.dtype))
+    state = (tf.constant(0), nothing, tf.zeros_like(nothing, tf.int32))
+    _, _, ids = tf.while_loop(lambda step, *_: step < -(-count // size), merge_block, state, parallel_iterations=1)
+    return _in_exact_order(queries, references, tf.stop_gradient(ids), distance)
+
+
+def _in_exact_order(
+    queries: tf.Tensor, references: tf.Tensor, ids: tf.Tensor, distance: str
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """`ids` [q, k] by their distances taken from differences, which products round; and these distances."""
+    ids = tf.sort(ids, axis=-1)
+    distances = paired_distances(queries[:, tf.newaxis], tf.gather(references, ids), distance)
+    order = tf.argsort(distances, axis=-1, stable=True)
+    return take(ids, order), take(distances, order)

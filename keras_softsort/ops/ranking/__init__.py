@@ -1,0 +1,1 @@
+"""Ranking losses and metrics as functions of scores and labels."""

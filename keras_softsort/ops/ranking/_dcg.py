@@ -1,0 +1,53 @@
+"""What NDCG is made of: the gains of labels, the discounts of ranks, and the DCG of the best order."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+GAINS = ("exponential", "linear")
+DISCOUNTS = ("log2", "reciprocal")
+
+
+def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:
+    """The gains `[batch, n]` of finite labels, up to a factor a list that NDCG does not know; 0 where masked.
+
+    `"exponential"` is 2^label - 1 in units of 2^(the largest label), which overflows for no label.
+    """
+    labels = tf.where(mask, labels, tf.zeros_like(labels))
+    if gain == "linear":
+        return labels
+    largest = tf.reduce_max(labels, axis=-1, keepdims=True)
+    # (1 - 2^-label) 2^label: no digits are lost to the 1 where labels are small.
+    log_2 = tf.math.log(tf.constant(2, labels.dtype))
+    return -tf.math.expm1(-labels * log_2) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
+
+
+def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:
+    """The gains `[batch, n]` of labels: 2^label - 1, or the label; 0 where masked."""
+    labels = tf.where(mask, labels, tf.zeros_like(labels))
+    return labels if gain == "linear" else tf.pow(tf.constant(2, labels.dtype), labels) - 1
+
+
+def discounts(ranks: tf.Tensor, kind: str = "log2") -> tf.Tensor:
+    """1 / log2(1 + rank), or 1 / rank, of ranks that count from 1 and may lie between integers."""
+    if kind == "reciprocal":
+        return 1 / ranks
+    return tf.math.log(tf.constant(2, ranks.dtype)) / tf.math.log1p(ranks)
+
+
+def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind: str = "log2") -> tf.Tensor:
+    """The discounts [size] of the ranks 1, 2, ..., 0 beyond the k-th."""
+    ranks = tf.cast(tf.range(1, size + 1), dtype)
+    every = discounts(ranks, kind)
+    return every if k is None else tf.where(ranks <= k, every, tf.zeros_like(every))
+
+
+def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
+    """The DCG of the best order of `gains` [batch, n], with the discounts [n or fewer] of its ranks: [batch]."""
+    best = tf.sort(gains, axis=-1, direction="DESCENDING")[:, : tf.shape(rank_weights)[0]]
+    return tf.linalg.matvec(best, rank_weights)
+
+
+def negative_ndcg(dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
+    """-DCG / (the ideal one of `gains`): [batch]; 0 where there is no gain at all."""
+    return -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))

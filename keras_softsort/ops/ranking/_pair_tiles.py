@@ -1,0 +1,86 @@
+"""The arithmetic of a tile of pairs: rows of items against columns of items, both in descending order of labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops.ranking._arguments import PairOptions
+from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, pair_weights
+
+# While the scores of a list, times sigma, are no further apart than this, a product of `FACTORS_PER_LOG` terms
+# 1 + exp(s_j - s_i) does not overflow float32: exp(20 * 4) is 6e34.
+MAX_SCORE_RANGE = 20.0
+FACTORS_PER_LOG = 4
+
+
+class Items(NamedTuple):
+    """Items `[B, m]` in descending order of labels, padding last."""
+
+    scores: tf.Tensor  # times sigma
+    labels: tf.Tensor  # NaN where masked, which is greater than nothing
+    weights: tf.Tensor
+    positions: tf.Tensor  # [1, m]: in this order
+    features: DeltaFeatures | tuple[()]
+
+
+class TileSums(NamedTuple):
+    """Sums over the pairs of a tile."""
+
+    losses: tf.Tensor  # [B]
+    rows: tf.Tensor  # [B, rows]: what the slopes of its pairs take from an item's score
+    columns: tf.Tensor  # [B, columns]: what they add to it
+
+
+def product_form_tile(rows: Items, columns: Items) -> TileSums:
+    """Strict pairs without weights of their own, of lists that are not wide and whose scores are around 0.
+
+    exp(s_j - s_i) is a product of what rows and columns have; and one logarithm is taken for `FACTORS_PER_LOG` pairs,
+    of columns that are cut before there are pairs of them, since a tile would be copied.
+    """
+    against, labels, weights = (part[:, :, tf.newaxis] for part in (tf.exp(-rows.scores), rows.labels, rows.weights))
+    odds = [
+        against * for_it[:, tf.newaxis, :] * tf.cast(labels > label[:, tf.newaxis, :], against.dtype)
+        for for_it, label in zip(
+            *(tf.split(part, FACTORS_PER_LOG, axis=1) for part in (tf.exp(columns.scores), columns.labels)), strict=True
+        )
+    ]
+    slopes = [weights * (each / (1 + each)) for each in odds]
+    return TileSums(
+        tf.reduce_sum(rows.weights * tf.reduce_sum(_log1p_of_all(odds), axis=2), axis=1),
+        tf.add_n([tf.reduce_sum(each, axis=2) for each in slopes]),
+        tf.concat([tf.reduce_sum(each, axis=1) for each in slopes], axis=1),
+    )
+
+
+def _log1p_of_all(values: list[tf.Tensor]) -> tf.Tensor:
+    """The sum of log(1 + x) over `values`, as log(1 + y), where y keeps the digits of a small x."""
+    while len(values) > 1:
+        values = [one + other + one * other for one, other in zip(values[::2], values[1::2], strict=True)]
+    return tf.math.log1p(values[0])
+
+
+def general_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
+    """All pairs, whatever their scores and weights."""
+    one, other = (
+        tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
+        for items, axis in ((rows, 2), (columns, 1))
+    )
+    lead = other.scores - one.scores
+    small = tf.exp(-tf.abs(lead))
+    costs = tf.nn.relu(lead) + tf.math.log1p(small)
+    # Of one number each: TensorFlow would keep a tile of zeros or ones as a constant of the graph.
+    zero, unit = tf.constant(0, lead.dtype), tf.constant(1, lead.dtype)
+    chances = tf.where(lead > 0, unit, small) / (1 + small)
+    weights = tf.where(one.labels > other.labels, one.weights, zero)
+    if one.features:
+        weights *= pair_weights(options, one.features, other.features)
+        # Tied items, whose swap changes no metric, weigh 0.
+    terms, slopes = weights * costs, weights * chances
+    if options.ties == "half" and not one.features:
+        tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
+        weights = tf.where(tied, (one.weights + other.weights) / 2, zero)
+        terms += weights * (costs - lead / 2)
+        slopes += weights * (chances - 0.5)
+    return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))

@@ -1,0 +1,187 @@
+"""RankNet's loss and lambdas in one pass over blocks of pairs, and the one place where the blocks are chosen.
+
+Items are put in descending order of labels, where only pairs of an item with a later one count: a block of rows has
+the columns from its first row on. Of the pairs no more is kept than their sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.permutations import inverse, tied_ranks
+from keras_softsort.ops.ranking._arguments import PairLists, PairOptions
+from keras_softsort.ops.ranking._lambda_weights import delta_features
+from keras_softsort.ops.ranking._pair_tiles import (
+    FACTORS_PER_LOG,
+    MAX_SCORE_RANGE,
+    Items,
+    TileSums,
+    general_tile,
+    product_form_tile,
+)
+
+# Pairs of a tile: 16 MB in float32. A list of up to `SINGLE_TILE_MAX_SIZE` items is one tile. Up to
+# `MAX_UNROLLED_BLOCKS` blocks follow each other, each with the columns from its first row on; more are a loop over
+# blocks with all columns. Without XLA the loop takes twice the time; with it no more, a tenth of the compilation and
+# an eighth of the memory.
+TILE_PAIRS = 2**22
+SINGLE_TILE_MAX_SIZE = 64
+MIN_UNROLLED_BLOCKS, MAX_UNROLLED_BLOCKS = 5, 32
+# Up to so many blocks XLA may compute side by side, which takes the memory of all of them.
+MAX_PARALLEL_BLOCKS = 8
+# Blocks laid out where the list size is not known, and the pairs up to which they are not too large.
+DYNAMIC_SIZE_BLOCKS, UNKNOWN_PAIRS = 8, 2**25
+
+
+class PairSums(NamedTuple):
+    """Of each list."""
+
+    losses: tf.Tensor  # [B]: the weighted sum of its pairs' costs
+    lambdas: tf.Tensor  # [B, n]: the gradient of that with respect to the scores
+    counts: tf.Tensor  # [B]: how many pairs it has
+
+
+def pair_sums(lists: PairLists, options: PairOptions) -> PairSums:
+    """The sums over all pairs of each list; NaN for a list that is not a number."""
+    nowhere = tf.constant(-math.inf, lists.labels.dtype)
+    keys = tf.where(lists.mask, lists.labels, nowhere)
+    order = tf.argsort(keys, direction="DESCENDING", stable=True)
+    keys, sizes = take(keys, order), tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+    features = () if options.lambda_weight is None else delta_features(lists, options)
+    scores, mask, weights, features = tf.nest.map_structure(
+        lambda part: take(part, order), (lists.scores, lists.mask, lists.weights, features)
+    )
+    # In the middle of its range a list's exponentials are as small as can be.
+    middle, wide = _range(scores, mask)
+    scores = options.sigma * tf.where(mask, scores - middle, tf.zeros_like(scores))
+    positions = tf.range(tf.shape(keys)[1])[tf.newaxis, :]
+    labels = tf.where(mask, keys, tf.constant(math.nan, keys.dtype))
+    items = Items(scores, labels, weights, positions, features)
+
+    def by_wide_tiles(is_fallback: bool) -> tuple[tf.Tensor, tf.Tensor]:
+        return _by_blocks(items, lambda rows, columns: general_tile(options, rows, columns), is_fallback)
+
+    if options.lambda_weight is None and options.ties == "ignore":
+        too_wide = tf.reduce_any(wide * options.sigma > MAX_SCORE_RANGE)
+        losses, slopes = tf.cond(
+            too_wide, lambda: by_wide_tiles(is_fallback=True), lambda: _by_blocks(items, product_form_tile)
+        )
+    else:
+        losses, slopes = by_wide_tiles(is_fallback=False)
+    lambdas = options.sigma * take(slopes, inverse(order))
+    return PairSums(
+        lists.factors * losses, lists.factors[:, tf.newaxis] * lambdas, _counts(keys, mask, sizes, options.ties)
+    )
+
+
+def _range(scores: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The middle `[B, 1]` and the width `[B]` of each list's scores."""
+    infinity = tf.constant(math.inf, scores.dtype)
+    highest = tf.reduce_max(tf.where(mask, scores, -infinity), axis=-1, keepdims=True)
+    lowest = tf.reduce_min(tf.where(mask, scores, infinity), axis=-1, keepdims=True)
+    empty = highest < lowest
+    middle = tf.where(empty, tf.zeros_like(lowest), lowest / 2 + highest / 2)
+    return middle, tf.where(empty, tf.zeros_like(lowest), highest - lowest)[:, 0]
+
+
+def _counts(keys: tf.Tensor, mask: tf.Tensor, sizes: tf.Tensor, ties: str) -> tf.Tensor:
+    """How many pairs each list has, of its labels in order."""
+    if ties == "half":
+        sizes = tf.cast(sizes, keys.dtype)
+        return sizes * (sizes - 1) / 2
+    later = sizes[:, tf.newaxis] - 1 - tied_ranks(keys)[1]
+    return tf.reduce_sum(tf.where(mask, tf.cast(later, keys.dtype), tf.zeros_like(keys)), axis=-1)
+
+
+Tile = Callable[[Items, Items], TileSums]
+
+
+def _by_blocks(items: Items, tile: Tile, is_fallback: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    """The losses [B] and the slopes [B, n] of all items; with `is_fallback` few of them are compiled."""
+    batch, size = items.labels.shape
+    if size is None:
+        pairs = tf.size(items.labels) * tf.shape(items.labels)[1]
+        return tf.cond(
+            pairs <= UNKNOWN_PAIRS,
+            lambda: _unrolled(items, tile, DYNAMIC_SIZE_BLOCKS),
+            lambda: _looped(items, tile),
+        )
+    blocks = max(
+        1 if size <= SINGLE_TILE_MAX_SIZE else MIN_UNROLLED_BLOCKS, math.ceil((batch or 1) * size * size / TILE_PAIRS)
+    )
+    if blocks > (MAX_PARALLEL_BLOCKS if is_fallback else MAX_UNROLLED_BLOCKS):
+        return _looped(items, tile)
+    return _unrolled(items, tile, blocks)
+
+
+def _unrolled(items: Items, tile: Tile, blocks: int) -> tuple[tf.Tensor, tf.Tensor]:
+    size = items.labels.shape[1] or tf.shape(items.labels)[1]
+    height = FACTORS_PER_LOG * -(-size // (FACTORS_PER_LOG * blocks))
+    items = _padded(items, height * blocks)
+    losses, column_gradients = tf.reduce_sum(tf.zeros_like(items.scores), axis=1), tf.zeros_like(items.scores)
+    row_gradients: list[tf.Tensor] = []
+    for block in range(blocks):
+        start = block * height
+        # One after another, or all tiles might be in memory at once.
+        with tf.control_dependencies([losses, column_gradients, *row_gradients[-1:]]):
+            columns = tf.nest.map_structure(lambda part, start=start: tf.identity(part[:, start:]), items)
+        rows = tf.nest.map_structure(lambda part: part[:, :height], columns)
+        sums = tile(rows, columns)
+        losses += sums.losses
+        row_gradients.append(sums.rows)
+        column_gradients += tf.pad(sums.columns, [[0, 0], [start, 0]])
+        if blocks > MAX_PARALLEL_BLOCKS:
+            items = items._replace(scores=_after(sums, items.scores))
+    return losses, (column_gradients - tf.concat(row_gradients, axis=1))[:, :size]
+
+
+def _after(sums: TileSums, values: tf.Tensor) -> tf.Tensor:
+    """`values`, to be had only once a tile is done with, for XLA, which heeds no control dependencies.
+
+    Nor does it know that no number is less than the least.
+    """
+    total = tf.add_n([tf.reduce_sum(part) for part in sums])
+    return values + tf.cast(total < total.dtype.min, values.dtype)
+
+
+def _looped(items: Items, tile: Tile) -> tuple[tf.Tensor, tf.Tensor]:
+    """Blocks of rows against all columns, in memory that does not grow with the square of the list size."""
+    batch, size = tf.unstack(tf.shape(items.labels))
+    height = FACTORS_PER_LOG * tf.maximum(1, TILE_PAIRS // (FACTORS_PER_LOG * tf.maximum(batch * size, 1)))
+    blocks = -(-size // height)
+    items = _padded(items, blocks * height)
+
+    def divided(part: tf.Tensor) -> tf.Tensor:
+        return tf.transpose(tf.reshape(part, [tf.shape(part)[0], blocks, height]), [1, 0, 2])
+
+    rows = tf.nest.map_structure(divided, items)
+
+    def add(
+        block: tf.Tensor, losses: tf.Tensor, column_gradients: tf.Tensor, row_gradients: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
+        sums = tile(tf.nest.map_structure(lambda part: part[block], rows), items)
+        row_gradients = tf.tensor_scatter_nd_update(row_gradients, [[block]], sums.rows[tf.newaxis])
+        return block + 1, losses + sums.losses, column_gradients + sums.columns, row_gradients
+
+    nothing = (
+        tf.reduce_sum(tf.zeros_like(items.scores), axis=1),
+        tf.zeros_like(items.scores),
+        tf.zeros_like(rows.scores),
+    )
+    _, losses, column_gradients, row_gradients = tf.while_loop(
+        lambda block, *_: block < blocks, add, (0, *nothing), parallel_iterations=1
+    )
+    row_gradients = tf.reshape(tf.transpose(row_gradients, [1, 0, 2]), tf.shape(column_gradients))
+    return losses, (column_gradients - row_gradients)[:, :size]
+
+
+def _padded(items: Items, width: int | tf.Tensor) -> Items:
+    """`items` with padding up to `width`."""
+    padding = [[0, 0], [0, width - tf.shape(items.labels)[1]]]
+    padded = tf.nest.map_structure(lambda part: tf.pad(part, padding), items)
+    return padded._replace(labels=tf.pad(items.labels, padding, constant_values=math.nan))

@@ -1,0 +1,1 @@
+"""Samples of items, subsets and orders."""

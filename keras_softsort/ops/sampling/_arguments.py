@@ -1,0 +1,95 @@
+"""Choosing k of n items by their keys, softly or exactly: the checked arguments, masks, what cannot be chosen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops.sampling._relaxed_subset import relaxed_subset
+
+
+class Choice(NamedTuple):
+    """Checked arguments, the list axis moved to the end; tensors first, then what is fixed when traced."""
+
+    logits: tf.Tensor  # [..., n], in the dtype given
+    tau: tf.Tensor  # scalar of the compute dtype
+    mask: tf.Tensor | None  # [..., n] bool
+    k: int
+    hard: bool
+    axis: int  # of the result, from 0
+
+
+def checked_choice(logits: Any, tau: Any, *, k: int, hard: bool, axis: int, mask: Any) -> Choice:
+    """Check the arguments and put them together."""
+    logits = validation.list_tensor("logits", logits)
+    axis = validation.axis_of("axis", axis, logits)
+    mask = validation.list_mask(mask, logits, "logits")
+    k = arguments.positive_integer("k", k)
+    last = _to_the_end(logits, axis)
+    return Choice(
+        # An empty list has no first item, but its softmax is as empty as it is.
+        logits=last if k == 1 else validation.at_most_list_size("k", k, last),
+        tau=validation.temperature(tau, compute_dtype(logits.dtype)),
+        mask=None if mask is None else _to_the_end(mask, axis),
+        k=k,
+        hard=arguments.boolean("hard", hard),
+        axis=axis,
+    )
+
+
+def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
+    """The weights of the items by the keys `logits + noise`, of the shape and dtype of the logits as given."""
+    logits = tf.cast(choice.logits, choice.tau.dtype)
+    possible = tf.not_equal(logits, -math.inf)
+    if choice.mask is not None:
+        possible = tf.logical_and(possible, choice.mask)
+    finite = tf.math.is_finite(logits)
+    is_number = tf.reduce_all(tf.logical_or(finite, tf.logical_not(possible)), axis=-1, keepdims=True)
+    # A NaN temperature carries "this list is not a number" to its weights and gradients, and to no other list.
+    tau = tf.where(is_number, choice.tau, tf.constant(math.nan, logits.dtype))
+    keys = tf.where(tf.logical_and(possible, finite), logits, tf.zeros_like(logits))
+    keys = keys if noise is None else keys + noise
+
+    count = tf.reduce_sum(tf.cast(possible, tf.int32), axis=-1, keepdims=True)
+    enough = count >= choice.k
+    # With too few items, equal weights of all keep the arithmetic finite until they are replaced.
+    open_items = tf.logical_or(possible, tf.logical_not(enough))
+    soft = relaxed_subset(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
+    soft = tf.where(enough, soft, tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau)))
+    soft = tf.cast(tf.where(possible, soft, tf.zeros_like(soft)), choice.logits.dtype)
+    if choice.hard:
+        hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, possible, choice.k))
+        soft = straight_through(tf.cast(tf.where(possible, hard, tf.zeros_like(hard)), soft.dtype), soft)
+    return _from_the_end(tf.ensure_shape(soft, choice.logits.shape), choice.axis)
+
+
+@jit_if_eager
+def choose_without_noise(choice: Choice) -> tf.Tensor:
+    """What is chosen by the logits themselves."""
+    return choose(choice, None)
+
+
+def _largest(keys: tf.Tensor, possible: tf.Tensor, k: int) -> tf.Tensor:
+    """1 at the k largest keys, the first of equals, and 0 elsewhere."""
+    keys = tf.where(possible, tf.stop_gradient(keys), tf.constant(-math.inf, keys.dtype))
+    size = tf.shape(keys)[-1] if keys.shape[-1] is None else keys.shape[-1]
+    count = min(k, size) if isinstance(size, int) else tf.minimum(k, size)
+    chosen = tf.math.top_k(keys, count).indices
+    return tf.reduce_sum(tf.one_hot(chosen, size, dtype=keys.dtype), axis=-2)
+
+
+def _to_the_end(tensor: tf.Tensor, axis: int) -> tf.Tensor:
+    last = tensor.shape.rank - 1
+    return tensor if axis == last else tf.transpose(tensor, [*(i for i in range(last + 1) if i != axis), axis])
+
+
+def _from_the_end(tensor: tf.Tensor, axis: int) -> tf.Tensor:
+    last = tensor.shape.rank - 1
+    return tensor if axis == last else tf.transpose(tensor, [*range(axis), last, *range(axis, last)])

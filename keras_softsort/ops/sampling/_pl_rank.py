@@ -1,0 +1,80 @@
+"""The expected reward of Plackett-Luce orders by samples, with PL-Rank's gradient: no derivative of a sort or a log."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import flatten_lists, take
+from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops.sampling._plackett_luce import logsumexp, subtract_max, suffix_logsumexp
+
+
+def expected_reward(
+    keys: tf.Tensor, log_scores: tf.Tensor, mask: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor
+) -> tf.Tensor:
+    """The mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`, z the order of a sample's keys: `[batch]`.
+
+    `keys` `[samples, batch, n]` are `log_scores` `[batch, n]` with Gumbel noise; `rank_weights` `[k]` with k <= n.
+    Rewards `[batch, n]` are 0 where masked; they and the weights are not negative.
+    """
+    shape, nowhere = tf.shape(keys), tf.constant(-math.inf, keys.dtype)
+    count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
+    orders = flatten_lists(tf.math.top_k(tf.where(mask, keys, nowhere), count).indices)
+    every_reward = flatten_lists(tf.broadcast_to(rewards, shape))
+
+    def mean(values: tf.Tensor) -> tf.Tensor:
+        """Over the samples of each list."""
+        return tf.reduce_mean(tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0)), axis=0)
+
+    @tf.custom_gradient
+    def estimate(log_scores: tf.Tensor) -> tuple:
+        value = mean(tf.linalg.matvec(take(every_reward, orders), rank_weights))
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            relative = subtract_max(tf.where(mask, log_scores, nowhere))
+            every_score = flatten_lists(tf.broadcast_to(relative, shape))
+            found = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
+            return upstream[:, tf.newaxis] * tf.cast(found, upstream.dtype)
+
+        return value, gradient
+
+    return estimate(log_scores)
+
+
+def reward_gradients(
+    log_scores: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor
+) -> tf.Tensor:
+    """What each of `orders` `[lists, k]` says of the gradient of the expected reward: float64 `[lists, n]`.
+
+    With the rank r of item d (k if it is not among the first k), the sums Z_i of exp(log-score) over what is left at
+    rank i, and the reward from rank i on, `later_i = sum_{j >= i} w_j rewards_{z_j}`, PL-Rank's estimate is
+    `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`: both sums over i are prefix sums,
+    here of logarithms, since 1 / Z overflows where log-scores spread widely. `log_scores` are `subtract_max`.
+    """
+    rewards, rank_weights = tf.cast(rewards, tf.float64), tf.cast(rank_weights, tf.float64)
+    count = orders.shape[-1] or tf.shape(orders)[-1]
+    ranks = inverse(orders, tf.shape(log_scores)[-1])
+    nowhere = tf.constant(-math.inf, tf.float64)
+    unchosen = logsumexp(tf.where(ranks < count, nowhere, log_scores))
+    remaining = tf.concat([take(log_scores, orders), unchosen[:, tf.newaxis]], axis=-1)
+    normalizers = suffix_logsumexp(remaining)[:, :count]
+    later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
+    # Beyond the end of a list there is nothing to choose from.
+    ended = tf.equal(normalizers, -math.inf)
+    normalizers = tf.where(ended, tf.zeros_like(normalizers), normalizers)
+
+    def up_to_rank(terms: tf.Tensor) -> tf.Tensor:
+        """exp(s_d) times the sum of `terms / Z` up to the rank of d: [lists, n]."""
+        summed = _prefix_logsumexp(tf.where(ended, nowhere, tf.math.log(terms) - normalizers))
+        return tf.exp(log_scores + take(summed, tf.minimum(ranks, count - 1)))
+
+    after = take(tf.pad(later, [[0, 0], [0, 2]]), ranks + 1)
+    return after + rewards * up_to_rank(tf.zeros_like(later) + rank_weights) - up_to_rank(later)
+
+
+def _prefix_logsumexp(values: tf.Tensor) -> tf.Tensor:
+    peak = tf.reduce_max(values, axis=-1, keepdims=True)
+    peak = tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+    return peak + tf.reverse(suffix_logsumexp(tf.reverse(values - peak, [-1])), [-1])

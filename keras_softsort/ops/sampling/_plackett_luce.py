@@ -1,0 +1,117 @@
+"""The log-probability of choosing items one after another, in log space whatever the range of the log-scores."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+# Within this of the largest, exponentials relative to it and their sums stay in the range of float64.
+SAFE_RANGE = 600.0
+
+
+def subtract_max(log_scores: tf.Tensor) -> tf.Tensor:
+    """`log_scores` less the largest of their list, in float64: differences, which alone count, keep their digits."""
+    wide = tf.cast(log_scores, tf.float64)
+    peak = tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
+    return wide - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+
+
+def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.Tensor:
+    """The log-probability of each choice: `a_i - logsumexp(a_i, ..., a_k, others)`, `[..., k]`.
+
+    `chosen` `[..., k]` holds log-scores, `subtract_max`, in the order in which their items are chosen; `others` `[...]`
+    the logsumexp of those that are never chosen. Once only log-scores of -inf are left, a choice has probability 1;
+    choosing one before is impossible, -inf. NaN gives NaN.
+    """
+    count = chosen.shape[-1] or tf.shape(chosen)[-1]
+    remaining = chosen if others is None else tf.concat([chosen, others[..., tf.newaxis]], axis=-1)
+    return log_shares(chosen, suffix_logsumexp(remaining)[..., :count])
+
+
+def log_shares(chosen: tf.Tensor, normalizers: tf.Tensor) -> tf.Tensor:
+    """`chosen - normalizers`, the log-probability of choices; 0 where only -inf is left to choose from."""
+    over = tf.equal(normalizers, -math.inf)
+    zeros = tf.zeros_like(chosen)
+    return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))
+
+
+def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:
+    """`logsumexp(relative[..., i:])` for each i, of what `subtract_max` gives. NaN spreads within its list alone.
+
+    By sums of exponentials where the range of all values allows that, which costs least and is as exact.
+    """
+    # NaN is not below the range, and the cheaper way keeps it to its list.
+    wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE))
+
+    @tf.custom_gradient
+    def choose(relative: tf.Tensor) -> tuple:
+        unused = [tf.zeros_like(relative)] * 2
+        result, terms, sums = tf.cond(wide, lambda: (_by_blocks(relative), *unused), lambda: _by_sums(relative))
+
+        # The gradient of a conditional would keep what both ways computed.
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            return tf.cond(
+                wide,
+                lambda: _gradient_by_blocks(relative, upstream),
+                lambda: _gradient_by_sums(terms, sums, upstream),
+            )
+
+        return result, gradient
+
+    return choose(relative)
+
+
+def _by_sums(relative: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The result, -inf where nothing is left; the exponentials, and their sums."""
+    terms = tf.exp(relative)
+    sums = tf.cumsum(terms, axis=-1, reverse=True)
+    return tf.math.log(sums), terms, sums
+
+
+def _gradient_by_sums(terms: tf.Tensor, sums: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    """The sum over i <= j of upstream_i terms_j / sums_i."""
+    return terms * tf.cumsum(tf.math.divide_no_nan(upstream, sums), axis=-1)
+
+
+def _gradient_by_blocks(values: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        result = _by_blocks(values)
+    return tape.gradient(result, values, output_gradients=upstream)
+
+
+def _by_blocks(values: tf.Tensor) -> tf.Tensor:
+    """Within blocks of about sqrt(n) values, and over the totals of later blocks: O(n^1.5) time and memory."""
+    shape, count = tf.shape(values), values.shape[-1]
+    if count is None:
+        count = shape[-1]
+        size = tf.cast(tf.math.ceil(tf.sqrt(tf.cast(tf.maximum(count, 1), tf.float64))), tf.int32)
+    else:
+        size = math.isqrt(max(count - 1, 0)) + 1
+    padding = -count % size
+    unpadded_axes = [[0, 0]] * (values.shape.rank - 1)
+    padded = tf.pad(values, [*unpadded_axes, [0, padding]], constant_values=-math.inf)
+    blocks = tf.reshape(padded, tf.concat([shape[:-1], [(count + padding) // size, size]], axis=0))
+    within = _dense(blocks)
+    totals = _dense(within[..., 0])[..., 1:]
+    later = tf.pad(totals, [*unpadded_axes, [0, 1]], constant_values=-math.inf)
+    both = tf.stack([within, tf.broadcast_to(later[..., tf.newaxis], tf.shape(within))], axis=-1)
+    return tf.reshape(logsumexp(both), tf.shape(padded))[..., :count]
+
+
+def _dense(values: tf.Tensor) -> tf.Tensor:
+    """`suffix_logsumexp` by its definition: O(n^2)."""
+    positions = tf.range(tf.shape(values)[-1])
+    counted = positions >= positions[:, tf.newaxis]
+    return logsumexp(tf.where(counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype)))
+
+
+def logsumexp(values: tf.Tensor) -> tf.Tensor:
+    """Over the last axis; with a gradient of 0, not NaN, where all are -inf."""
+    peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
+    peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
+    total = tf.reduce_sum(tf.exp(values - peak), axis=-1)
+    empty = tf.equal(total, 0)
+    logs = tf.math.log(tf.where(empty, tf.ones_like(total), total))
+    return tf.where(empty, tf.constant(-math.inf, values.dtype), tf.squeeze(peak, -1) + logs)

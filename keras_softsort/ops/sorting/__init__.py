@@ -1,0 +1,1 @@
+"""Soft sorting: permutation matrices, sorted values, ranks, the top k, quantiles."""

@@ -1,0 +1,1 @@
+"""Soft permutations as matrices."""

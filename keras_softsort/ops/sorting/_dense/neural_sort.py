@@ -1,0 +1,38 @@
+"""NeuralSort's matrix, dense: logits taken relative to each row's peak, gradient in closed form."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort.ops.sorting._dense.neural_sort_pairwise import PairwiseLogitGaps
+from keras_softsort.ops.sorting._dense.neural_sort_prefix_sums import PrefixSumLogitGaps
+from keras_softsort.ops.sorting._dense.row_softmax import peaked_logits, softmax_gradient
+from keras_softsort.ops.sorting._ordering import OrderedLists
+
+# Up to so many items lists are faster compared with themselves than sorted, where some rows are wanted or all of them
+# (benchmarks/results/dense_matrix.md).
+PAIRWISE_MAX_SIZE_TOP_K, PAIRWISE_MAX_SIZE_FULL = 64, 128
+
+
+def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:
+    """Rows `rows` [B, r] of the soft permutation of `lists`, or their logarithms: [B, r, n]."""
+    size = lists.scores.shape[-1]
+    most = PAIRWISE_MAX_SIZE_FULL if rows.shape[-1] == size else PAIRWISE_MAX_SIZE_TOP_K
+    drops = (PairwiseLogitGaps if size is not None and size <= most else PrefixSumLogitGaps)(lists, rows)
+    valid_rows = lists.valid_ranks(rows)
+
+    @tf.custom_gradient
+    def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+        logits = peaked_logits(drops.of(scores), tau, lists.mask, valid_rows)
+        permutation = tf.nn.softmax(logits)
+
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            d_scores = drops.gradient(softmax_gradient(permutation, upstream, valid_rows, log)) / tau
+            # P(c s, c tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
+            middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
+            d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / tau
+            return d_scores, d_tau
+
+        return tf.nn.log_softmax(logits) if log else permutation, gradient
+
+    return matrix(lists.scores, lists.tau)

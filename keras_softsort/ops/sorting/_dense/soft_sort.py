@@ -1,0 +1,52 @@
+"""SoftSort's matrix, dense: softmax_j(-|sorted_i - s_j|^power / tau), gradient in closed form."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops.sorting._dense.row_softmax import peaked_logits, softmax_gradient
+from keras_softsort.ops.sorting._ordering import OrderedLists
+
+
+def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool = False) -> tf.Tensor:
+    """Rows `rows` [B, r] of the soft permutation of `lists`, or their logarithms: [B, r, n]."""
+    valid_rows = lists.valid_ranks(rows)
+
+    @tf.custom_gradient
+    def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+        row_scores = take(scores, take(lists.order, rows))
+        difference = row_scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+        logits = peaked_logits(_power(tf.abs(difference), power), tau, lists.mask, valid_rows)
+        permutation = tf.nn.softmax(logits)
+
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            d_logits = softmax_gradient(permutation, upstream, valid_rows, log)
+            d_difference = d_logits * _signed_slope(difference, power)
+            d_rows = -tf.reduce_sum(d_difference, axis=2)
+            d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.of_ranks(d_rows, rows)) / tau
+            # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau) give the temperature's gradient.
+            middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
+            d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
+            return d_scores, d_tau
+
+        return tf.nn.log_softmax(logits) if log else permutation, gradient
+
+    return matrix(lists.scores, lists.tau)
+
+
+def _power(distance: tf.Tensor, power: float) -> tf.Tensor:
+    if power == 1:
+        return distance
+    return tf.square(distance) if power == 2 else tf.pow(distance, power)
+
+
+def _signed_slope(difference: tf.Tensor, power: float) -> tf.Tensor:
+    """d|x|^power / dx, taken as 0 at x = 0 also where power < 1 makes it infinite there."""
+    if power == 1:
+        return tf.sign(difference)
+    if power == 2:
+        return 2 * difference
+    distance = tf.abs(difference)
+    safe = tf.where(distance > 0, distance, tf.ones_like(distance))
+    return power * tf.sign(difference) * tf.pow(safe, power - 1)

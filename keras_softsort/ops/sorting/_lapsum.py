@@ -1,0 +1,153 @@
+"""LapSum: ranks and memberships by sums of Laplace distributions around the scores, in O(n log n).
+
+Sums over all other items decay exponentially along the sorted list. Scores are placed on it in float64 and in units of
+tau, so that neither scores far from 0 nor low temperatures cost precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.decay_scan import decay_scan
+from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
+
+
+def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
+    """`1/2 + sum_j F((s_j - s_i) / tau)` over the kept items j, F being Laplace's distribution function: [L, n].
+
+    0 for masked items. `F(t) = 1 - exp(-t) / 2` for t >= 0 and `exp(t) / 2` below: the rank is the middle place of the
+    item's tie and half of what decays from the scores below it, less half of what decays from those above.
+    """
+    positions, kept = _positions(lists)
+    weights = tf.cast(kept, lists.scores.dtype)
+    first, last = lists.ties()
+    middle = 1 + tf.cast(first + last, weights.dtype) / 2
+    ranks = take(middle + _decays(first, last)[1](positions, weights) / 2, lists.ranks)
+    return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
+
+
+def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
+    """`F((s_i - b) / tau)` with the threshold b that makes them sum to k: [L, n].
+
+    Where no more than k items are kept they have 1, and the masked ones the rest in equal shares.
+    """
+    positions, kept = _positions(lists)
+    counts = tf.cast(lists.kept(), tf.float64)
+    # There is no threshold for k >= counts, and any will do.
+    reachable = tf.minimum(tf.cast(k, tf.float64), tf.maximum(counts, 1) - 0.5)
+    found = _threshold(tf.stop_gradient(positions), kept, reachable)
+    distance = _attached(found, positions, kept) - positions
+    below = distance < 0
+    zeros = tf.zeros_like(distance)
+    membership = tf.where(
+        below, tf.exp(tf.where(below, distance, zeros)) / 2, 1 - tf.exp(-tf.where(below, zeros, distance)) / 2
+    )
+    everyone = tf.ones_like(positions) + 0 * tf.stop_gradient(positions)  # or NaN
+    membership = tf.where(counts <= k, everyone, membership)
+    rest = tf.maximum(k - counts, 0) / tf.maximum(tf.cast(tf.shape(positions)[1], tf.float64) - counts, 1)
+    membership = tf.where(kept, membership, rest * everyone)
+    return take(tf.cast(membership, lists.scores.dtype), lists.ranks)
+
+
+def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
+    """Minus the sorted scores, rising [L, n] in temperatures from the middle kept one; and which places are kept.
+
+    Masked items stand with the last kept one.
+    """
+    places, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.kept() - 1, 0)
+    scores = take(lists.scores, take(lists.order, tf.minimum(places, last)))
+    origin = tf.stop_gradient(take(tf.pad(scores, [[0, 0], [0, 1]]), last // 2))  # there is one in an empty list too
+    return in_temperatures(origin - scores, lists.tau), places < lists.kept()
+
+
+Sums = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+
+
+def _decays(first: tf.Tensor, last: tf.Tensor) -> tuple[Sums, Sums]:
+    """Two sums over all places, of rising positions p and values v; `first` and `last` are the ends of ties.
+
+    `near_i = sum_j exp(-|p_j - p_i|) v_j` and `behind_i = sum_j sign(p_j - p_i) exp(-|p_j - p_i|) v_j`. Each is the
+    other's gradient, so both can be differentiated any number of times.
+    """
+
+    @tf.custom_gradient
+    def near(positions: tf.Tensor, values: tf.Tensor) -> tuple:
+        before, after = _from_both_sides(positions, values)
+
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            moved = upstream * behind(positions, values) + values * behind(positions, upstream)
+            return tf.cast(moved, positions.dtype), near(positions, upstream)
+
+        return before + after - values, gradient
+
+    @tf.custom_gradient
+    def behind(positions: tf.Tensor, values: tf.Tensor) -> tuple:
+        before, after = _from_both_sides(positions, values)
+
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            moved = upstream * near(positions, values) - values * near(positions, upstream)
+            return tf.cast(moved, positions.dtype), -behind(positions, upstream)
+
+        # From the ends of the tie, which takes its own sum off and leaves equal results.
+        return take(after, first) - take(before, last), gradient
+
+    return near, behind
+
+
+def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """`sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i."""
+    both_ways = tf.concat([positions, -positions[:, ::-1]], axis=0)
+    values = tf.concat([values, values[:, ::-1]], axis=0)
+    before, after = tf.split(decay_scan(both_ways, values[:, tf.newaxis])[:, 0], 2)
+    return before, after[:, ::-1]
+
+
+def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
+    """The position [L, 1] at which `sum_i F(threshold - position_i)` over the kept places is `k` [L, 1].
+
+    Between two neighbours that sum is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation.
+    """
+    weights = tf.cast(kept, tf.float64)
+    size = tf.shape(positions)[1]
+    before, after = _from_both_sides(positions, weights)
+    at_places = tf.cast(tf.range(size), tf.float64) + (1 + after - before) / 2
+    reached = tf.logical_and(kept, at_places <= k)
+    count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)
+    total = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1, keepdims=True)
+    left, right = tf.maximum(count - 1, 0), tf.minimum(count, tf.maximum(total - 1, 0))
+    # Each holds its own place's 1, if any is kept.
+    left_sum, right_sum = (tf.maximum(take(sums, place), 1) for sums, place in ((before, left), (after, right)))
+    left_end, right_end = take(positions, left), take(positions, right)
+    gap = right_end - left_end
+    excess = tf.cast(count, tf.float64) - k
+    root = tf.sqrt(excess * excess + left_sum * right_sum * tf.exp(-gap))
+    # Of the forms of the same solution, the one in which nothing cancels or underflows.
+    inside = tf.where(
+        excess > 0,
+        left_end - tf.math.log((root + excess) / left_sum),
+        right_end + tf.math.log((root - excess) / right_sum),
+    )
+    inside = tf.where(tf.equal(excess, 0), left_end + (gap - tf.math.log(right_sum / left_sum)) / 2, inside)
+    ahead = right_end + tf.math.log(2 * k / right_sum)
+    beyond = left_end - tf.math.log(2 * (tf.cast(total, tf.float64) - k) / left_sum)
+    return tf.where(count < 1, ahead, tf.where(count < total, inside, beyond))
+
+
+def _attached(threshold: tf.Tensor, positions: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    """`threshold`, with the gradient with respect to `positions` by which the sum stays k: the mean of what they move.
+
+    Weighted by the densities there, as a softmax since they may underflow all at once.
+    """
+
+    @tf.custom_gradient
+    def attached(positions: tf.Tensor) -> tuple:
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            distance = tf.abs(attached(positions) - positions)
+            return upstream * tf.nn.softmax(tf.where(kept, -distance, tf.constant(-1e305, distance.dtype)))
+
+        return tf.identity(threshold), gradient
+
+    return attached(positions)

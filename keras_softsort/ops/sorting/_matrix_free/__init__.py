@@ -1,0 +1,1 @@
+"""Products with soft permutations that never form the matrix."""

@@ -1,0 +1,105 @@
+"""Sorted lists cut into blocks, and sums over the pairs of blocks that matter: what matrix-free engines walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+# Places of a block, and how many blocks are walked at a time: their pairs fill the cache, and no more.
+BLOCK, TILE = 64, 64
+
+
+class BlockedLists(NamedTuple):
+    """Lists `[L, n]` cut into blocks of `BLOCK` places, the last one padded, numbered through all lists."""
+
+    per_list: tf.Tensor
+    lists: tf.Tensor
+    size: tf.Tensor  # n
+
+    def cut(self, values: tf.Tensor) -> tf.Tensor:
+        """`values` [L, n, ...] as [blocks, BLOCK, ...], padded with 0."""
+        inner = [[0, 0]] * (values.shape.rank - 2)
+        padded = tf.pad(values, [[0, 0], [0, self.per_list * BLOCK - self.size], *inner])
+        return tf.reshape(padded, tf.concat([[self.lists * self.per_list, BLOCK], tf.shape(values)[2:]], axis=0))
+
+    def extend(self, values: tf.Tensor) -> tf.Tensor:
+        """`values` [L, n] up to the end of the last block, by the last of them."""
+        return tf.gather(values, tf.minimum(tf.range(self.per_list * BLOCK), self.size - 1), axis=1)
+
+    def join(self, values: tf.Tensor) -> tf.Tensor:
+        """The inverse of `cut`."""
+        joined = tf.concat([[self.lists, self.per_list * BLOCK], tf.shape(values)[2:]], axis=0)
+        return tf.reshape(values, joined)[:, : self.size]
+
+    def numbers(self) -> tf.Tensor:
+        """Every block's number within its list: [blocks]."""
+        return tf.range(self.lists * self.per_list) % self.per_list
+
+
+def outer(operation: Callable, rows: tf.Tensor, columns: tf.Tensor, transposed: bool) -> tf.Tensor:
+    """`operation` of each of `rows` [T, BLOCK] with each of `columns`: rows along axis 1, or along axis 2."""
+    if transposed:
+        return operation(rows[:, tf.newaxis, :], columns[:, :, tf.newaxis])
+    return operation(rows[:, :, tf.newaxis], columns[:, tf.newaxis, :])
+
+
+class BlockRange(NamedTuple):
+    """The contiguous blocks that matter to each block: the first one's number, and how many."""
+
+    first: tf.Tensor  # [blocks]
+    count: tf.Tensor  # [blocks]
+
+
+def blocks_of(values: tf.Tensor) -> BlockedLists:
+    """How `values` [L, n] are cut."""
+    lists, size = tf.unstack(tf.shape(values))
+    return BlockedLists(-(-size // BLOCK), lists, size)
+
+
+def block_range(blocks: BlockedLists, matters: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> BlockRange:
+    """How far `matters(own, other)`, of block numbers, holds from each block on; beyond where it fails it fails."""
+    own = tf.range(blocks.lists * blocks.per_list)
+    number = blocks.numbers()
+    before = _bisect_extent(number, lambda distance: matters(own, own - distance))
+    after = _bisect_extent(blocks.per_list - 1 - number, lambda distance: matters(own, own + distance))
+    return BlockRange(own - before, before + after + 1)
+
+
+def _bisect_extent(limits: tf.Tensor, holds: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """The largest distance up to `limits` of which `holds` is true, by bisection; it is true of 0."""
+
+    def halve(inside: tf.Tensor, outside: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        middle = (inside + outside) // 2
+        within = holds(middle)
+        return tf.where(within, middle, inside), tf.where(within, outside, middle)
+
+    inside, _ = tf.while_loop(
+        lambda inside, outside: tf.reduce_any(outside - inside > 1), halve, [tf.zeros_like(limits), limits + 1]
+    )
+    return inside
+
+
+def sum_over_blocks(
+    near: BlockRange, pair_sums: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], columns: int | tf.Tensor
+) -> tf.Tensor:
+    """The sum over each block's block_range of `pair_sums(own, other)`: of numbers [T], float64 [T, BLOCK, columns]."""
+    total = tf.shape(near.first)[0]
+    tile = tf.minimum(total, TILE)
+    tiles = -(-total // tile)
+    own = tf.reshape(tf.minimum(tf.range(tiles * tile), total - 1), [tiles, tile])
+
+    def walk(own: tf.Tensor) -> tf.Tensor:
+        first, count = tf.gather(near.first, own), tf.gather(near.count, own)
+
+        def step(distance: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            more = pair_sums(own, first + tf.minimum(distance, count - 1))
+            inside = tf.cast(distance < count, more.dtype)
+            return distance + 1, sums + inside[:, tf.newaxis, tf.newaxis] * more
+
+        start = tf.zeros([tile, BLOCK, columns], tf.float64)
+        return tf.while_loop(lambda distance, _: distance < tf.reduce_max(count), step, [0, start])[1]
+
+    sums = tf.map_fn(walk, own, fn_output_signature=tf.float64)
+    return tf.reshape(sums, tf.concat([[tiles * tile], tf.shape(sums)[2:]], axis=0))[:total]

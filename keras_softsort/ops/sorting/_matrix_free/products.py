@@ -1,0 +1,179 @@
+"""Soft permutations without their matrix: products and their gradients, by the algorithm that a method has.
+
+With logits l_ij of sorted lists, P = softmax_j(l) and a form sum_ij u_i P_ij w_j, the gradient with respect to l_ij is
+`A_ij = P_ij u_i (w_j - (P w)_i)`. The algorithms give P w, P^T u, and the sums of A that the gradient of the
+scores consists of; the rest is here. All of it has the shape of the lists: nothing grows with n^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops.sorting._arguments import SortArguments
+from keras_softsort.ops.sorting._matrix_free import banded, separable
+from keras_softsort.ops.sorting._matrix_free.block_sums import blocks_of
+from keras_softsort.ops.sorting._matrix_free.neural_sort_band import NeuralSortBand, neural_sort_band
+from keras_softsort.ops.sorting._matrix_free.soft_sort_band import soft_sort_band
+from keras_softsort.ops.sorting._ordering import OrderedLists
+
+
+class MatrixFreeProducts(NamedTuple):
+    """A soft permutation of sorted lists. Values and ranks are `[L, n, d]` in the order of the lists."""
+
+    rows: Callable[[tf.Tensor], Any]  # of values w: what the others need, `products` P w among it
+    products: Callable[[Any], tf.Tensor]
+    transposed: Callable[[Any, tf.Tensor], tf.Tensor]  # P^T u
+    gradient: Callable[[Any, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]  # P^T u, and tau dform/dscores [L, n]
+
+
+def default_eps(dtype: tf.DType) -> float:
+    """Below the rounding of `dtype`: how much of a row's weight may be left out, for all of its items together."""
+    return 2.0**-60 if dtype == tf.float64 else 2.0**-30
+
+
+def has_engine(problem: SortArguments) -> bool:
+    """Whether there is a way without the matrix."""
+    return problem.method == "neural_sort" or problem.power in (1, 2)
+
+
+def multiply(problem: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
+    """P @ values for `values` [L, n, d], 0 where masked: [L, n, d], 0 at ranks of masked items."""
+
+    @tf.custom_gradient
+    def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
+        products = _products(problem, lists, scores, tau, eps)
+        ordered = take(values, lists.order)
+        rows = products.rows(ordered)
+
+        def gradient(upstream: tf.Tensor) -> tuple:
+            sums, slopes = products.gradient(rows, upstream, ordered)
+            return *_to_arguments(slopes, scores, tau, problem), tf.cast(take(sums, lists.ranks), values.dtype)
+
+        return tf.cast(products.products(rows), values.dtype), gradient
+
+    return product(lists.scores, lists.tau, values)
+
+
+def multiply_transposed(
+    problem: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
+) -> tf.Tensor:
+    """P^T @ values for `values` [L, n, d], one row a rank: [L, n, d], 0 for masked items."""
+
+    @tf.custom_gradient
+    def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
+        products = _products(problem, lists, scores, tau, eps)
+        sums = products.transposed(products.rows(values[:, :, :0]), values)
+
+        def gradient(upstream: tf.Tensor) -> tuple:
+            kept = (
+                upstream
+                if lists.mask is None
+                else tf.where(lists.mask[:, :, tf.newaxis], upstream, tf.zeros_like(upstream))
+            )
+            ordered = take(kept, lists.order)
+            rows = products.rows(ordered)
+            _, slopes = products.gradient(rows, values, ordered)
+            return *_to_arguments(slopes, scores, tau, problem), tf.cast(products.products(rows), values.dtype)
+
+        return tf.cast(take(sums, lists.ranks), values.dtype), gradient
+
+    return product(lists.scores, lists.tau, values)
+
+
+def _to_arguments(slopes: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor, problem: SortArguments) -> tuple:
+    """The gradients of scores and temperature, of `slopes` [L, n] of the items, times tau."""
+    power = problem.power if problem.method == "soft_sort" else 1.0
+    d_scores = tf.cast(slopes, scores.dtype) / tau
+    # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
+    middle = tf.reduce_mean(scores, axis=-1, keepdims=True)
+    return d_scores, -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
+
+
+def _products(
+    problem: SortArguments, lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None
+) -> MatrixFreeProducts:
+    ordered, valid = _sorted_scores(lists, scores, tau)
+    wide_tau = tf.cast(tau, tf.float64)
+    if problem.method == "soft_sort" and problem.power == 1:
+        return _recurrent(lists, separable.SortedPositions(-ordered / wide_tau, valid, *lists.ties()))
+    blocks = blocks_of(scores)
+    # What is left out of a row are fewer than n weights, each at most exp(-cut) of its largest.
+    cut = tf.math.log(tf.cast(blocks.size, tf.float64)) - math.log(eps or default_eps(scores.dtype))
+    if problem.method == "soft_sort":
+        return _banded(
+            lists, soft_sort_band(blocks, blocks.extend(ordered / tf.sqrt(wide_tau)), cut, scores.dtype), valid, tau
+        )
+    return _banded(lists, neural_sort_band(blocks, blocks.extend(ordered / wide_tau), cut, scores.dtype), valid, tau)
+
+
+def _sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Descending scores [L, n] in float64, masked ones as the least of the others; and [L, n, 1]: 1, or 0 if masked.
+
+    In a list with a score that is no number all that is not masked is none.
+    """
+    ordered = tf.cast(take(scores, lists.order), tf.float64)
+    number = tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau))
+    if lists.mask is None:
+        return ordered, tf.broadcast_to(number, tf.shape(scores))[:, :, tf.newaxis]
+    count = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=1, keepdims=True)
+    places = tf.range(tf.shape(scores)[1])
+    least = take(ordered, tf.maximum(count - 1, 0))
+    valid = tf.where(places < count, number, tf.zeros_like(scores))
+    return tf.where(places < count, ordered, least), valid[:, :, tf.newaxis]
+
+
+def _recurrent(lists: OrderedLists, line: separable.SortedPositions) -> MatrixFreeProducts:
+    def gradient(rows: separable.SeparableRows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        sums, items, ranks = separable.form_gradient(line, rows, left, right)
+        return sums, _items_and_ranks(lists, items, ranks)
+
+    return MatrixFreeProducts(
+        rows=lambda values: separable.products(line, values),
+        products=lambda rows: rows.products,
+        transposed=lambda rows, left: separable.transposed_products(line, rows, left),
+        gradient=gradient,
+    )
+
+
+def _banded(lists: OrderedLists, band: banded.Band, valid: tf.Tensor, tau: tf.Tensor) -> MatrixFreeProducts:
+    def cut(values: tf.Tensor) -> tf.Tensor:
+        return band.blocks.cut(tf.cast(values, tf.float64))
+
+    join = band.blocks.join
+
+    def gradient(rows: banded.BandedRows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        left, right = cut(left), cut(right)
+        sums, logits = banded.walk_columns(band, rows, left, right)
+        total, items = join(logits.total), join(logits.moment)
+        if isinstance(band, NeuralSortBand):
+            return join(sums), _neural_sort_slopes(lists, total, items)
+        ranks = join(banded.row_moments(band, rows, left, right))
+        return join(sums), 2 * tf.sqrt(tf.cast(tau, tf.float64)) * _items_and_ranks(lists, items, ranks)
+
+    return MatrixFreeProducts(
+        rows=lambda values: banded.walk_rows(band, cut(valid), cut(values)),
+        products=lambda rows: join(rows.products),
+        transposed=lambda rows, left: join(banded.walk_transposed(band, rows, cut(left))),
+        gradient=gradient,
+    )
+
+
+def _neural_sort_slopes(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor) -> tf.Tensor:
+    """As in the dense products: what an item's score does to the logits of all others, by prefix sums."""
+    first, last = lists.ties()
+    tied = tf.cast(first + last - 2 * tf.range(tf.shape(first)[1]), tf.float64)
+    above = take(tf.cumsum(total, axis=-1, exclusive=True), first)
+    not_below = take(tf.cumsum(total, axis=-1), last)
+    slopes = tied * total - 2 * moment + above + not_below
+    return take(slopes, lists.ranks)
+
+
+def _items_and_ranks(lists: OrderedLists, items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
+    """SoftSort's two gradients [L, n], that of the items' scores and that of the sorted ones, as one of the items'."""
+    every = tf.broadcast_to(tf.range(tf.shape(ranks)[1]), tf.shape(ranks))
+    return take(items, lists.ranks) + lists.of_ranks(ranks, every)

@@ -1,0 +1,77 @@
+"""Products with SoftSort's matrix of power 1 in O(n log n): exp(-|t_i - t_j|) factors along the sorted order.
+
+A sum over all items is one over those before, one over those behind and the item's own: two first-order recurrences.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.decay_scan import decay_scan
+
+
+class SeparableRows(NamedTuple):
+    """What `products` gives, lists in sorted order."""
+
+    products: tf.Tensor  # [L, n, d]: P w
+    norms: tf.Tensor  # [L, n, 1]: 1 / the sum of a row's weights; 0 for a rank of masked items
+    slopes: tf.Tensor  # [L, n, d + 1]: what `_slopes` gives of w and of 1
+
+
+class SortedPositions(NamedTuple):
+    """Places on a line, `[L, n]`, not decreasing, in units of tau; the first and the last rank of equal ones."""
+
+    positions: tf.Tensor
+    valid: tf.Tensor  # [L, n, 1]: 1 where the item and the rank are not masked, else 0
+    first: tf.Tensor
+    last: tf.Tensor
+
+
+def products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
+    """P w of `values` w [L, n, d] of the items, 0 where masked."""
+    # Relative to one of the values: what is equal to them all is no matter, to the last digit.
+    reference = values[:, :1]
+    sums, slopes = _sums_and_slopes(line, line.valid * tf.concat([values - reference, line.valid], axis=-1))
+    masked = tf.equal(line.valid, 0)
+    sizes = tf.where(masked, tf.ones_like(line.valid), sums[:, :, -1:])
+    norms = tf.where(masked, tf.zeros_like(sizes), line.valid / sizes)
+    means = tf.where(masked, tf.zeros_like(values), sums[:, :, :-1] * norms + reference)
+    return SeparableRows(means, norms, slopes)
+
+
+def transposed_products(line: SortedPositions, rows: SeparableRows, left: tf.Tensor) -> tf.Tensor:
+    """P^T u of `left` u [L, n, d] of the ranks."""
+    return line.valid * _sums_and_slopes(line, left * rows.norms)[0]
+
+
+def form_gradient(
+    line: SortedPositions, rows: SeparableRows, left: tf.Tensor, right: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """P^T u; and of `sum_ij u_i P_ij w_j`, times tau, the gradients of the items' scores and of the ranks' [L, n]."""
+    reference = right[:, :1]
+    means, scaled = rows.products - reference, left * rows.norms
+    both = tf.concat([scaled, tf.reduce_sum(scaled * means, axis=-1, keepdims=True)], axis=-1)
+    sums, slopes = _sums_and_slopes(line, both)
+    items = tf.reduce_sum((right - reference) * slopes[:, :, :-1], axis=-1) - slopes[:, :, -1]
+    ranks = tf.reduce_sum(scaled * (rows.slopes[:, :, :-1] - means * rows.slopes[:, :, -1:]), axis=-1)
+    return line.valid * sums[:, :, :-1], line.valid[:, :, 0] * items, ranks
+
+
+def _sums_and_slopes(line: SortedPositions, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """`sum_j exp(-|t_i - t_j|) v_j` and `sum_j exp(-|t_i - t_j|) sign(t_i - t_j) v_j`: [L, n, d] each."""
+    own = tf.transpose(values, [0, 2, 1])
+    # Both ways as one, which is half the program to compile.
+    places = tf.concat([line.positions, tf.reverse(-line.positions, [1])], axis=0)
+    before, behind = tf.split(decay_scan(places, tf.concat([own, tf.reverse(own, [2])], axis=0)), 2)
+    behind = tf.reverse(behind, [2])
+    # Those of an equal place have no sign: what is before the first of them, less what is behind the last.
+    strictly_before, strictly_behind = before - own, behind - own
+    slopes = _at(strictly_before, line.first) - _at(strictly_behind, line.last)
+    return tf.transpose(before + strictly_behind, [0, 2, 1]), slopes
+
+
+def _at(values: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
+    """`values` [L, d, n] at `ranks` [L, n]: [L, n, d]."""
+    return tf.gather(tf.transpose(values, [0, 2, 1]), ranks, batch_dims=1)

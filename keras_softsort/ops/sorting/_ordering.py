@@ -1,0 +1,83 @@
+"""The hard order of a list, which every soft sort starts from: argsort with masks, directions and non-finite scores."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import flatten_lists, take
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.permutations import inverse, tied_ranks
+from keras_softsort.ops.sorting._arguments import SortArguments
+
+# Larger quotients of scores and temperatures count as this.
+LARGEST = 1e300
+
+
+class OrderedLists(NamedTuple):
+    """Lists `[B, n]` in the compute dtype, and their stable descending order with masked items last."""
+
+    scores: tf.Tensor  # [B, n], negated for ASCENDING; 0 where masked or not finite
+    tau: tf.Tensor  # [B, 1]; NaN for a list that holds a score that is not finite
+    mask: tf.Tensor | None  # [B, n]
+    order: tf.Tensor  # [B, n] int32: the item at each rank
+    ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
+    sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
+
+    def kept(self) -> tf.Tensor:
+        """How many items of each list are not masked: [B, 1]."""
+        lists, size = tf.unstack(tf.shape(self.scores))
+        if self.mask is None:
+            return tf.fill([lists, 1], size)
+        return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
+
+    def valid_ranks(self, ranks: tf.Tensor) -> tf.Tensor | None:
+        """Whether each of `ranks` [B, r] is one of an unmasked item; None without a mask."""
+        if self.mask is None:
+            return None
+        return ranks < self.kept()
+
+    def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The first and the last rank [B, n] that hold the same score as each rank does."""
+        return tied_ranks(self.sort_keys)
+
+    def of_ranks(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """The gradient [B, r] of the sorted scores at `rows` as one of the items' [B, n], which ties share evenly."""
+        first, last = self.ties()
+        batch, size = tf.unstack(tf.shape(first))
+        offsets = size * tf.range(batch)[:, tf.newaxis]
+        sums = tf.math.unsorted_segment_sum(d_rows, take(first, rows) + offsets, batch * size)
+        shares = tf.reshape(sums, [batch, size]) / tf.cast(last - first + 1, d_rows.dtype)  # at each first rank
+        return take(shares, take(first, self.ranks))
+
+
+def ordered_lists(problem: SortArguments) -> OrderedLists:
+    """Sort each list of `problem`, leading axes flattened to one."""
+    scores, mask = flatten_lists(problem.scores), problem.mask
+    scores = tf.cast(scores, compute_dtype(scores.dtype))
+    if problem.direction == "ASCENDING":
+        scores = -scores
+    finite = tf.math.is_finite(scores)
+    if mask is not None:
+        mask = flatten_lists(mask)
+        finite = tf.logical_or(finite, tf.logical_not(mask))
+        scores = tf.where(mask, scores, tf.zeros_like(scores))
+    all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
+    # A NaN temperature carries "this list is not a number" to every result and gradient of that list and no other,
+    # while the order stays that of numbers.
+    tau = tf.where(all_finite, problem.tau, tf.constant(math.nan, scores.dtype))
+    scores = tf.where(finite, scores, tf.zeros_like(scores))
+
+    keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
+    keys = tf.stop_gradient(keys)
+    order = tf.argsort(keys, direction="DESCENDING", stable=True)
+    ranks = inverse(order)
+    return OrderedLists(scores, tau, mask, order, ranks, take(keys, order))
+
+
+def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """`scores / tau` in float64, of which no difference overflows."""
+    quotients = tf.cast(scores, tf.float64) / tf.cast(tau, tf.float64)
+    return tf.clip_by_value(quotients, -LARGEST, LARGEST)

@@ -1,0 +1,1 @@
+"""Projections onto the permutahedron."""

@@ -1,0 +1,130 @@
+"""Projections onto the permutahedron: the ranks and the sorted scores of fast soft sort.
+
+Both are given by the blocks of an isotonic regression over the sorted list. The blocks are found without a gradient, in
+float64 so that scores far from 0 lose none; given them, ranks and values are sums over blocks, differentiated as such.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.batching import take
+from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
+from keras_softsort.ops.sorting._permutahedron.isotonic import blocks
+
+
+class PooledBlocks(NamedTuple):
+    """Runs of places of sorted lists: the first and the last one `[L, n]` of the run that each place belongs to."""
+
+    first: tf.Tensor
+    last: tf.Tensor
+
+    def sums(self, values: tf.Tensor) -> tf.Tensor:
+        """Of `values` [L, n], the sum over each place's block."""
+        lists, size = tf.unstack(tf.shape(values))
+        block = tf.reshape(self.first + size * tf.range(lists)[:, tf.newaxis], [-1])
+        added = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), block, lists * size)
+        return tf.reshape(tf.gather(added, block), [lists, size])
+
+    def sizes(self, dtype: tf.DType) -> tf.Tensor:
+        """How many places each place's block has."""
+        return tf.cast(self.last - self.first + 1, dtype)
+
+    def means(self, values: tf.Tensor) -> tf.Tensor:
+        """Of `values` [L, n], the mean over each place's block."""
+        return self.sums(values) / self.sizes(values.dtype)
+
+
+def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
+    """The projection of `-scores / tau` onto the permutahedron of the ranks 1, ..., n: [L, n], 0 for masked items.
+
+    A block's ranks are the mean of its places less what each score is above the block's mean, in units of tau. With
+    `entropic`, they are its places' sum, shared out by a softmax of `-scores / tau`.
+    """
+    scores = take(lists.scores, lists.order)
+    level = EntropicRanks() if entropic else MeanLevel(tf.ones([], tf.float64))
+    found = PooledBlocks(*blocks(in_temperatures(scores, lists.tau), lists.kept(), level))
+    middle = 1 + tf.cast(found.first + found.last, scores.dtype) / 2
+    if entropic:  # relative to the lowest score, where the softmax peaks
+        weights = tf.exp((take(scores, found.last) - scores) / lists.tau)
+        ranks = weights / found.sums(weights) * found.sizes(scores.dtype) * middle
+    else:
+        above = (scores - take(scores, found.first)) / lists.tau
+        ranks = middle + found.means(above) - above
+    ranks = take(ranks, lists.ranks)
+    return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
+
+
+def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
+    """The projection of `(n, ..., 1) / tau` onto the permutahedron of the scores [L, n]; 0 after the kept ones.
+
+    A block's values are the mean of its scores less what each place is behind the block's middle, in units of 1 / tau.
+    With `entropic` the means are log-sum-exp, of the scores and of minus the places: the scores are projected as
+    logarithms.
+    """
+    scores = _shared_by_ties(lists)
+    lists_count, size = tf.unstack(tf.shape(scores))
+    steep = in_temperatures(tf.ones_like(lists.tau), lists.tau)
+    every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
+    level = EntropicScores(every) if entropic else MeanLevel(-every)
+    found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.kept(), level))
+    first = take(scores, found.first)  # the largest of the block
+    behind = tf.cast(tf.range(size) - found.first, scores.dtype) / lists.tau
+    if entropic:
+        scale = tf.math.log(found.sums(tf.exp(scores - first)) / found.sums(tf.exp(-behind)))
+        values = first + scale - behind
+    else:
+        values = first + found.means(scores - first) + found.means(behind) - behind
+    if lists.mask is None:
+        return values
+    return tf.where(tf.range(size) < lists.kept(), values, tf.zeros_like(values))
+
+
+class MeanLevel(NamedTuple):
+    """The mean of the numbers plus `slope` times the mean place: the level of both quadratic projections."""
+
+    slope: tf.Tensor
+
+    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """The mean of both runs, weighted by their sizes so that equal ones stay as they are."""
+        share = tf.cast(sizes[1], gap.dtype) / tf.cast(sizes[0] + sizes[1], gap.dtype)
+        return left + share * (gap + right - left)
+
+    def of_places(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """`slope` times the mean place."""
+        return self.slope * tf.cast(first + last, self.slope.dtype) / 2
+
+
+class EntropicRanks:
+    """`-log sum exp(-number)` plus the logarithm of the sum of the ranks."""
+
+    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """The soft minimum of both runs."""
+        del sizes
+        return left - tf.math.softplus(left - right - gap)
+
+    def of_places(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """The logarithm of `(first + 1) + ... + (last + 1)`."""
+        count, twice_middle = tf.cast(last - first + 1, tf.float64), tf.cast(first + last + 2, tf.float64)
+        return tf.math.log(count * twice_middle / 2)
+
+
+class EntropicScores(EntropicRanks):
+    """`-log sum exp(-number)` plus `log sum exp(-slope place)`."""
+
+    def __init__(self, slope: tf.Tensor) -> None:
+        self.slope = slope
+
+    def of_places(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """The sum of a geometric series."""
+        count, start = (tf.cast(number, tf.float64) for number in (last - first + 1, first))
+        return tf.math.log(tf.math.expm1(-count * self.slope) / tf.math.expm1(-self.slope)) - start * self.slope
+
+
+def _shared_by_ties(lists: OrderedLists) -> tf.Tensor:
+    """The sorted scores [L, n]; the gradient that places of one score have is shared evenly by those who hold it."""
+    scores = take(lists.scores, lists.order)
+    held = tf.stop_gradient(scores)
+    return held + PooledBlocks(*lists.ties()).means(scores - held)

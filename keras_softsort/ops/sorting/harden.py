@@ -1,0 +1,72 @@
+"""Exact permutations from soft ones, with the soft one's gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.straight_through import straight_through
+
+
+def harden(permutation: Any) -> tf.Tensor:
+    """An exact permutation from a soft one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
+
+    From the first rank on, each takes the item of the largest weight that no earlier rank has taken (the first of
+    equals). So no item is taken twice, which a row-wise argmax does at ties; and where the argmax of the rows is a
+    permutation, as it is for `neural_sort` and `soft_sort` without ties, it is this one.
+
+    Args:
+      permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks.
+
+    Returns:
+      The same shape and dtype, with entries 0 and 1. A matrix that holds NaN gives NaN.
+
+    Raises:
+      TypeError: `permutation` is not floating-point.
+      ValueError: `permutation` has fewer than two axes, or more ranks than items.
+
+    Cost: r sequential steps of O(n). `neural_sort(..., hard=True)`, which knows the scores, needs a sort only.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> ks.ops.harden(tf.constant([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])).numpy().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+    Source: straight-through gradients are Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients
+    Through Stochastic Neurons", 2013.
+    """
+    permutation = validation.floating_tensor("permutation", permutation)
+    shape = permutation.shape
+    if shape.rank < 2:
+        raise ValueError(f"permutation must have shape [..., r, n], got {shape}")
+    ranks = tf.shape(permutation)[-2] if shape[-2] is None else shape[-2]
+    return _harden(validation.at_most_list_size("the number of ranks of permutation", ranks, permutation))
+
+
+@jit_if_eager
+def _harden(permutation: tf.Tensor) -> tf.Tensor:
+    weights = tf.stop_gradient(flatten_lists(permutation, inner=2))
+    count = tf.shape(weights)[1]
+    by_rank = tf.transpose(weights, [1, 0, 2])
+    if permutation.shape[-1] == 0:
+        return permutation
+
+    def take_best(rank: tf.Tensor, rank_of_item: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        open_weights = tf.where(rank_of_item < 0, by_rank[rank], tf.constant(-math.inf, weights.dtype))
+        choice = tf.argmax(open_weights, axis=-1, output_type=tf.int32)
+        chosen = tf.equal(tf.range(tf.shape(weights)[2]), choice[:, tf.newaxis])
+        return rank + 1, tf.where(chosen, rank, rank_of_item)
+
+    nowhere = -tf.ones(tf.gather(tf.shape(weights), [0, 2]), tf.int32)
+    _, rank_of_item = tf.while_loop(lambda rank, _: rank < count, take_best, (0, nowhere), maximum_iterations=count)
+    hard = tf.equal(tf.range(count)[:, tf.newaxis], rank_of_item[:, tf.newaxis, :])
+    not_a_number = tf.reduce_any(tf.math.is_nan(weights), axis=[1, 2], keepdims=True)
+    hard = tf.where(not_a_number, tf.constant(math.nan, weights.dtype), tf.cast(hard, weights.dtype))
+    return straight_through(tf.reshape(hard, tf.shape(permutation)), permutation)

@@ -1,0 +1,71 @@
+"""NeuralSort: the soft permutation matrix of Grover et al. (2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import sort_arguments
+
+
+def neural_sort(
+    scores: Any,
+    tau: Any = 1.0,
+    *,
+    top_k: int | None = None,
+    hard: bool = False,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+) -> tf.Tensor:
+    """The soft permutation matrix of NeuralSort: `P[..., rank, item]`, so that `P @ scores` is softly sorted.
+
+    Row i (from 1) is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums to
+    1 and peaks at the item of that rank, so P is unimodal; as tau goes to 0 it becomes the permutation matrix that
+    sorts. It is computed from a sort and a cumulative sum with logits relative to the row's peak: in float32 several
+    digits more accurate than the formula as it is written, and finite for every tau.
+
+    Args:
+      scores: `[..., n]`, float16, bfloat16, float32 or float64.
+      tau: temperature, a positive number or a scalar tensor or variable, in units of the logits, which are those of
+        the scores times the list size. A tensor that is not positive gives NaN.
+      top_k: compute the first `top_k` rows only.
+      hard: give the exact permutation (ties in stable order) with the gradient of the soft one.
+      mask: bool `[..., n]`, True = keep. Padding changes neither value nor gradient of what is kept.
+      direction: `"DESCENDING"` (row 0 = the largest score) or `"ASCENDING"`.
+
+    Returns:
+      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores` (computed in float32 for half precision).
+      Masked items come last: the ranks after the kept items spread evenly over the masked ones. Tied items have
+      equal weights, and the gradient of |0| is 0. A list that holds NaN or infinity gives NaN in its kept rows and
+      changes no other list. Empty lists give `[..., 0, 0]`.
+
+    Raises:
+      TypeError: `scores` are not floating-point, `mask` is not bool.
+      ValueError: `tau` <= 0, `mask` of another shape, `top_k` larger than the list, unknown `direction`.
+
+    Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> scores = tf.constant([2.0, 5.0, 3.0])
+    >>> tf.round(100 * ks.ops.neural_sort(scores, tau=1.0)).numpy().astype(int).tolist()
+    [[1, 88, 12], [24, 9, 67], [73, 0, 27]]
+    >>> ks.ops.neural_sort(scores, tau=0.01).numpy().astype(int).tolist()
+    [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019.
+    """
+    problem = sort_arguments(scores, tau, mask=mask, direction=direction)
+    problem = problem._replace(scores=validation.top_k_rows(top_k, problem.scores))
+    return _permutation(problem, top_k, arguments.boolean("hard", hard))
+
+
+_permutation = jit_if_eager(_dispatch.permutation)

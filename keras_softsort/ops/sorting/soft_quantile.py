@@ -1,0 +1,92 @@
+"""Soft quantiles, the median among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+
+
+def soft_quantile(scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None) -> tf.Tensor:
+    """Soft quantiles of each list: softly sorted values, interpolated between ranks as NumPy's linear method does.
+
+    With m kept items and their softly sorted values v in ascending order, `h = (m - 1) q`, the quantile is
+    `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      q: a Python or NumPy number in [0, 1], or a one-dimensional sequence of them.
+      tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
+      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      mask: bool `[..., n]`, True = keep.
+
+    Returns:
+      `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. An empty or fully masked list
+      gives 0 with zero gradient, a list with a score that is not finite NaN.
+
+    Raises:
+      TypeError: `scores` or `q` are not floating-point, `mask` is not bool.
+      ValueError: `q` outside [0, 1] or of rank above 1, `tau` <= 0, `mask` of another shape, unknown `method`.
+
+    Cost: O(len(q) n + n log n) time and O(len(q) n) memory: two rows of the soft permutation a quantile.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> scores = tf.constant([2.0, 5.0, 3.0, 10.0])
+    >>> float(ks.ops.soft_quantile(scores, 0.5, tau=0.01))
+    4.0
+    >>> ks.ops.soft_quantile(scores, [0.0, 1.0], tau=0.01).numpy().tolist()
+    [2.0, 10.0]
+
+    Source: as for `neural_sort` and `soft_sort`.
+    """
+    quantiles = checked_quantiles(q)
+    problem = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method)
+    result = _quantiles(_never_empty(problem), tuple(quantiles.ravel().tolist()))
+    return result[..., 0] if quantiles.ndim == 0 else result
+
+
+def checked_quantiles(q: Any) -> np.ndarray:
+    """`q` as a float64 array of rank 0 or 1, every entry in [0, 1]."""
+    if tf.is_tensor(q):
+        raise TypeError("q must be a Python or NumPy number or sequence, got a tensor")
+    quantiles = np.asarray(q)
+    if quantiles.dtype.kind not in "fiu":
+        raise TypeError(f"q must be a number or a sequence of numbers, got {q!r}")
+    if quantiles.ndim > 1 or quantiles.size == 0:
+        raise ValueError(f"q must be a number or a non-empty sequence of numbers, got shape {quantiles.shape}")
+    if not np.all((quantiles >= 0) & (quantiles <= 1)):
+        raise ValueError(f"q must lie in [0, 1], got {q!r}")
+    return quantiles.astype(np.float64)
+
+
+def _never_empty(problem: SortArguments) -> SortArguments:
+    """A masked item more, where a list may hold none at all, so that there is a row to read."""
+    if problem.scores.shape[-1]:
+        return problem
+    padding = [[0, 0]] * (problem.scores.shape.rank - 1) + [[0, 1]]
+    mask = tf.ones_like(problem.scores, tf.bool) if problem.mask is None else problem.mask
+    return problem._replace(scores=tf.pad(problem.scores, padding), mask=tf.pad(mask, padding))
+
+
+@jit_if_eager
+def _quantiles(problem: SortArguments, quantiles: tuple[float, ...]) -> tf.Tensor:
+    kept = tf.ones_like(problem.scores, tf.int32) if problem.mask is None else tf.cast(problem.mask, tf.int32)
+    last = tf.maximum(tf.reduce_sum(kept, axis=-1, keepdims=True) - 1, 0)
+    position = tf.cast(last, tf.float64) * tf.constant(quantiles, tf.float64)
+    below = tf.cast(tf.floor(position), tf.int32)
+    above = tf.minimum(below + 1, last)
+    rows = tf.concat([below, above], axis=-1)
+    values = _dispatch.multiply(problem, problem.scores[..., tf.newaxis], rows=rows)[..., 0]
+    values = tf.cast(values, compute_dtype(values.dtype))
+    low, high = tf.split(values, 2, axis=-1)
+    share = tf.cast(position - tf.floor(position), values.dtype)
+    return tf.cast(low + share * (high - low), problem.scores.dtype)

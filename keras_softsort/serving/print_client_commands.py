@@ -1,0 +1,114 @@
+"""How to start a server for an exported ranker, and how to ask it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort.serving._saved_model import signature_inputs
+from keras_softsort.serving._signatures import DEFAULT, SIZES
+
+_UNKNOWN = 2  # items, or whatever the model leaves open
+
+_TEXT = """\
+Start the server, by Docker or, where tensorflow_model_server is installed, without (TensorFlow {tensorflow} or later):
+
+  {docker}
+
+  {binary}
+
+Ask it for the order of a list, by rows or by columns:
+
+  {by_rows}
+
+  {by_columns}
+
+The same by gRPC, in Python with tensorflow-serving-api:
+
+  import grpc
+  import tensorflow as tf
+  from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+  request = predict_pb2.PredictRequest()
+  request.model_spec.name, request.model_spec.signature_name = {name!r}, {signature!r}
+{inputs}
+  channel = grpc.insecure_channel("localhost:{grpc_port}")
+  response = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=10)
+  print(tf.make_ndarray(response.outputs["order"]))
+"""
+
+
+def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port: int = 8501) -> None:
+    """Print how to start a server for what `export_ranker` wrote, and requests that work.
+
+    The requests are of one list with made-up numbers, to be replaced; curl's are in both formats of the REST API.
+
+    Args:
+      path: the folder of a version, as `export_ranker` returned it.
+      grpc_port: the server's port for gRPC.
+      rest_port: the server's port for HTTP.
+
+    Raises:
+      FileNotFoundError: no SavedModel at `path`.
+      ValueError: one without the signature `serving_default`.
+
+    Example:
+
+    >>> import tempfile
+    >>> import tensorflow as tf
+    >>> from keras_softsort import serving
+    >>> keras = tf.keras
+    >>> model = keras.Sequential([keras.Input((None, 1)), keras.layers.Dense(1), keras.layers.Reshape((-1,))])
+    >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker")
+    >>> serving.print_client_commands(folder)  # doctest: +ELLIPSIS
+    Start the server, ...
+      curl -d '{"instances": [{"features": [[0.0], [0.1]], "sizes": 2}]}' http://localhost:8501/v1/models/ranker:predict
+    ...
+    """
+    folder = Path(path).resolve()
+    specs = signature_inputs(folder, DEFAULT)
+    request = {name: _made_up(name, spec) for name, spec in specs.items()}
+    tensors = [
+        f'  request.inputs["{name}"].CopyFrom(tf.make_tensor_proto({request[name]}, tf.{specs[name].dtype.name}))'
+        for name in specs
+    ]
+    base, name = str(folder.parent), folder.parent.name
+    ports = ["-p", f"{grpc_port}:8500", "-p", f"{rest_port}:8501"]
+    docker = ["docker", "run", "--rm", *ports, "-v", f"{base}:/models/{name}", "-e", f"MODEL_NAME={name}"]
+    binary = ["tensorflow_model_server", f"--port={grpc_port}", f"--rest_api_port={rest_port}"]
+    url = f"http://localhost:{rest_port}/v1/models/{urllib.parse.quote(name)}:predict"
+    rows, columns = {"instances": [{name: request[name][0] for name in specs}]}, {"inputs": request}
+    print(
+        _TEXT.format(
+            tensorflow=tf.__version__,
+            docker=shlex.join([*docker, "tensorflow/serving"]),
+            binary=shlex.join([*binary, f"--model_name={name}", f"--model_base_path={base}"]),
+            by_rows=shlex.join(["curl", "-d", json.dumps(rows), url]),
+            by_columns=shlex.join(["curl", "-d", json.dumps(columns), url]),
+            name=name,
+            signature=DEFAULT,
+            inputs="\n".join(tensors),
+            grpc_port=grpc_port,
+        )
+    )
+
+
+def _made_up(name: str, spec: tf.TensorSpec) -> Any:
+    """A batch of one list."""
+    shape = [1, *(size or _UNKNOWN for size in spec.shape[1:])]
+    count = int(np.prod(shape))
+    if name == SIZES:
+        values: Any = np.full(shape, _UNKNOWN)
+    elif spec.dtype == tf.string:
+        values = np.array([f"text {i}" for i in range(count)])
+    elif spec.dtype.is_floating:
+        values = np.arange(count) / 10
+    else:
+        values = np.zeros(count, spec.dtype.as_numpy_dtype)
+    return values.reshape(shape).tolist()

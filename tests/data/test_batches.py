@@ -1,0 +1,365 @@
+"""Padded batches of lists in memory and of ELWC records: every list once, padding where it belongs, few shapes."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.elwc import elwc, example
+from support.judged import random_lists
+
+import keras_softsort as ks
+
+SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
+LISTS = random_lists(SIZES)
+SPEC = {
+    "x": tf.io.FixedLenFeature([3], tf.float32),
+    "label": tf.io.FixedLenFeature([], tf.float32),
+}
+CONTEXT = {"number": tf.io.FixedLenFeature([], tf.int64)}
+
+
+def records(lists=LISTS):
+    return [
+        elwc(
+            example(number=i),
+            [example(x=x.tolist(), label=float(y)) for x, y in zip(features, labels, strict=True)],
+        )
+        for i, (features, labels) in enumerate(lists)
+    ]
+
+
+def in_memory(batch_size, lists=LISTS, **options):
+    return ks.data.bucketed_batches(lists, batch_size, **options)
+
+
+def from_records(batch_size, lists=LISTS, **options):
+    """The same batches of the same lists, from records."""
+    source = tf.data.Dataset.from_tensor_slices(records(lists))
+    dataset = ks.data.elwc_batches(source, CONTEXT, SPEC, "label", batch_size, **options)
+    if options.get("mask"):
+        return dataset.map(lambda features, labels: ({"features": features["x"], "mask": features["mask"]}, labels))
+    return dataset.map(lambda features, labels: (features["x"], labels))
+
+
+both = pytest.mark.parametrize("batches", [in_memory, from_records])
+
+
+def shapes(dataset):
+    return [labels.shape for _, labels in dataset.as_numpy_iterator()]
+
+
+def seen(dataset):
+    """The lists in the order in which they come, without padding, which is checked."""
+    found = []
+    for features, labels in dataset.as_numpy_iterator():
+        assert features.dtype == labels.dtype == np.float32
+        for x, y in zip(features, labels, strict=True):
+            size = np.sum(y >= 0)
+            assert np.all(y[size:] == -1)
+            assert np.all(x[size:] == 0)
+            found.append((x[:size].tolist(), y[:size].tolist()))
+    return found
+
+
+def given(lists=LISTS):
+    return [(features.tolist(), labels.tolist()) for features, labels in lists]
+
+
+@both
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_every_list_once(batches, shuffle):
+    dataset = batches(3, boundaries=(4, 10, 20), shuffle=shuffle)
+    assert sorted(seen(dataset)) == sorted(given())
+    # 3, 1, 0 in four; 5, 8, 7, 5 in ten; 20, 16, 11 in twenty.
+    assert sorted(shapes(dataset)) == [(1, 10), (3, 4), (3, 10), (3, 20)]
+
+
+@pytest.mark.once
+@both
+def test_without_shuffling_a_padded_size_is_in_order(batches):
+    dataset = batches(2, boundaries=(4, 20), shuffle=False)
+    order = [0, 3, 1, 2, 4, 5, 6, 8, 7, 9]  # 20 and 5 are the first batch of twenty; 0 and 11 are left for the end
+    assert sorted(seen(dataset)) == sorted(given())
+    assert seen(dataset) == seen(dataset)
+    found = [given().index(one) for one in seen(dataset)]
+    assert [i for i in found if SIZES[i] > 4] == [i for i in order if SIZES[i] > 4]
+    assert [i for i in found if SIZES[i] <= 4] == [0, 3, 7]
+
+
+@pytest.mark.once
+@both
+def test_shuffling_by_a_seed(batches):
+    first, again, other = (batches(2, boundaries=(20,), seed=seed) for seed in (1, 1, 2))
+    epochs = [seen(first), seen(first)]
+    assert epochs[0] != epochs[1]
+    assert [seen(again), seen(again)] == epochs
+    assert seen(other) != epochs[0]
+    by_keras = []
+    for _ in range(2):
+        tf.keras.utils.set_random_seed(5)
+        by_keras.append(seen(batches(2, boundaries=(20,))))
+    assert by_keras[0] == by_keras[1]
+
+
+@pytest.mark.once
+def test_the_longest_list_ends_the_boundaries_of_its_own():
+    assert sorted(shapes(in_memory(20))) == [(1, 20), (2, 16), (7, 8)]
+    assert shapes(in_memory(20, LISTS[:1])) == [(1, 3)]
+    assert shapes(in_memory(20, [LISTS[4]] * 2)) == [(2, 8)]
+
+
+@pytest.mark.once
+def test_powers_of_two_are_the_boundaries_of_records():
+    assert sorted(shapes(from_records(20))) == [(1, 32), (2, 16), (7, 8)]
+
+
+@pytest.mark.once
+@both
+def test_drop_remainder(batches):
+    dataset = batches(3, boundaries=(4, 10, 20), drop_remainder=True)
+    assert sorted(shapes(dataset)) == [(3, 4), (3, 10), (3, 20)]
+    assert dataset.element_spec[1].shape.as_list() == [3, None]
+    dataset = batches(3, boundaries=(20,), drop_remainder=True)
+    assert [spec.shape.as_list() for spec in dataset.element_spec] == [[3, 20, 3], [3, 20]]
+    assert batches(3, boundaries=(20,)).element_spec[1].shape.as_list() == [None, 20]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("drop_remainder", [True, False])
+def test_cardinality(drop_remainder):
+    dataset = in_memory(3, boundaries=(4, 10, 20), drop_remainder=drop_remainder)
+    assert dataset.cardinality().numpy() == len(shapes(dataset)) == (3 if drop_remainder else 4)
+
+
+@pytest.mark.once
+@both
+def test_lists_longer_than_the_last_boundary(batches):
+    dataset = batches(4, boundaries=(4, 6), truncate=True)
+    assert sorted(seen(dataset)) == sorted(given([(features[:6], labels[:6]) for features, labels in LISTS]))
+    if batches is in_memory:
+        with pytest.raises(
+            ValueError, match=r"boundaries must hold the longest list .*\(4, 6\), and lists\[1\] has 20 items"
+        ):
+            batches(4, boundaries=(4, 6))
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"boundaries must hold the longest list .*\(4, 6\)"):
+            shapes(batches(4, boundaries=(4, 6), shuffle=False))
+
+
+@pytest.mark.once
+@both
+def test_mask(batches):
+    for features, labels in batches(3, mask=True).as_numpy_iterator():
+        assert features["mask"].dtype == bool
+        np.testing.assert_array_equal(features["mask"], labels >= 0)
+        assert features["features"].shape == (*labels.shape, 3)
+
+
+def test_ranking_dataset_are_the_same_lists():
+    flat = ks.data.RankingDataset(
+        np.concatenate([features for features, _ in LISTS]), np.concatenate([labels for _, labels in LISTS]), SIZES
+    )
+    assert given(flat) == given()
+    assert len(flat) == len(LISTS)
+    assert flat[-1][1].tolist() == LISTS[-1][1].tolist()
+    with pytest.raises(IndexError):
+        flat[10]
+    assert seen(in_memory(2, flat, seed=3)) == seen(in_memory(2, seed=3))
+
+
+ONES = np.ones([3, 2])
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"features": np.ones([4, 2])}, r"features and labels must have .* got \(4, 2\) and \(3,\)"),
+        ({"features": np.ones(3)}, r"features and labels must have .* got \(3,\) and \(3,\)"),
+        ({"labels": ONES}, r"features and labels must have .* got \(3, 2\) and \(3, 2\)"),
+        ({"sizes": [2, 2]}, r"sizes must be at least 0 and add up to the 3 items, got \[2 2\]"),
+        ({"sizes": [4, -1]}, r"sizes must be at least 0 and add up to the 3 items, got \[ 4 -1\]"),
+        ({"sizes": [2.0, 1.0]}, r"sizes must be integers \[lists\], got float64 \(2,\)"),
+        ({"query_ids": [1]}, r"query_ids must have one for each of the 2 lists, got \(1,\)"),
+        ({"query_ids": ["a", "b"]}, r"query_ids must be integers \[lists\], got <U1"),
+        ({"labels": [0, 1, -1]}, r"labels must be finite and at least 0, got -1\.0 in list 1"),
+        ({"labels": [0, np.nan, 1], "sizes": [1, 2]}, r"labels must be finite and at least 0, got nan in list 1"),
+        ({"labels": [np.inf, 0, 1], "sizes": [0, 3]}, r"labels must be finite and at least 0, got inf in list 1"),
+    ],
+)
+def test_bad_ranking_dataset(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ks.data.RankingDataset(**{"features": ONES, "labels": np.ones(3), "sizes": [2, 1], **arguments})
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"lists": []}, ValueError, "lists must hold a list at least, got none"),
+        ({"lists": [LISTS[7]]}, ValueError, "lists must hold an item at least, got none"),
+        (
+            {"lists": [(ONES, np.ones(3)), (np.ones([3, 1]), np.ones(3))]},
+            ValueError,
+            r"lists\[1\] must be .*\(3, 2\) .*got \(3, 1\) and \(3,\)",
+        ),
+        ({"lists": [(ONES, np.ones(2))]}, ValueError, r"lists\[0\] must be .*\(2, 2\) .*got \(3, 2\) and \(2,\)"),
+        ({"lists": [(ONES, 1.0)]}, ValueError, r"lists\[0\] must be .*got \(3, 2\) and \(\)"),
+        ({"lists": [(ONES, [0, 1, -2])]}, ValueError, "labels must be finite and at least 0, got -2.0 in list 0"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
+        ({"boundaries": ()}, ValueError, r"boundaries must ascend, and one must be there, got \(\)"),
+        ({"boundaries": (3, 3)}, ValueError, r"boundaries must ascend, .* got \(3, 3\)"),
+        ({"boundaries": (5, 3)}, ValueError, r"boundaries must ascend, .* got \(5, 3\)"),
+        ({"boundaries": (0, 3)}, ValueError, "boundaries must be at least 1, got 0"),
+        *[
+            ({name: 1}, TypeError, f"{name} must be True or False, got 1")
+            for name in ("truncate", "shuffle", "drop_remainder", "mask")
+        ],
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.data.bucketed_batches(**{"lists": [(ONES, np.ones(3))], "batch_size": 2, **arguments})
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The records in three files."""
+    folder = tmp_path_factory.mktemp("records")
+    for i, some in enumerate((records()[:5], records()[5:9], records()[9:])):
+        with tf.io.TFRecordWriter(str(folder / f"part-{i}.tfrecord")) as writer:
+            for one in some:
+                writer.write(one)
+    return folder
+
+
+def numbers(dataset):
+    return [int(i) for features, _ in dataset.as_numpy_iterator() for i in features["number"]]
+
+
+def of_files(files, **options):
+    arguments = {"label": "label", "batch_size": 10, "boundaries": (20,), "shuffle": False, **options}
+    return ks.data.elwc_batches(files, CONTEXT, SPEC, **arguments)
+
+
+def test_files(files):
+    paths = [files / f"part-{i}.tfrecord" for i in range(3)]
+    assert numbers(of_files(str(files / "part-*"))) == list(range(10))
+    assert numbers(of_files(paths[1])) == [5, 6, 7, 8]
+    assert numbers(of_files([paths[2], str(paths[0])])) == [9, 0, 1, 2, 3, 4]
+    first = of_files(files / "part-*", shuffle=True, seed=1)
+    epochs = [numbers(first), numbers(first)]
+    assert epochs[0] != epochs[1]
+    assert sorted(epochs[0]) == list(range(10))
+    # Files and records are drawn, though the buffer holds one record.
+    narrow = of_files(files / "part-*", shuffle=True, seed=1, shuffle_buffer=1)
+    epochs = [numbers(narrow) for _ in range(4)]
+    assert len({tuple(order) for order in epochs}) > 1
+    assert all([i for i in order if i < 5] == [0, 1, 2, 3, 4] for order in epochs)
+    with pytest.raises(ValueError, match=r"files must be there, got '.*none', which matches none"):
+        of_files([paths[0], files / "none"])
+
+
+def test_features_and_labels_of_records():
+    spec = {
+        "clicks": tf.io.FixedLenFeature([1], tf.int64, default_value=[-1]),
+        "price": tf.io.FixedLenFeature([], tf.float32, default_value=7.0),
+    }
+    context = {"user": tf.io.FixedLenFeature([2], tf.float32)}
+    data = [
+        elwc(example(user=[1.0, 2.0]), [example(clicks=3, price=0.5), example(price=1.0)]),
+        elwc(example(user=[3.0, 4.0]), []),
+    ]
+    source = tf.data.Dataset.from_tensor_slices(data)
+    (features, labels), *rest = ks.data.elwc_batches(
+        source, context, spec, "clicks", 2, boundaries=(3,), mask=True
+    ).as_numpy_iterator()
+    order = np.argsort(features["user"][:, 0])
+    assert rest == []
+    assert labels[order].tolist() == [[3, -1, -1], [-1, -1, -1]]
+    assert features["price"][order].tolist() == [[0.5, 1, 7], [7, 7, 7]]
+    assert features["mask"][order].tolist() == [[True, True, False], [False] * 3]  # what has no label is an item
+    assert features["user"][order].tolist() == [[1, 2], [3, 4]]
+    assert set(features) == {"price", "user", "mask"}
+
+
+def test_padding_of_a_label_without_default_is_no_judgement():
+    (_, labels), *_ = of_files(tf.data.Dataset.from_tensor_slices(records()[:1])).as_numpy_iterator()
+    assert labels[0].tolist() == [*LISTS[0][1].tolist(), *[-1] * 17]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"label": "grade"}, ValueError, r"label must be one of example_features, \['label', 'x'\], got 'grade'"),
+        ({"label": "x"}, ValueError, r"label must be a number an item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
+        ({"shuffle_buffer": 0}, ValueError, "shuffle_buffer must be at least 1, got 0"),
+        ({"boundaries": (3, 3)}, ValueError, r"boundaries must ascend, .* got \(3, 3\)"),
+        *[
+            ({name: 1}, TypeError, f"{name} must be True or False, got 1")
+            for name in ("truncate", "shuffle", "drop_remainder", "mask")
+        ],
+    ],
+)
+def test_bad_arguments_of_records(arguments, error, message):
+    with pytest.raises(error, match=message):
+        of_files(tf.data.Dataset.from_tensors(b""), **arguments)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"label": tf.io.FixedLenFeature([], tf.string)}, {"label": tf.io.VarLenFeature(tf.float32)}],
+)
+def test_labels_that_are_no_number_an_item(spec):
+    with pytest.raises(ValueError, match="label must be a number an item"):
+        ks.data.elwc_batches(tf.data.Dataset.from_tensors(b""), None, spec, "label", 2)
+
+
+def test_a_feature_of_the_name_mask():
+    spec = {**SPEC, "mask": tf.io.FixedLenFeature([], tf.float32)}
+    with pytest.raises(ValueError, match='mask must be False where a feature has the name "mask"'):
+        ks.data.elwc_batches(tf.data.Dataset.from_tensors(b""), None, spec, "label", 2, mask=True)
+
+
+def test_malformed_records():
+    with pytest.raises(tf.errors.DataLossError, match="serialized_must_hold_ExampleListWithContext"):
+        shapes(of_files(tf.data.Dataset.from_tensors(b"no record")))
+
+
+def scorer():
+    dense = [tf.keras.layers.Dense(8, activation="tanh"), tf.keras.layers.Dense(1), tf.keras.layers.Reshape((-1,))]
+    return dense
+
+
+def learnable(count=60):
+    """Lists whose labels follow from their features."""
+    random = np.random.default_rng(2)
+    found = []
+    for _ in range(count):
+        features = random.normal(size=(random.integers(2, 8), 3))
+        found.append((features, np.clip(np.round(2 + features[:, 0] - features[:, 1]), 0, 4)))
+    return found
+
+
+@pytest.mark.once
+def test_fit_learns_from_batches():
+    model = tf.keras.Sequential([tf.keras.Input((None, 3)), *scorer()])
+    model.compile(tf.keras.optimizers.Adam(0.03), loss=ks.PlackettLuceLoss())
+    batches = in_memory(16, learnable(), boundaries=(7,), seed=1)
+    losses = model.fit(batches, epochs=8, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_fit_learns_from_records_by_name():
+    inputs = {"x": tf.keras.Input((None, 3), name="x"), "number": tf.keras.Input((), name="number")}
+    scores = inputs["x"]
+    for layer in scorer():
+        scores = layer(scores)
+    model = tf.keras.Model(inputs, scores)
+    model.compile(tf.keras.optimizers.Adam(0.03), loss=ks.PlackettLuceLoss())
+    source = tf.data.Dataset.from_tensor_slices(records(learnable()))
+    batches = ks.data.elwc_batches(source, CONTEXT, SPEC, "label", 16, seed=1)
+    losses = model.fit(batches, epochs=8, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]

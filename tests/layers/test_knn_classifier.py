@@ -1,0 +1,236 @@
+"""KNNClassifier beside a sort of all distances and scikit-learn; its references saved, loaded and exported."""
+
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import neighbor_oracles, objects
+from support.processes import json_from
+
+import keras_softsort as ks
+from keras_softsort.serving import predict_offline
+from keras_softsort.serving._saved_model import signature_inputs
+
+keras = tf.keras
+RNG = np.random.default_rng(5)
+REFERENCES = RNG.normal(size=(50, 3)).astype("float32")
+LABELS = RNG.integers(0, 4, size=50)
+QUERIES = RNG.normal(size=(6, 3)).astype("float32")
+
+
+def head(k=4, references=REFERENCES, labels=LABELS, dtype=None, **options):
+    layer = ks.KNNClassifier(k, dtype=dtype, **options)
+    layer.set_references(references, labels)
+    return layer
+
+
+def check(
+    found, queries=QUERIES, references=REFERENCES, labels=LABELS, *, k=4, distance="squared_euclidean", by="count"
+):
+    for i, query in enumerate(queries):
+        ids, distances = neighbor_oracles.nearest(query, references, k, distance)
+        np.testing.assert_array_equal(found["neighbors"][i], ids)
+        np.testing.assert_allclose(found["distances"][i], distances, rtol=1e-5, atol=1e-6)
+        wanted = neighbor_oracles.votes(ids, distances, labels, max(labels) + 1, by)
+        np.testing.assert_allclose(found["probabilities"][i], wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cosine", "dot"])
+@pytest.mark.parametrize("block_size", [7, 1000])
+def test_distances_and_blocks(distance, block_size):
+    check(head(distance=distance, block_size=block_size)(QUERIES), distance=distance)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("block_size", [1, 3, 49, 50])
+def test_every_block_is_seen_once(block_size):
+    check(head(k=10, block_size=block_size)(QUERIES), k=10)
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+def test_unknown_batch_and_xla(jit_compile):
+    run = tf.function(head(block_size=8), jit_compile=jit_compile, input_signature=[tf.TensorSpec([None, 3])])
+    check(run(QUERIES))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("distance", ["euclidean", "cosine"])
+def test_votes_by_distance(distance):
+    queries = np.concatenate([QUERIES, REFERENCES[:1]])  # the last is a reference, at distance 0
+    if distance == "cosine":
+        queries, references = np.float32([[3, 0], [1, 2]]), np.float32([[2, 0], [0, 1], [1, 1], [5, 0]])
+        found = head(3, references, [0, 1, 1, 1], votes="distance", distance=distance)(queries)
+        return check(found, queries, references, [0, 1, 1, 1], k=3, distance=distance, by="distance")
+    found = head(votes="distance", distance=distance)(queries)
+    check(found, queries, distance=distance, by="distance")
+    assert found["probabilities"][-1, LABELS[0]] == 1
+
+
+@pytest.mark.once
+def test_scikit_learn_agrees():
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    peer = neighbors.KNeighborsClassifier(4, weights="distance").fit(REFERENCES, LABELS)
+    found = head(votes="distance", distance="euclidean")(QUERIES)
+    np.testing.assert_allclose(found["probabilities"], peer.predict_proba(QUERIES), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("block_size", [4, 100])
+def test_equals_stand_by_their_ids(block_size, approximate):
+    references = np.float32([[1, 1], [0.3, 0.1], [1, 1], [0.3, 0.1], [1, 1], [1, 1], [0.3, 0.1], [1, 1], [0.7, 1]])
+    layer = head(5, references, np.arange(9), block_size=block_size, approximate=approximate)
+    np.testing.assert_array_equal(layer(np.float32([[0.3, 0.1]]))["neighbors"], [[1, 3, 6, 8, 0]])
+
+
+def test_approximate_is_exact_on_this_device():
+    check(head(approximate=True, block_size=16)(QUERIES))
+
+
+@pytest.mark.once
+def test_digits_that_products_lose():
+    references = np.float32(1000 + np.arange(40)[:, None] * 0.001 * np.ones(3))
+    ids, _ = neighbor_oracles.nearest(references[20], references, 5)
+    found = head(5, references, np.zeros(40, int), block_size=16)(references[20:21])
+    np.testing.assert_array_equal(np.sort(found["neighbors"][0]), np.sort(ids))
+    assert found["distances"][0, 0] == 0
+
+
+@pytest.mark.once
+def test_equals_that_products_round_apart():
+    steps = np.float32(np.arange(1, 20)[:, None] / 64 * [1, 3, 2])
+    query = np.float32([[1000, 2000, 3000]])
+    # The first, from which products are taken, lies so far away that they are rounded.
+    references = np.concatenate([query + 20_000, np.stack([query - steps, query + steps], axis=1).reshape(-1, 3)])
+    found = head(38, references, np.zeros(39, int))(query)
+    np.testing.assert_array_equal(found["neighbors"], [np.arange(1, 39)])
+
+
+def test_float64_and_half():
+    found = head(dtype="float64")(QUERIES.astype("float64"))
+    assert found["distances"].dtype == found["probabilities"].dtype == tf.float64
+    layer = head(dtype="mixed_float16")
+    assert tf.as_dtype(layer.references.dtype) == tf.float32
+    found = layer(tf.cast(QUERIES, tf.float16))
+    assert found["distances"].dtype == tf.float32
+    check(found, tf.cast(QUERIES, tf.float16).numpy().astype("float64"))
+
+
+def test_a_query_that_is_not_a_number():
+    for votes in ("count", "distance"):
+        found = head(votes=votes)(np.float32([[np.nan, 0, 0], *QUERIES]))
+        assert np.all(np.isnan(found["probabilities"][0]))
+        assert np.all(np.isnan(found["distances"][0]))
+        assert np.all(np.isfinite(found["probabilities"][1:]))
+
+
+def test_adapt():
+    encoder = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, "tanh"), keras.layers.Dropout(0.9)])
+    inputs = RNG.normal(size=(50, 2)).astype("float32")
+    layer = ks.KNNClassifier(4)
+    layer.adapt(tf.data.Dataset.from_tensor_slices((inputs, LABELS)).batch(16), encoder)
+    embeddings = encoder(inputs).numpy()
+    np.testing.assert_allclose(tf.convert_to_tensor(layer.references), embeddings, rtol=1e-6)
+    np.testing.assert_array_equal(tf.convert_to_tensor(layer.labels), LABELS)
+    layer.adapt([(embeddings[:20] + 1, LABELS[:20]), (embeddings[20:] + 1, LABELS[20:])])
+    np.testing.assert_allclose(tf.convert_to_tensor(layer.references), embeddings + 1, rtol=1e-6)
+    assert layer.trainable_weights == []
+
+
+LOAD = """
+import json, pathlib, sys
+import numpy as np, tensorflow as tf
+folder = pathlib.Path(sys.argv[1])
+images = np.load(folder / "images.npy")
+run = tf.saved_model.load(str(folder / "exported")).signatures["serving_default"]
+(name,) = run.structured_input_signature[1]
+served = {key: value.numpy().tolist() for key, value in run(**{name: tf.constant(images)}).items()}
+alone = "keras_softsort" not in sys.modules
+import keras_softsort
+model = tf.keras.models.load_model(folder / "model.keras")
+loaded = {key: value.tolist() for key, value in model.predict(images, verbose=0).items()}
+print(json.dumps([served, alone, loaded]))
+"""
+
+
+def test_encoder_and_head_saved_and_exported(tmp_path):
+    images = RNG.normal(size=(30, 4, 4, 1)).astype("float32")
+    encoder = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Flatten(), keras.layers.Dense(3)])
+    layer = ks.KNNClassifier(3, num_classes=6, block_size=8)
+    layer.adapt([(images, np.arange(30) % 5)], encoder)
+    model = keras.Model(encoder.inputs, layer(encoder.outputs[0]))
+    here = model.predict(images[:7], verbose=0)
+    assert here["probabilities"].shape == (7, 6)
+    np.testing.assert_array_equal(here["neighbors"][:, 0], np.arange(7))
+    np.save(tmp_path / "images.npy", images[:7])
+    model.save(tmp_path / "model.keras")
+    model.export(str(tmp_path / "exported"))
+    served, alone, loaded = json_from(LOAD, pathlib.Path(tmp_path))
+    assert alone
+    (name,) = signature_inputs(tmp_path / "exported", "serving_default")
+    (answer,) = predict_offline(tmp_path / "exported", [{name: images[:7]}])
+    for found in (served, loaded, answer.outputs):
+        np.testing.assert_array_equal(found["neighbors"], here["neighbors"])
+        for name in ("probabilities", "distances"):
+            np.testing.assert_allclose(found[name], here[name], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", objects.HEADS, ids=str)
+def test_config_holds_the_sizes(case):
+    made = case.make()
+    again = ks.KNNClassifier.from_config(head(k=3, num_classes=7).get_config())
+    assert [tuple(weight.shape) for weight in again.weights] == [(50, 3), (50,)]
+    assert again.num_classes == 7
+    assert [tuple(weight.shape) for weight in made.weights] == [(20, 2), (20,)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"num_classes": 0}, ValueError, "num_classes must be at least 1, got 0"),
+        ({"votes": "rank"}, ValueError, "votes must be one of .*, got 'rank'"),
+        ({"votes": "distance", "distance": "dot"}, ValueError, "votes must be 'count' with distance='dot'"),
+        ({"distance": "l1"}, ValueError, "distance must be one of .*, got 'l1'"),
+        ({"block_size": 0}, ValueError, "block_size must be at least 1, got 0"),
+        ({"approximate": 1}, TypeError, "approximate must be True or False, got 1"),
+        ({"num_references": 5}, TypeError, "dimension must be an integer, got None"),
+        ({"num_references": 5, "dimension": 2}, ValueError, "num_classes must be given with num_references, got None"),
+        ({"num_references": 2, "dimension": 2, "num_classes": 2}, ValueError, "k must be at most .*, 2, got 3"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.KNNClassifier(**{"k": 3, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "labels", "error", "message"),
+    [
+        (REFERENCES[:0], LABELS[:0], ValueError, r"embeddings must have shape \[n, d\], .*, got \(0, 3\)"),
+        (REFERENCES[0], LABELS[:3], ValueError, r"embeddings must have shape \[n, d\], .*, got \(3,\)"),
+        (np.int32(REFERENCES), LABELS, TypeError, "embeddings must be floating-point, got dtype int32"),
+        (np.where(LABELS[:, None] == 2, np.nan, REFERENCES), LABELS, ValueError, "embeddings must be finite, got "),
+        (REFERENCES, LABELS[:49], ValueError, r"labels must have shape \[n\] = \(50,\), one an embedding, got \(49,\)"),
+        (REFERENCES, LABELS * 1.0, TypeError, "labels must be integers, got dtype float64"),
+        (REFERENCES, LABELS - 1, ValueError, "labels must be at least 0 and below num_classes = 4, got -1 to 2"),
+        (REFERENCES, LABELS + 1, ValueError, "labels must be at least 0 and below num_classes = 4, got 1 to 4"),
+        (REFERENCES[:3], LABELS[:3], ValueError, "k must be at most the number of references, 3, got 4"),
+    ],
+)
+def test_bad_references(embeddings, labels, error, message):
+    with pytest.raises(error, match=message):
+        ks.KNNClassifier(4, num_classes=4).set_references(embeddings, labels)
+
+
+def test_bad_use():
+    with pytest.raises(ValueError, match="call set_references or adapt first"):
+        ks.KNNClassifier(4)(QUERIES)
+    with pytest.raises(ValueError, match=r"embeddings must have shape \[batch, 3\], got \(.*, 2\)"):
+        head()(QUERIES[:, :2])
+    with pytest.raises(ValueError, match=r"the shape of the references before, \(50, 3\), got \(40, 3\)"):
+        head().set_references(REFERENCES[:40], LABELS[:40])
+    with pytest.raises(ValueError, match="dataset must hold a batch, got none"):
+        ks.KNNClassifier(4).adapt([])

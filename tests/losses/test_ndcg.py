@@ -1,0 +1,187 @@
+"""The NDCG losses beside NDCG itself, TF-Ranking and what their papers say of them."""
+
+import itertools
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+NONE = objects.NO_REDUCTION
+# What importing scikit-learn and TF-Ranking warns of is not ours to mend.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def graded_lists(batch=6, n=7, seed=1, padding=True):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 5, size=(batch, n)).astype("float64")
+    if padding:
+        labels[0, [0, 3]] = labels[1, 2:6] = -1
+    return labels, rng.normal(size=(batch, n))
+
+
+def true_ndcg(labels, scores, k=None, gain="exponential"):
+    """scikit-learn's, whose gains are the values that it is given."""
+    from sklearn.metrics import ndcg_score
+
+    results = []
+    for own, score in zip(labels, scores, strict=True):
+        keep = own >= 0
+        gains = own[keep] if gain == "linear" else 2 ** own[keep] - 1
+        results.append(ndcg_score([gains], [score[keep]], k=k))
+    return np.array(results)
+
+
+def each_list(loss, labels, scores, **arguments):
+    return loss(reduction=NONE, **arguments)(labels, scores).numpy()
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+def test_a_cold_approximation_is_ndcg(gain):
+    labels, scores = graded_lists()
+    found = each_list(ks.ApproxNDCGLoss, labels, scores, tau=1e-5, gain=gain)
+    np.testing.assert_allclose(found, -true_ndcg(labels, scores, gain=gain), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("k", [None, 3, 20])
+@pytest.mark.parametrize("num_iterations", [0, 50])
+def test_a_cold_sort_is_ndcg(method, k, num_iterations):
+    labels, scores = graded_lists()
+    arguments = {"method": method, "k": k, "num_iterations": num_iterations}
+    found = each_list(ks.NeuralNDCGLoss, labels, scores, tau=1e-6, **arguments)
+    np.testing.assert_allclose(found, -true_ndcg(labels, scores, k=k), rtol=1e-9)
+
+
+@pytest.mark.parametrize("num_iterations", [0, 50])
+def test_a_hard_sort_has_the_value_of_ndcg_and_the_gradient_of_the_soft_one(num_iterations):
+    labels, scores = graded_lists()
+    values, gradients = [], []
+    for hard in (True, False):
+        x = tf.constant(scores)
+        loss = ks.NeuralNDCGLoss(tau=2.0, k=4, hard=hard, num_iterations=num_iterations, reduction=NONE)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            values.append(loss(labels, x))
+        gradients.append(tape.gradient(values[-1], x))
+    np.testing.assert_allclose(values[0], -true_ndcg(labels, scores, k=4), rtol=1e-12)
+    assert np.abs(values[1] - values[0]).max() > 0.01
+    np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-12)
+
+
+def test_normalised_columns_keep_the_value_within_its_bounds():
+    labels, scores = np.float64([[0, 0, 0, 3]]), np.float64([[0.0, 0.1, 0.2, 0.15]])
+    assert -1 <= each_list(ks.NeuralNDCGLoss, labels, scores, tau=5.0)[0] <= 0
+    labels, scores = np.float64([[0, 1, 0]]), np.float64([[5.0, 4.0, -1.0]])
+    loose = each_list(ks.NeuralNDCGLoss, labels, scores, tau=20.0, num_iterations=0)
+    tight = each_list(ks.NeuralNDCGLoss, labels, scores, tau=20.0)
+    assert abs(loose[0] - tight[0]) > 0.01
+
+
+def stochastic(**arguments):
+    return ks.NeuralNDCGLoss(tau=1e-4, num_iterations=0, stochastic=True, reduction=NONE, **arguments)
+
+
+@pytest.mark.parametrize("noise_scale", [0.5, 1.0])
+def test_cold_samples_have_the_mean_ndcg_of_plackett_luce_orders(noise_scale):
+    labels, scores = np.float64([[2, -1, 0, 1, 3]]), np.float64([[0.3, 9.0, 0.6, -0.4, 0.1]])
+    shares, gains = np.exp(scores[0, [0, 2, 3, 4]] / noise_scale), np.float64([3, 0, 1, 7])
+    expected = 0.0
+    for order in itertools.permutations(range(4)):
+        chance = np.prod([shares[item] / shares[list(order[i:])].sum() for i, item in enumerate(order)])
+        expected += chance * np.sum(gains[list(order[:2])] / np.log2([2, 3]))
+    expected /= np.sum([7, 3] / np.log2([2, 3]))
+    found = stochastic(k=2, num_samples=20_000, noise_scale=noise_scale)(labels, scores)
+    # A sample's NDCG has a standard deviation below 0.5, their mean one below 0.0036.
+    assert float(found[0]) == pytest.approx(-expected, abs=0.015)
+
+
+def test_samples_of_a_warm_sort_are_normalised():
+    labels, scores = graded_lists(2, 4)
+    arguments = {"tau": 2.0, "stochastic": True, "num_samples": 3, "noise_scale": 0.0, "reduction": NONE}
+    for own in ({}, {"method": "soft_sort", "k": 2}, {"num_iterations": 0, "hard": True}):
+        plain = ks.NeuralNDCGLoss(**{**arguments, "stochastic": False}, **own)(labels, scores)
+        np.testing.assert_allclose(ks.NeuralNDCGLoss(**arguments, **own)(labels, scores), plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+def test_each_call_draws_anew(jit_compile):
+    labels, scores = np.float32([[2, 1, 0]] * 4), np.zeros((4, 3), "float32")
+    loss = tf.function(stochastic(num_samples=2).__call__, jit_compile=jit_compile)
+    values = np.stack([loss(labels, scores).numpy() for _ in range(4)])
+    assert len(np.unique(values, axis=0)) == 4
+    assert len(np.unique(values, axis=1)) > 1  # lists do not share their noise
+
+
+def test_a_seed_repeats_the_noise():
+    labels, scores = np.float32([[2, 1, 0]] * 8), np.zeros((8, 3), "float32")
+
+    def two_calls(seed, start):
+        tf.random.set_seed(start)
+        loss = tf.function(stochastic(num_samples=2, seed=seed).__call__)
+        return np.stack([loss(labels, scores), loss(labels, scores)])
+
+    first = two_calls(3, 1)
+    np.testing.assert_array_equal(two_calls(3, 1), first)
+    assert not np.array_equal(two_calls(4, 1), first)
+    assert not np.array_equal(two_calls(3, 2), first)
+
+
+def test_more_samples_vary_less():
+    labels, scores = np.float32([[2, 1, 0]] * 200), np.zeros((200, 3), "float32")
+    few, many = (np.std(stochastic(num_samples=count)(labels, scores)) for count in (1, 16))
+    assert few / many == pytest.approx(4, rel=0.3)
+
+
+def test_replicas_draw_apart(monkeypatch):
+    drawn = []
+    for replica in (0, 1):
+        context = types.SimpleNamespace(replica_id_in_sync_group=tf.constant(replica))
+        monkeypatch.setattr(tf.distribute, "get_replica_context", lambda context=context: context)
+        tf.random.set_seed(1)
+        drawn.append(stochastic(seed=5)(np.float32([[2, 1, 0]]), np.zeros((1, 3), "float32")).numpy())
+    assert not np.array_equal(*drawn)
+
+
+@pytest.mark.parametrize("largest", [1e-5, 1.0, 4.0, 300.0, 1e6])
+def test_labels_of_any_size(largest):
+    labels = np.float32([[0.0, 0.5, 1.0]]) * np.float32(largest)
+    found = each_list(ks.ApproxNDCGLoss, labels, np.float32([[3.0, 2.0, 1.0]]), tau=0.01)
+    # With gains 0, a and 1: in the best order 1 + a / log2(3).
+    share = np.expm1(largest / 2 * np.log(2)) / np.expm1(largest * np.log(2)) if largest < 1e3 else 0.0
+    third = 1 / np.log2(3)
+    np.testing.assert_allclose(found, -(share * third + 0.5) / (1 + share * third), rtol=1e-5)
+
+
+def gradient(loss, labels, scores):
+    scores = tf.constant(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = loss(labels, scores)
+    return tape.gradient(value, scores)
+
+
+@pytest.mark.parametrize("tau", [0.1, 1.0])
+def test_approx_ndcg_in_tf_ranking(tau):
+    tfr = pytest.importorskip("tensorflow_ranking")
+    labels, scores = map(np.float32, graded_lists())
+    labels[2] = 0  # counts as a list that costs 0, there as here
+    theirs = tfr.keras.losses.ApproxNDCGLoss(temperature=tau)
+    ours = ks.ApproxNDCGLoss(tau=tau)
+    weights = np.float32([[1.0], [2.0], [3.0], [0.5], [0.0], [1.0]])
+    for weight in (None, weights):
+        assert float(ours(labels, scores, weight)) == pytest.approx(float(theirs(labels, scores, weight)), rel=1e-5)
+    np.testing.assert_allclose(*(gradient(loss, labels, scores) for loss in (ours, theirs)), rtol=1e-4, atol=1e-6)
+
+
+def test_pirank_in_tf_ranking():
+    pytest.importorskip("tensorflow_ranking")
+    from tensorflow_ranking.python.losses_impl import NeuralSortNDCGLoss
+
+    labels, scores = map(np.float32, graded_lists())
+    theirs, _ = NeuralSortNDCGLoss("peer").compute_unreduced_loss(labels, scores / np.float32(2))
+    ours = each_list(ks.NeuralNDCGLoss, labels, scores, tau=2.0, num_iterations=0)
+    np.testing.assert_allclose(ours, np.squeeze(theirs, axis=1), rtol=1e-5)

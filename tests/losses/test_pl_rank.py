@@ -1,0 +1,197 @@
+"""PL-Rank: each order's estimate against the paper's sums, the mean against enumeration, and what losses must do."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, objects
+from support import pl_rank_oracle as truth
+from support import plackett_luce_oracles as plackett_luce
+from support.ranking_oracles import ideal_dcg
+
+import keras_softsort as ks
+from keras_softsort.ops.sampling._pl_rank import reward_gradients
+from keras_softsort.ops.sampling._plackett_luce import subtract_max
+
+pytestmark = pytest.mark.once
+NONE = objects.NO_REDUCTION
+SCORES = np.array([0.3, -1.0, 2.0, 0.5, -0.2])
+REWARDS = np.array([3.0, 0.0, 1.0, 7.0, 1.0])
+LOG2 = 1 / np.log2(np.arange(5) + 2)
+
+
+def estimates(scores, orders, rewards, rank_weights):
+    """Of every order: [orders, n]."""
+    lists = len(orders)
+    return reward_gradients(
+        subtract_max(tf.constant(np.tile(scores, [lists, 1]))),
+        tf.constant(orders[:, : len(rank_weights)], tf.int32),
+        tf.constant(np.tile(rewards, [lists, 1])),
+        tf.constant(rank_weights),
+    ).numpy()
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 400.0])
+def test_each_order_says_what_the_paper_says(count, spread):
+    orders = np.array(list(itertools.permutations(range(5))))
+    found = estimates(spread * SCORES, orders, REWARDS, LOG2[:count])
+    wanted = [truth.estimate(spread * SCORES, order, REWARDS, LOG2[:count]) for order in orders]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_the_mean_over_all_orders_is_the_gradient(count):
+    """Exactly unbiased: the sum over every order of probability times estimate, no sampling."""
+    chances = plackett_luce.probabilities(SCORES)
+    found = estimates(SCORES, np.array(list(chances)), REWARDS, LOG2[:count])
+    mean = np.array(list(chances.values())) @ found
+    _, wanted = plackett_luce.expected(SCORES, lambda order: truth.reward(order, REWARDS, LOG2[:count]))
+    np.testing.assert_allclose(mean, wanted, rtol=1e-10)
+
+
+ARGUMENTS = [
+    {},
+    {"k": 2},
+    {"gain": "linear", "discount": "reciprocal"},
+    {"k": 3, "discount": [2.0, 1.0], "normalized": False},
+]
+LABELS = np.array([[2.0, 0, 1, 3, 1], [1, -1, 0, 2, -1], [0, 0, 0, 0, 0], [-1, -1, -1, -1, -1]])
+BATCH = np.array([SCORES, SCORES[::-1], SCORES, SCORES])
+WEIGHTS = np.array([[1.0, 2, 0.5, 1, 1], [0.5, 3, 1, 2, 1], [1] * 5, [1] * 5])
+
+
+def expected_loss(labels, scores, weights, *, k=None, gain="exponential", discount="log2", normalized=True):
+    """The loss and its gradient by enumeration, of the items that are not padding."""
+    kept, gradient = labels >= 0, np.zeros(len(labels))
+    gains = (2.0**labels - 1 if gain == "exponential" else labels)[kept]
+    ranks = np.arange(1, kept.sum() + 1)
+    discounts = {"log2": 1 / np.log2(1 + ranks), "reciprocal": 1 / ranks}
+    rank_weights = (discounts[discount] if isinstance(discount, str) else np.array(discount))[: len(ranks)][:k]
+    if not gains.any():
+        return 0.0, gradient
+    best = sum(weight * own for weight, own in zip(rank_weights, np.sort(gains)[::-1], strict=False))
+    value, gradient[kept] = plackett_luce.expected(
+        scores[kept], lambda order: -truth.reward(order, (weights[kept] * gains), rank_weights)
+    )
+    scale = best if normalized else 1.0
+    return value / scale, gradient / scale
+
+
+def test_the_best_order_is_the_known_one():
+    gains = 2.0 ** LABELS[0] - 1
+    assert sum(np.sort(gains)[::-1] * LOG2) == pytest.approx(ideal_dcg(gains))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mode"),
+    [*((each, "eager") for each in ARGUMENTS), *((ARGUMENTS[1], mode) for mode in modes.MODES[1:])],
+    ids=str,
+)
+def test_value_and_gradient_within_four_standard_errors_of_enumeration(arguments, mode):
+    repeats = 400
+    loss = ks.PLRankLoss(num_samples=25, reduction=NONE, seed=1, **arguments)
+    labels, scores, weights = (np.repeat(each, repeats, axis=0) for each in (LABELS, BATCH, WEIGHTS))
+    tf.random.set_seed(1)
+    value, (gradient,) = modes.run(
+        mode, lambda s, y: loss(y, s, weights), [tf.constant(scores)], np.ones(len(labels)), labels
+    )
+    exact = [expected_loss(*each, **arguments) for each in zip(LABELS, BATCH, WEIGHTS, strict=True)]
+    for estimate, wanted in zip((value, gradient), zip(*exact, strict=True), strict=True):
+        drawn = np.reshape(estimate, [4, repeats, *np.shape(estimate)[1:]])
+        error = drawn.std(axis=1) / np.sqrt(repeats)
+        np.testing.assert_array_less(np.abs(drawn.mean(axis=1) - wanted), 4 * error + 1e-6)
+        assert np.max(error) < 0.06
+
+
+def value_and_gradient(labels, scores, weights=None, **arguments):
+    scores = tf.convert_to_tensor(scores)
+    tf.random.set_seed(2)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = ks.PLRankLoss(reduction=NONE, seed=4, **arguments)(labels, scores, weights)
+    return value.numpy(), tape.gradient(value, scores).numpy()
+
+
+def test_padding_gets_nothing_and_gives_nothing():
+    """Scores so far apart that noise changes no order: padding of any content, anywhere, must not either."""
+    labels, scores = np.float32([[1, 3, 2]]), np.float32([[100, 0, -100]])
+    value, _ = value_and_gradient(labels, scores)
+    wide, gradient = value_and_gradient([[-1, 1, -1, 3, 2, -1]], np.float32([[np.nan, 100, 1e30, 0, -100, np.inf]]))
+    np.testing.assert_allclose(wide, value, rtol=1e-6)
+    np.testing.assert_array_equal(gradient[0, [0, 2, 5]], 0)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e30])
+def test_finite_whatever_the_range(scale):
+    value, gradient = value_and_gradient(np.float32(LABELS), np.float32(scale * BATCH), k=4)
+    assert np.isfinite(value).all()
+    assert np.isfinite(gradient).all()
+
+
+def test_nothing_relevant_and_nothing_at_all():
+    for labels in ([[0.0, 0, 0], [-1, 0, -1], [-1, -1, -1]], np.zeros((2, 0)), np.zeros((0, 3))):
+        value, gradient = value_and_gradient(labels, np.ones(np.shape(labels)))
+        np.testing.assert_array_equal(value, np.zeros(len(labels)))
+        np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)))
+
+
+@pytest.mark.parametrize(("where", "what"), [("label", np.nan), ("score", np.inf)])
+def test_what_is_no_number_spoils_its_own_list_alone(where, what):
+    labels, scores = LABELS.copy(), BATCH.copy()
+    (labels if where == "label" else scores)[1, 2] = what
+    value, gradient = value_and_gradient(labels, scores)
+    np.testing.assert_array_equal(np.isnan(value), np.arange(4) == 1)
+    np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), np.arange(4) == 1)
+
+
+def test_seed_and_number_of_samples():
+    labels, scores = LABELS[:1], BATCH[:1]
+
+    def values(**arguments):
+        tf.random.set_seed(3)
+        loss = ks.PLRankLoss(reduction=NONE, **arguments)
+        return [float(loss(labels, scores)[0]) for _ in range(40)]
+
+    assert values(seed=1, num_samples=2) == values(seed=1, num_samples=2)
+    assert values(seed=1, num_samples=2) != values(seed=2, num_samples=2)
+    assert len(set(values(seed=1, num_samples=2))) > 20
+    assert np.std(values(seed=1, num_samples=64)) < 0.5 * np.std(values(seed=1, num_samples=2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"gain": "square"}, ValueError, "gain must be one of .* got 'square'"),
+        ({"discount": "log"}, ValueError, "discount must be one of .* got 'log'"),
+        ({"discount": [1.0, 2.0]}, ValueError, r"discount must not rise from one rank to the next, got \[1.0, 2.0\]"),
+        ({"discount": [1.0, -2.0]}, ValueError, "discount must be .* got -2.0"),
+        ({"discount": []}, TypeError, r"discount must be a name or a sequence of numbers, got \[\]"),
+        ({"normalized": 1}, TypeError, "normalized must be .* got 1"),
+        ({"num_samples": 0}, ValueError, "num_samples must be at least 1, got 0"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer, got 1.5"),
+        ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.PLRankLoss(**arguments)
+
+
+def test_bad_calls():
+    with pytest.raises(ValueError, match=r"y_pred must be scores \[batch, n\], got shape \(3, 4, 4\)"):
+        ks.PLRankLoss()(np.ones((3, 4)), np.ones((3, 4, 4)))
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        ks.PLRankLoss()(LABELS, BATCH, -np.ones(4))
+
+
+def test_padding_at_the_end_changes_no_noise():
+    arguments = {"num_samples": 3, "k": 2}
+    value, gradient = value_and_gradient(LABELS, BATCH, **arguments)
+    wide = [np.pad(each, [(0, 0), (0, 4)], constant_values=-1) for each in (LABELS, BATCH)]
+    found, slopes = value_and_gradient(*wide, **arguments)
+    np.testing.assert_array_equal(found, value)
+    np.testing.assert_allclose(slopes, np.pad(gradient, [(0, 0), (0, 4)]), rtol=1e-12)

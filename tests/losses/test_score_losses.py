@@ -1,0 +1,193 @@
+"""What every loss of scores must do: its oracle's value and gradient in every mode, padding, weights, edges, errors."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, objects
+from support import ranking_oracles as truth
+from support.gradients import central_differences, fixed_weights
+
+import keras_softsort as ks
+
+pytestmark = pytest.mark.once
+
+NONE = objects.NO_REDUCTION
+LABELS = np.float64(
+    [
+        [3, 1, 2, 0, 4],
+        [1, 1, 2, 0, 1],
+        [0, 0, 0, 0, 0],
+        [2, -1, 2, 1, -1],
+        [-1, 1, 0, -1, -1],
+        [-1, -1, 4, -1, -1],
+        [-1, -1, -1, -1, -1],
+    ]
+)
+SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
+WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
+CASES = {
+    "approx": (ks.ApproxNDCGLoss, truth.approx_ndcg, {}),
+    "approx linear": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "gain": "linear"}),
+    "neural": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"tau": 2.0}),
+    "neural soft sort": (
+        ks.NeuralNDCGLoss,
+        truth.neural_ndcg,
+        {"tau": 0.5, "method": "soft_sort", "k": 2, "num_iterations": 3},
+    ),
+    "pirank": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 3, "gain": "linear", "num_iterations": 0}),
+    "spearman": (ks.SpearmanLoss, truth.spearman, {"tau": 2.0}),
+    "spearman soft sort": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort"}),
+    "cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"tau": 0.6}),
+    "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
+}
+LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
+# The first case of each loss goes through the modes, traced with unknown shapes alone where tracing takes seconds.
+FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) for cls in LOSSES}
+IN_MODES = [
+    *((case, mode) for case in FIRST.values() for mode in modes.MODES if (case, mode) != ("neural", "traced")),
+    *((case, "eager") for case in CASES if case not in FIRST.values()),
+]
+each_loss = pytest.mark.parametrize("cls", LOSSES)
+
+
+def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments):
+    scores = tf.convert_to_tensor(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        prediction = tf.identity(scores)
+        if mask is not None:
+            prediction._keras_mask = tf.constant(mask)
+        value = cls(reduction=NONE, **arguments)(labels, prediction, sample_weight=weights)
+    return value.numpy(), tape.gradient(value, scores).numpy()
+
+
+@pytest.mark.parametrize(("case", "mode"), IN_MODES)
+def test_value_and_gradient(case, mode):
+    cls, oracle, arguments = CASES[case]
+    loss, weights = cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
+    value, (gradient,) = modes.run(mode, lambda a, y: loss(y, a, WEIGHTS), [tf.constant(SCORES)], weights, LABELS)
+
+    def wanted(scores):
+        return truth.each_list(oracle, LABELS, scores, WEIGHTS, **arguments)
+
+    np.testing.assert_allclose(value, wanted(SCORES), rtol=1e-9, atol=1e-12)
+    (slopes,) = central_differences(wanted, [SCORES], weights)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("how", ["labels", "keras mask"])
+def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
+    cls, _, arguments = CASES[case]
+    value, gradient = value_and_gradient(cls, LABELS, SCORES, **arguments)
+    np.testing.assert_array_equal(gradient[LABELS < 0], 0)
+    # Under a Keras mask what the labels hold is padding too.
+    places, fill = [1, 3, 4, 6, 8], -1 if how == "labels" else np.nan
+    labels, mask = np.full((len(LABELS), 9), fill), np.zeros((len(LABELS), 9), bool)
+    scores = np.tile([7.0, 0, np.inf, 0, 0, -np.inf, 0, np.nan, 0], (len(LABELS), 1))
+    labels[:, places], scores[:, places], mask[:, places] = LABELS, SCORES, True
+    wide, slopes = value_and_gradient(cls, labels, scores, mask=None if how == "labels" else mask, **arguments)
+    np.testing.assert_allclose(wide, value, rtol=1e-13)
+    np.testing.assert_allclose(slopes[:, places], gradient, rtol=1e-11, atol=1e-14)
+    np.testing.assert_array_equal(slopes[~mask], 0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_order_of_the_items_is_no_matter(case):
+    cls, _, arguments = CASES[case]
+    scores = np.round(SCORES)  # with ties
+    value, gradient = value_and_gradient(cls, LABELS, scores, **arguments)
+    order = [3, 0, 4, 2, 1]
+    shuffled, slopes = value_and_gradient(cls, LABELS[:, order], scores[:, order], **arguments)
+    np.testing.assert_allclose(shuffled, value, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-9, atol=1e-12)
+
+
+@each_loss
+def test_nothing_relevant_costs_nothing(cls):
+    for labels in ([[0.0, 0.0, 0.0], [-1.0, 0.0, -1.0], [-1.0, -1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 3))):
+        value, gradient = value_and_gradient(cls, labels, np.ones(np.shape(labels)))
+        np.testing.assert_array_equal(value, np.zeros(len(labels)))
+        np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e30])
+@pytest.mark.parametrize("tau", [1e-30, 1.0, 1e6])
+@each_loss
+def test_scores_and_temperatures_of_any_size(cls, tau, scale):
+    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), tau=tau)
+    assert np.isfinite(value).all() or (cls is ks.NeuralSortCrossEntropyLoss and scale / tau > 1e38)
+    assert not np.isnan(value).any()
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("tau", [1e-30, 1.0])
+@each_loss
+def test_equal_scores(cls, tau):
+    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.ones(LABELS.shape, "float32"), tau=tau)
+    assert np.isfinite(value).all()
+    if tau == 1.0:
+        assert np.isfinite(gradient).all()
+        assert np.abs(gradient[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize(("where", "what"), [("label", np.nan), ("score", np.nan), ("score", np.inf)])
+@each_loss
+def test_what_is_no_number_spoils_its_own_list_alone(cls, where, what):
+    labels, scores = LABELS.copy(), SCORES.copy()
+    (labels if where == "label" else scores)[1, 2] = what
+    value, gradient = value_and_gradient(cls, labels[:3], scores[:3])
+    clean, slopes = value_and_gradient(cls, LABELS[:3], SCORES[:3])
+    others = np.arange(3) != 1
+    np.testing.assert_array_equal(np.isnan(value), ~others)
+    np.testing.assert_allclose(value[others], clean[others], rtol=1e-12)
+    np.testing.assert_allclose(gradient[others], slopes[others], rtol=1e-12)
+    assert np.isnan(gradient[1]).any()
+
+
+@each_loss
+def test_reductions_and_weights_of_lists(cls):
+    values, _ = value_and_gradient(cls, LABELS, SCORES)
+    weights = np.arange(7.0)
+    weighted = cls(reduction="sum")(LABELS, SCORES, weights[:, np.newaxis])
+    assert float(weighted) == pytest.approx(np.sum(weights * values), rel=1e-12)
+    assert float(cls()(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
+
+
+@each_loss
+def test_ragged_labels(cls):
+    labels = tf.ragged.constant([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], []], ragged_rank=1)
+    found, _ = value_and_gradient(cls, labels, SCORES[:3, :4])
+    np.testing.assert_allclose(found, value_and_gradient(cls, labels.to_tensor(-1.0), SCORES[:3, :4])[0], rtol=1e-12)
+
+
+COMMON = [
+    ({"tau": 0}, ValueError, "tau must be positive and finite, got 0"),
+    ({"tau": "1"}, TypeError, "tau must be a number, got '1'"),
+    ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
+]
+BAD = [
+    *((cls, *bad) for cls in LOSSES for bad in COMMON),
+    (
+        ks.ApproxNDCGLoss,
+        {"gain": "square"},
+        ValueError,
+        r"gain must be one of \['exponential', 'linear'\], got 'square'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("cls", "arguments", "error", "message"), BAD)
+def test_bad_arguments(cls, arguments, error, message):
+    with pytest.raises(error, match=message):
+        cls(**arguments)
+
+
+@each_loss
+def test_bad_predictions(cls):
+    with pytest.raises(ValueError, match=r"y_pred must be scores \[batch, n\], got shape \(3, 4, 4\)"):
+        cls()(np.ones((3, 4)), np.ones((3, 4, 4)))
+    with pytest.raises(ValueError, match=r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"):
+        cls()(np.ones((3, 5)), np.ones((3, 4)))
+    with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
+        cls()(np.ones((1, 2)), np.ones((1, 2), int))

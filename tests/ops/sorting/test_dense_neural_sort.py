@@ -1,0 +1,87 @@
+"""The matrix of short lists, compared with themselves, and that of longer ones, which are sorted, are the same."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, oracles
+from support.gradients import central_differences, fixed_weights
+
+import keras_softsort as ks
+from keras_softsort.ops.sorting._dense import neural_sort
+
+pytestmark = pytest.mark.once
+
+LISTS = {
+    "plain": np.random.default_rng(1).normal(size=(3, 9)),
+    "tied": np.random.default_rng(2).integers(0, 3, size=(3, 9)) / 2.0,
+    "far from 0": 1e6 + np.random.default_rng(3).normal(size=(3, 9)),
+    "wide": 1e6 * np.random.default_rng(4).normal(size=(3, 9)),
+}
+MASK = np.arange(9) < [[9], [5], [0]]
+each_way = pytest.mark.parametrize("most", [0, 9], ids=["sorted", "compared"])
+
+
+@pytest.fixture
+def compare_up_to(monkeypatch):
+    def up_to(most):
+        monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_TOP_K", most)
+        monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_FULL", most)
+
+    return up_to
+
+
+CASES = [
+    *itertools.product(LISTS, [False, True], [None, 4], ["traced"]),
+    ("plain", False, 4, "xla"),
+    ("plain", True, None, "xla"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@each_way
+def test_matrix_and_gradient(compare_up_to, most, case):
+    compare_up_to(most)
+    kind, masked, top_k, mode = case
+    scores, tau, mask = LISTS[kind], np.float64(0.8), MASK if masked else None
+    weights = fixed_weights([3, top_k or 9, 9])
+
+    def ours(scores, tau, mask):
+        return ks.neural_sort(scores, tau, mask=mask, top_k=top_k)
+
+    def formula(scores, tau):
+        return oracles.neural_sort(scores, tau, mask=mask)[:, :top_k]
+
+    value, gradients = modes.run(mode, ours, [tf.constant(scores), tf.constant(tau)], weights, mask)
+    np.testing.assert_allclose(value, formula(scores, tau), rtol=1e-7, atol=1e-9)
+    if kind == "plain":
+        for found, truth in zip(gradients, central_differences(formula, [scores, tau], weights), strict=True):
+            np.testing.assert_allclose(found, truth, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["", "masked"])
+@pytest.mark.parametrize("kind", ["tied", "far from 0", "wide"])
+def test_gradients_are_the_same_either_way(compare_up_to, kind, mask):
+    tensors, weights, found = [tf.constant(LISTS[kind]), tf.constant(0.8, tf.float64)], fixed_weights([3, 9, 9]), []
+    for most in (0, 9):
+        compare_up_to(most)
+        run = modes.run("traced", lambda s, t, mask: ks.neural_sort(s, t, mask=mask), tensors, weights, mask)
+        found.append(run[1])
+    for by_sorting, by_comparing in zip(*found, strict=True):
+        np.testing.assert_allclose(by_comparing, by_sorting, rtol=1e-6, atol=1e-9)
+    assert kind == "wide" or np.max(np.abs(found[0][0])) > 1e-3
+
+
+@pytest.mark.parametrize("size", [None, 8, 9, 10])
+@pytest.mark.parametrize("top_k", [None, 2])
+def test_size_decides(monkeypatch, size, top_k):
+    monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_TOP_K", 8)
+    monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_FULL", 9)
+    signature = [tf.TensorSpec([2, size])]
+    graph = tf.function(lambda s: ks.neural_sort(s, top_k=top_k), input_signature=signature).get_concrete_function()
+    pruned = tf.compat.v1.graph_util.extract_sub_graph(
+        graph.graph.as_graph_def(), [output.op.name for output in graph.outputs]
+    )
+    is_sorted = any(node.op == "TopKV2" for node in pruned.node)
+    assert is_sorted == (size is None or size > (8 if top_k else 9))

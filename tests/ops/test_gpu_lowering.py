@@ -1,0 +1,72 @@
+"""Every public operator and loss, forward and backward, lowers to XLA for a GPU, on a machine that has none.
+
+TensorFlow registers what XLA can make of an operation by device, and names those that have nothing for a GPU. Whether
+the program then compiles there and is right, `benchmarks/run_hlo.py` says on such a machine.
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects, operators
+
+import keras_softsort as ks
+from keras_softsort.ops.sorting import _dispatch
+
+VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(VERSION < (2, 20), reason="TensorFlow lowers for devices that are not there from 2.20 on"),
+]
+
+
+def lowered(function, *tensors):
+    """The serialized HLO of `function(*tensors)` for a GPU."""
+    traced = tf.function(function, jit_compile=True, autograph=False)
+    return traced.experimental_get_compiler_ir(*tensors)(stage="hlo_serialized", platform_name="GPU")
+
+
+def assert_lowers(function, tensors, has_gradient=True):
+    """Values, and with them the gradients of every input."""
+
+    def forward_and_backward(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            values = function(*inputs)
+        if not has_gradient:
+            return values
+        gradients = tape.gradient(values, inputs)
+        assert all(gradient is not None for gradient in gradients)
+        return values, gradients
+
+    # A program that computes nothing has no instructions to speak of.
+    assert len(lowered(forward_and_backward, *map(tf.constant, tensors))) > 1000
+
+
+@pytest.mark.parametrize("operation", operators.OPERATIONS, ids=str)
+def test_operator(operation, monkeypatch):
+    if operation.matrix_free:
+        monkeypatch.setattr(_dispatch, "CROSSOVERS", dict.fromkeys(_dispatch.CROSSOVERS, 1))
+        monkeypatch.setattr(_dispatch, "_dense_rows", None)
+    assert_lowers(operation.function, operation.tensors, has_gradient=not operation.forward_only)
+
+
+@pytest.mark.parametrize("case", objects.LOSSES, ids=str)
+def test_loss(case):
+    labels = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]])
+    predicted = objects.scores(2) if case.takes_scores else np.full([2, 5, 5], 0.2, "float32")
+    if not case.takes_lists:
+        labels, predicted = np.int32([0, 1, 0, 1, 1]), objects.scores(5, 3)
+    loss = case.make()
+    assert_lowers(lambda predicted: loss(labels, predicted), [predicted])
+
+
+def test_every_public_operator_has_a_case():
+    modules = {ks.ops: lambda value: not isinstance(value, type), ks.linalg: callable}
+    public = {name for module, kept in modules.items() for name in module.__all__ if kept(getattr(module, name))}
+    assert public == {operation.name for operation in operators.OPERATIONS}
+
+
+@pytest.mark.filterwarnings("ignore")  # TensorFlow's own, on the way to the error
+def test_what_cannot_be_lowered_is_found():
+    with pytest.raises(ValueError, match="PyFunc"):
+        assert_lowers(lambda x: tf.numpy_function(np.sort, [x], tf.float32), [np.zeros(3, "f")], has_gradient=False)

@@ -1,0 +1,172 @@
+"""Exported rankers, up the ladder that needs no server: command line, the C API, the C API without XLA."""
+
+import json
+import pickle
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects, rankers
+
+from keras_softsort import serving
+from keras_softsort.serving import _process
+
+keras = tf.keras
+TOP_K = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    base = tmp_path_factory.mktemp("models") / "by names"  # a blank in the name, for the shell
+    return serving.export_ranker(rankers.of_names(), base, mask_name="mask", top_k=TOP_K)
+
+
+def asked(ids=True, **options):
+    """A request, the signature for it, and what should come."""
+    request = rankers.request(**options)
+    if not ids:
+        del request["item_ids"]
+    return request, "with_ids" if ids else "serving_default", rankers.expected(**request, top_k=TOP_K)
+
+
+def test_a_saved_model_cli_runs_it(folder, tmp_path):
+    request, signature, wanted = asked(ids=False)  # it reads no strings
+    np.savez(tmp_path / "request.npz", **request)
+    inputs = ";".join(f"{name}={tmp_path}/request.npz[{name}]" for name in request)
+    command = [sys.executable, "-m", "tensorflow.python.tools.saved_model_cli", "run", "--dir", str(folder)]
+    command += ["--tag_set", "serve", "--signature_def", signature, "--inputs", inputs, "--outdir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rankers.assert_same({name: np.load(tmp_path / f"{name}.npy") for name in wanted}, wanted)
+
+
+RUN_AND_TELL = """
+import runpy, sys
+script = sys.argv.pop(1)
+runpy.run_path(script, run_name="__main__")
+print("modules:", *sorted({name.split(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
+    request, signature, wanted = asked()
+    command = [sys.executable, "-c", RUN_AND_TELL, str(_process.SCRIPT), _process.c_api_library()]
+    question = pickle.dumps((str(folder), signature, request))
+    done = subprocess.run(command, input=question, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rankers.assert_same(pickle.loads(done.stdout)[0], wanted)
+    modules = set(done.stderr.decode().rsplit("modules:", 1)[1].split())
+    assert {"numpy", "ctypes"} <= modules
+    assert modules & {"tensorflow", "keras", "tf_keras", "keras_softsort", "google"} == set()
+
+
+def test_c_the_c_api_runs_it_with_xla_forbidden(folder):
+    """And every kind of request that the documentation speaks of."""
+    garbage = asked()[0]
+    for i, size in enumerate(garbage["sizes"]):
+        garbage["documents"][i, size:] = np.nan
+    repeated = rankers.request()  # as a server pads that joins requests of different lengths
+    for i, size in enumerate(repeated["sizes"]):
+        repeated["documents"][i, size:] = repeated["documents"][i, 0]
+        repeated["item_ids"][i, size:] = repeated["item_ids"][i, 0]
+    wider = {**rankers.request(), "documents": np.pad(garbage["documents"], [(0, 0), (0, 2), (0, 0)])}
+    wider["item_ids"] = np.pad(rankers.request()["item_ids"], [(0, 0), (0, 2)], constant_values=b"x")
+    requests = [rankers.request(), garbage, repeated, wider, rankers.request([2], 2), rankers.request([1, 1], 1)]
+    answers = serving.predict_offline(folder, requests, signature_name="with_ids")
+    for request, answer in zip(requests, answers, strict=True):
+        rankers.assert_same(answer.outputs, rankers.expected(**request, top_k=TOP_K))
+        assert answer.seconds > 0
+        assert {len(value) for value in answer.outputs.values()} == {len(request["sizes"])}
+
+
+@tf.function(jit_compile=True)
+def compiled(x):
+    return x + 1
+
+
+def test_c_refuses_what_demands_xla(tmp_path):
+    """The control: a server's refusal would show here."""
+    module = tf.Module()
+    signature = tf.TensorSpec([None], tf.float32, name="x")
+    module.call = tf.function(lambda x: {"y": compiled(x)}, input_signature=[signature])
+    tf.saved_model.save(module, tmp_path, signatures=module.call.get_concrete_function())
+    with pytest.raises(RuntimeError, match=r"'serving_default' of .* failed: XLA compilation disabled"):
+        serving.predict_offline(tmp_path, [{"x": [1.0]}])
+    (answer,) = serving.predict_offline(tmp_path, [{"x": [1.0]}], xla=True)
+    assert answer.outputs["y"].tolist() == [2.0]
+
+
+def test_instructions_that_work(folder, capsys):
+    serving.print_client_commands(folder, grpc_port=1234, rest_port=5678)
+    printed = capsys.readouterr().out
+    base = str(folder.parent.resolve())
+    commands = [shlex.split(line) for line in printed.splitlines() if line.startswith("  ")]
+    (docker,), (binary,) = (
+        [line for line in commands if line[:1] == [word]] for word in ("docker", "tensorflow_model_server")
+    )
+    assert {"1234:8500", "5678:8501", f"{base}:/models/by names", "MODEL_NAME=by names"} <= set(docker)
+    assert {"--port=1234", "--rest_api_port=5678", "--model_name=by names", f"--model_base_path={base}"} <= set(binary)
+    rows, columns = [line for line in commands if line[:1] == ["curl"]]
+    assert rows[-1] == columns[-1] == "http://localhost:5678/v1/models/by%20names:predict"
+    requests = [from_rows(json.loads(rows[2])), json.loads(columns[2])["inputs"]]
+    answers = serving.predict_offline(folder, requests)
+    for request, answer in zip(requests, answers, strict=True):
+        arrays = {name: np.array(value, "int32" if name == "sizes" else "float32") for name, value in request.items()}
+        rankers.assert_same(answer.outputs, rankers.expected(**arrays, top_k=TOP_K))
+
+
+def from_rows(body):
+    """The tensors that a server makes of the row format of its REST API."""
+    (rows,) = body.values()
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+class Scorer(keras.Model):
+    """A subclassed model, which does not know its inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = rankers.of_one_tensor().layers[1:]
+
+    def call(self, inputs):
+        for part in self.parts:
+            inputs = part(inputs)
+        return inputs
+
+
+def sequential():
+    return keras.Sequential([keras.Input((None, 3)), *objects.head(), rankers.of_one_tensor().layers[-1]])
+
+
+def test_other_models_and_options(tmp_path):
+    """One tensor, padding by value; subclassed and sequential; integer ids or none; mixed precision."""
+    subclassed = Scorer()
+    request = rankers.request()
+    subclassed(request["documents"])
+    told = {"features": tf.TensorSpec([None, None, 3], tf.float32)}
+    ids = np.arange(20, dtype=np.int64).reshape(4, 5)
+    exports = {
+        "int64": serving.export_ranker(
+            rankers.of_one_tensor(), tmp_path / "one", padding=objects.PAD, item_ids="int64"
+        ),
+        None: serving.export_ranker(
+            subclassed, tmp_path / "two", padding=objects.PAD, item_ids=None, features=told["features"]
+        ),
+        "int32": serving.export_ranker(sequential(), tmp_path / "three", padding=objects.PAD, item_ids="int32"),
+    }
+    for item_ids, path in exports.items():
+        names = set(tf.saved_model.load(path).signatures)
+        assert names == {"serving_default"} | ({"with_ids"} if item_ids else set())
+        inputs = {"features": request["documents"], "sizes": request["sizes"]}
+        wanted = rankers.expected(request["documents"], request["sizes"])
+        if item_ids:
+            inputs["item_ids"] = ids
+            at = np.clip(wanted["order"], 0, None)
+            wanted["sorted_ids"] = np.where(wanted["order"] < 0, -1, np.take_along_axis(ids, at, axis=1))
+        signature = "with_ids" if item_ids else "serving_default"
+        (answer,) = serving.predict_offline(path, [inputs], signature_name=signature)
+        rankers.assert_same(answer.outputs, wanted)
+        assert item_ids is None or answer.outputs["sorted_ids"].dtype == item_ids

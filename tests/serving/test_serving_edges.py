@@ -1,0 +1,279 @@
+"""What a ranker answers at the edges of its inputs, versions on disk, and errors."""
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import rankers
+from support.rankers import identity
+
+from keras_softsort import serving
+from keras_softsort.serving._model_inputs import model_inputs
+from keras_softsort.serving._signatures import Ranker
+from keras_softsort.serving._versions import new_version
+
+keras = tf.keras
+pytestmark = pytest.mark.once
+NAN, INF, LOWEST = float("nan"), float("inf"), np.finfo(np.float32).min
+
+
+def ranked(tensors, model=None, *, top_k=None, padding=0.0):
+    """What a signature gives, traced for unknown sizes as it is exported."""
+    model = model or identity()
+    ranker = Ranker(model, model_inputs(model, None, None), padding, top_k)
+    ids = tensors["item_ids"].dtype if "item_ids" in tensors else None
+    signature = ranker.signatures(ids, None)["serving_default" if ids is None else "with_ids"]
+    run = tf.function(signature.function, input_signature=[signature.inputs], autograph=False)
+    return {name: value.numpy() for name, value in run(tensors).items()}
+
+
+def scored(scores, sizes, **more):
+    return {"features": tf.constant(scores, tf.float32), "sizes": tf.constant(sizes, tf.int32), **more}
+
+
+def test_order_of_scores_that_are_equal_or_no_numbers():
+    scores = [[1, 3, 1, 3], [NAN, -INF, 0, INF], [-INF, 9, 9, 9], [5, 6, 7, 8], [5, 6, 7, 8], [5, 6, 7, 8]]
+    outputs = ranked(scored(scores, [4, 4, 1, 0, -2, 99]))
+    assert outputs["order"].tolist() == [[1, 3, 0, 2], [3, 2, 0, 1], [0, -1, -1, -1], [-1] * 4, [-1] * 4, [3, 2, 1, 0]]
+    assert outputs["scores"].tolist()[2:] == [[-INF] + [LOWEST] * 3, [LOWEST] * 4, [LOWEST] * 4, [5, 6, 7, 8]]
+    np.testing.assert_array_equal(outputs["scores"][:2], scores[:2])
+
+
+@pytest.mark.parametrize(("batch", "n"), [(0, 3), (2, 0)])
+def test_nothing_to_rank(batch, n):
+    ids = tf.zeros([batch, n], tf.int64)
+    outputs = ranked(scored(np.zeros([batch, n]), [0] * batch, item_ids=ids), top_k=2)
+    assert {name: value.shape for name, value in outputs.items()} == {
+        **dict.fromkeys(["scores", "order", "sorted_ids"], (batch, n)),
+        **dict.fromkeys(["top_k", "top_k_scores", "top_k_ids"], (batch, min(n, 2))),
+    }
+
+
+def test_more_best_items_than_there_are():
+    outputs = ranked(scored([[1, 2]], [1]), top_k=5)
+    assert outputs["top_k"].tolist() == [[0, -1]]
+    assert outputs["top_k_scores"].tolist() == [[1, LOWEST]]
+
+
+@pytest.mark.parametrize("wrong", [{"sizes": [2]}, {"sizes": [2, 2, 2]}, {"item_ids": tf.zeros([2, 2], tf.int64)}])
+def test_no_input_is_broadcast(wrong):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        ranked(scored(np.zeros([2, 3]), **{"sizes": [3, 3], **wrong}))
+
+
+@pytest.mark.parametrize(("policy", "dtype"), [("mixed_float16", "float32"), ("float64", "float64")])
+def test_dtype_of_scores(policy, dtype):
+    inputs = keras.Input((None,), dtype="float64")
+    model = keras.Model(inputs, keras.layers.Activation("linear", dtype=policy)(inputs))
+    request = {"features": tf.constant([[0.1, 0.2]], tf.float64), "sizes": tf.constant([1])}
+    scores = ranked(request, model)["scores"]
+    assert scores.dtype == dtype
+    np.testing.assert_allclose(scores, [[0.1, np.finfo(dtype).min]], rtol=1e-3)
+
+
+def test_padding_of_strings_and_integers():
+    """Which the model counts here: lengths of words and levels, over the whole list."""
+    dtypes = {"word": "string", "level": "int32"}
+    inputs = {name: keras.Input((None,), dtype=dtype, name=name) for name, dtype in dtypes.items()}
+
+    class Count(keras.layers.Layer):
+        def call(self, inputs):
+            lengths, levels = tf.strings.length(inputs["word"]), inputs["level"]
+            return tf.cast(levels + tf.reduce_sum(lengths + levels, axis=1, keepdims=True), tf.float32)
+
+        def compute_output_shape(self, input_shape):
+            return input_shape["level"]
+
+    model = keras.Model(inputs, Count()(inputs))
+    request = {"word": tf.constant([["abc", "de"]]), "level": tf.constant([[400, 50]]), "sizes": tf.constant([1])}
+    assert ranked(request, model, padding=-1.0)["scores"].tolist() == [[400 + 400 + 3 - 1, LOWEST]]
+
+
+def test_versions(tmp_path):
+    base = tmp_path / "models" / "ranker"
+    assert serving.export_ranker(identity(), base) == base / "1"
+    assert serving.export_ranker(identity(), str(base), version=7) == base / "7"
+    (base / "12").mkdir()
+    (base / "notes 99").mkdir()
+    assert serving.export_ranker(identity(), base) == base / "13"
+    before = {path: path.stat().st_mtime_ns for path in base.rglob("*")}
+    with pytest.raises(FileExistsError, match=r"version 7 of .*ranker exists already.* 14"):
+        serving.export_ranker(identity(), base, version=7)
+    assert {path: path.stat().st_mtime_ns for path in base.rglob("*")} == before
+
+
+def test_nothing_is_seen_before_it_is_whole(tmp_path):
+    base = tmp_path / "ranker"
+    with new_version(base, None) as (aside, folder):
+        aside.mkdir(parents=True)
+        assert not folder.exists()
+        assert aside.parent == base
+        assert not aside.name.isdecimal()  # a server passes over it
+    assert [path.name for path in base.iterdir()] == ["1"]
+
+
+def test_nothing_is_left_of_what_failed(tmp_path):
+    def fail_half_way():
+        with new_version(tmp_path, None) as (aside, _):
+            aside.mkdir()
+            (aside / "saved_model.pb").touch()
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fail_half_way()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_version_that_another_wrote_meanwhile_is_left_alone(tmp_path):
+    def lose_the_race():
+        with new_version(tmp_path, None) as (aside, folder):
+            aside.mkdir()
+            folder.mkdir()
+            (folder / "theirs").touch()
+
+    with pytest.raises(FileExistsError, match=r"version 1 of .* exists already"):
+        lose_the_race()
+    assert [path.name for path in tmp_path.rglob("*")] == ["1", "theirs"]
+
+
+def unbuilt():
+    return keras.Sequential([keras.layers.Dense(1)], name="mine")
+
+
+class Pooled(keras.Model):
+    def call(self, inputs):
+        return tf.reduce_mean(inputs, axis=1)
+
+
+def called(model, shape=(2, 4, 3)):
+    model(tf.zeros(shape))
+    return model
+
+
+def pooled():
+    inputs = keras.Input((None, 3))
+    return keras.Model(inputs, keras.layers.Dense(1)(keras.layers.GlobalAveragePooling1D()(inputs)))
+
+
+def of_the_list():
+    inputs = keras.Input((3,))
+    return keras.Model(inputs, keras.layers.Dense(3)(inputs))
+
+
+def named(name):
+    inputs = {name: keras.Input((None,), name=name)}
+    return keras.Model(inputs, keras.layers.Activation("linear")(inputs[name]))
+
+
+FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeature([], tf.float32, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "error", "message"),
+    [
+        (lambda: keras.layers.Dense(1), {}, TypeError, "model must be a Keras model, got Dense"),
+        (unbuilt, {}, ValueError, "model must be built: give 'mine' an Input"),
+        (lambda: called(Pooled(name="its")), {}, ValueError, "features must be given.* 'its' does not know its inputs"),
+        (of_the_list, {}, ValueError, r"features must have an input of the items.*\[None, 3\]"),
+        (identity, {"features": 5}, TypeError, "features must be dense tensors.*got 'features': 5"),
+        (identity, {"features": tf.RaggedTensorSpec([None, None])}, TypeError, "features must be dense tensors"),
+        (identity, {"features": tf.TensorSpec([None])}, ValueError, r"features must have shape .* of shape \(None,\)"),
+        (identity, {"features": tf.TensorSpec(None)}, ValueError, "features must have shape .* of shape <unknown>"),
+        (
+            rankers.of_one_tensor,
+            {"features": tf.TensorSpec([None, None, 4])},
+            ValueError,
+            r"features must be what the model takes, got .*None, 4\].*and it fails",
+        ),
+        (identity, {"mask_name": "m"}, ValueError, r"mask_name must be an input of the model, .*'features'.*got 'm'"),
+        (lambda: named("sizes"), {}, ValueError, r"names of other inputs of a signature, got \['sizes'\]"),
+        (lambda: named("item_ids"), {}, ValueError, r"names of other inputs of a signature, got \['item_ids'\]"),
+        (
+            lambda: identity((None, 1)),
+            {},
+            ValueError,
+            r"model must give scores \[batch, n\], got .*shape=\(None, None, 1",
+        ),
+        (pooled, {}, ValueError, r"one an item, got \(None, 1\) for n = None"),
+        (identity, {"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
+        (identity, {"top_k": 1.0}, TypeError, "top_k must be an integer, got 1.0"),
+        (identity, {"version": 0}, ValueError, "version must be at least 1, got 0"),
+        (identity, {"version": "2"}, TypeError, "version must be an integer, got '2'"),
+        (identity, {"item_ids": "float32"}, ValueError, "item_ids must be one of .*'string'.*got 'float32'"),
+        (identity, {"context_features": {"a": FLOAT}}, ValueError, "context_features must come with example_features"),
+        (
+            identity,
+            {"example_features": {"a": FLOAT}, "context_features": {"b": FLOAT}},
+            ValueError,
+            r"context_features must not be given for a model of one tensor, got \['b'\]",
+        ),
+        (
+            lambda: named("x"),
+            {"example_features": {"y": LABEL}},
+            ValueError,
+            r"must have the model's names, \['x'\], got \['y'\]",
+        ),
+    ],
+)
+def test_errors_of_export(tmp_path, make, options, error, message):
+    with pytest.raises(error, match=message):
+        serving.export_ranker(make(), tmp_path / "ranker", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_warmup_without_the_api(tmp_path, monkeypatch):
+    for name in ("tensorflow_serving", "tensorflow_serving.apis"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(
+        ImportError, match=r'warmup needs tensorflow-serving-api, .* install "keras-softsort\[serving\]"'
+    ):
+        serving.export_ranker(identity(), tmp_path / "ranker", warmup={"serving_default": [{}]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_place_of_the_folder(tmp_path):
+    (tmp_path / "ranker").touch()
+    with pytest.raises(NotADirectoryError, match=r"path must be a folder .* got the file .*ranker"):
+        serving.export_ranker(identity(), tmp_path / "ranker")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    return serving.export_ranker(identity(), tmp_path_factory.mktemp("models") / "ranker")
+
+
+@pytest.mark.parametrize(
+    ("request_", "signature", "message"),
+    [
+        ({}, "rank", r"signature_name must be one of \['serving_default', 'with_ids'\], got 'rank'"),
+        ({"features": [[1.0]]}, "serving_default", r"must have the inputs \['features', 'sizes'\].*got \['features'\]"),
+        ([1.0], "serving_default", r"a request must have the inputs .* got \[1.0\]"),
+        ({"features": [[1.0]], "sizes": [1.5]}, "serving_default", r"sizes must be of dtype int32, got \[1.5\]"),
+        ({"features": [["a"]], "sizes": [1]}, "serving_default", r"features must be of dtype float32, got \[\['a'\]\]"),
+        ({"features": [1.0], "sizes": [1]}, "serving_default", r"features must have shape \(None, None\), got \(1,\)"),
+        (
+            {"features": [[1.0]], "sizes": [1], "item_ids": [[1]]},
+            "with_ids",
+            r"item_ids must be of dtype string, got \[\[1\]\]",
+        ),
+    ],
+)
+def test_errors_of_a_request(exported, request_, signature, message):
+    with pytest.raises(ValueError, match=message):
+        serving.predict_offline(exported, [request_], signature_name=signature)
+
+
+def test_errors_of_a_folder(tmp_path, exported):
+    for ask in (lambda path: serving.predict_offline(path, []), serving.print_client_commands):
+        with pytest.raises(FileNotFoundError, match=r"path must be the folder of a SavedModel.* got .*nothing"):
+            ask(tmp_path / "nothing")
+    with pytest.raises(RuntimeError, match=r"'serving_default' of .* failed: .*requested shape"):
+        serving.predict_offline(exported, [{"features": [[1.0]], "sizes": [1, 1]}])
+
+
+def test_strings_keep_every_byte(exported):
+    ids = [[b"a\0", b"", "ä".encode(), b"\xff" * 40]]
+    request = {"features": [[4.0, 3.0, 2.0, 1.0]], "sizes": [4], "item_ids": ids}
+    (answer,) = serving.predict_offline(exported, [request], signature_name="with_ids")
+    assert answer.outputs["sorted_ids"].tolist() == ids
