@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort.layers._base import SortingLayer, leading_ranks
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments
 
@@ -66,10 +66,10 @@ class PermutationLayer(SortingLayer):
         return {**super().get_config(), **own}
 
 
-_permutation = jit_if_eager(_dispatch.permutation)
+_permutation = traced_if_eager(_dispatch.permutation)
 
 
-@jit_if_eager
+@traced_if_eager
 def _values(problem: SortArguments, top_k: int | None, hard: bool) -> tf.Tensor:
     """P @ scores [batch, n or top_k]. Exact permutations, and a few rows, are cheap as a matrix."""
     if top_k is None and not hard:
@@ -79,7 +79,7 @@ def _values(problem: SortArguments, top_k: int | None, hard: bool) -> tf.Tensor:
     return tf.linalg.matvec(_dispatch.permutation(problem, top_k, hard), kept)
 
 
-@jit_if_eager
+@traced_if_eager
 def _ranks(problem: SortArguments, _: int | None, hard: bool) -> tf.Tensor:
     """P^T (1, ..., n) [batch, n], 0 for masked items."""
     if not hard:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._arguments import Matching, checked_matching, solve
 
 
@@ -80,7 +80,7 @@ def gumbel_sinkhorn(
     )
 
 
-@jit_if_eager
+@traced_if_eager
 def _sample(matching: Matching, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
     wide = tf.cast(matching.log_scores, noise_scale.dtype)
     repeated = matching._replace(

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._masked_assignment import assign
 
 
@@ -56,4 +56,4 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
     return _assign(scores, row_mask, column_mask)
 
 
-_assign = jit_if_eager(assign)
+_assign = traced_if_eager(assign)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._arguments import checked_matching, solve
 
 
@@ -102,4 +102,4 @@ def sinkhorn(
     )
 
 
-_solve = jit_if_eager(solve)
+_solve = traced_if_eager(solve)

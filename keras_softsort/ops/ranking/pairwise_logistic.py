@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 
 
 def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float = 1.0) -> tf.Tensor:
@@ -61,7 +61,7 @@ def _broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
     return all(size in (1, None) or other in (None, size) for size, other in sizes)
 
 
-@jit_if_eager
+@traced_if_eager
 def _costs(difference: tf.Tensor, weight: tf.Tensor | None, sigma: float) -> tf.Tensor:
     lead = tf.cast(difference, compute_dtype(difference.dtype)) * -sigma
     if weight is None:

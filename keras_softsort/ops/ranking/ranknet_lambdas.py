@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._arguments import PairLists, PairOptions, pair_lists, pair_options
 from keras_softsort.ops.ranking._pairwise import pair_sums
 
@@ -81,7 +81,7 @@ def ranknet_lambdas(
     return _lambdas(scores, labels, validation.list_mask(mask, scores), options)
 
 
-@jit_if_eager
+@traced_if_eager
 def _lambdas(scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, options: PairOptions) -> tf.Tensor:
     mask = tf.ones_like(scores, tf.bool) if mask is None else mask
     flat, labels, mask = (flatten_lists(part) for part in (scores, labels, mask))

@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.jit import jit_if_eager
 from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxed_subset import relaxed_subset
 
 
@@ -70,7 +70,7 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     return _from_the_end(tf.ensure_shape(soft, choice.logits.shape), choice.axis)
 
 
-@jit_if_eager
+@traced_if_eager
 def choose_without_noise(choice: Choice) -> tf.Tensor:
     """What is chosen by the logits themselves."""
     return choose(choice, None)

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._arguments import Choice, checked_choice, choose
 
 
@@ -75,6 +75,6 @@ def gumbel_softmax(
     return _sample(checked_choice(logits, tau, k=k, hard=hard, axis=axis, mask=mask), gumbel_noise.seed_tensor(seed))
 
 
-@jit_if_eager
+@traced_if_eager
 def _sample(choice: Choice, seed: tf.Tensor) -> tf.Tensor:
     return choose(choice, gumbel_noise.gumbel(tf.shape(choice.logits), seed, choice.tau.dtype))

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.jit import jit_if_eager
 from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.tracing import traced_if_eager
 
 
 def harden(permutation: Any) -> tf.Tensor:
@@ -50,7 +50,7 @@ def harden(permutation: Any) -> tf.Tensor:
     return _harden(validation.at_most_list_size("the number of ranks of permutation", ranks, permutation))
 
 
-@jit_if_eager
+@traced_if_eager
 def _harden(permutation: tf.Tensor) -> tf.Tensor:
     weights = tf.stop_gradient(flatten_lists(permutation, inner=2))
     count = tf.shape(weights)[1]

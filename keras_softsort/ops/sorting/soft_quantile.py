@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
@@ -77,7 +77,7 @@ def _never_empty(problem: SortArguments) -> SortArguments:
     return problem._replace(scores=tf.pad(problem.scores, padding), mask=tf.pad(mask, padding))
 
 
-@jit_if_eager
+@traced_if_eager
 def _quantiles(problem: SortArguments, quantiles: tuple[float, ...]) -> tf.Tensor:
     kept = tf.ones_like(problem.scores, tf.int32) if problem.mask is None else tf.cast(problem.mask, tf.int32)
     last = tf.maximum(tf.reduce_sum(kept, axis=-1, keepdims=True) - 1, 0)

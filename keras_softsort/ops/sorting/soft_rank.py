@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import RANK_METHODS, sort_arguments
 
@@ -75,4 +75,4 @@ def soft_rank(
     return _ranks(sort_arguments(scores, tau, mask=mask, direction=direction, method=method, methods=RANK_METHODS))
 
 
-_ranks = jit_if_eager(_dispatch.soft_ranks)
+_ranks = traced_if_eager(_dispatch.soft_ranks)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
@@ -67,4 +67,4 @@ def soft_sort(
     return _permutation(problem, top_k, arguments.boolean("hard", hard))
 
 
-_permutation = jit_if_eager(_dispatch.permutation)
+_permutation = traced_if_eager(_dispatch.permutation)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
@@ -60,4 +60,4 @@ def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sor
     return SoftTopK(*_top_k(problem, k))
 
 
-_top_k = jit_if_eager(_dispatch.top_k)
+_top_k = traced_if_eager(_dispatch.top_k)

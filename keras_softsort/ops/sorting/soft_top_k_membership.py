@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import MEMBERSHIP_METHODS, sort_arguments
 
@@ -62,4 +62,4 @@ def soft_top_k_membership(
     return _membership(problem, k)
 
 
-_membership = jit_if_eager(_dispatch.membership)
+_membership = traced_if_eager(_dispatch.membership)

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.jit import jit_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import METHODS, VALUE_METHODS, sort_arguments
 
@@ -92,5 +92,5 @@ def soft_values(
     return _sorted_vectors(problem, values)
 
 
-_sorted_scores = jit_if_eager(_dispatch.sorted_scores)
-_sorted_vectors = jit_if_eager(_dispatch.multiply)
+_sorted_scores = traced_if_eager(_dispatch.sorted_scores)
+_sorted_vectors = traced_if_eager(_dispatch.multiply)

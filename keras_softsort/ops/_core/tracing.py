@@ -1,0 +1,42 @@
+"""How public operators run: eagerly as one traced function, inside a traced function as plain operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import tensorflow as tf
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def traced_if_eager(function: Function) -> Function:
+    """Run `function` as one traced function for all shapes when it is called eagerly.
+
+    A trace is made once per rank, dtype and static argument; its sizes are unknown, so that a new list size costs no
+    new trace. Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses a graph that demands it.
+    Static arguments are the Python values among the arguments.
+    """
+    traced = tf.function(function, autograph=False)
+    # Nothing here is written for autograph, whose reading of the code takes longer than the tracing.
+    plain = tf.autograph.experimental.do_not_convert(function)
+    known = set()
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        if not tf.executing_eagerly():
+            return plain(*args)
+        leaves = tf.nest.flatten(args)
+        key = tuple((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves)
+        if key not in known:
+            # A call takes the most general trace that fits it.
+            traced.get_concrete_function(*tf.nest.map_structure(_of_any_size, args))
+            known.add(key)
+        return traced(*args)
+
+    return cast(Function, run)
+
+
+def _of_any_size(leaf: Any) -> Any:
+    return tf.TensorSpec([None] * leaf.shape.rank, leaf.dtype) if tf.is_tensor(leaf) else leaf
