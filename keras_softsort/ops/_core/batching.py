@@ -17,3 +17,12 @@ def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     """`values[b, indices[b, r]]`."""
     return tf.gather(values, indices, batch_dims=1)
+
+
+def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
+    """`tau`, as `validation.temperature` returns it, for flattened lists: a scalar, or [B, 1] with `inner` ones."""
+    if tau.shape.rank == 0:
+        return tau
+    leading = tf.shape(tensor)[: tensor.shape.rank - inner]
+    every = tf.reshape(tf.broadcast_to(tau, leading), [-1])
+    return tf.reshape(every, tf.concat([tf.shape(every), [1] * inner], axis=0))

@@ -40,16 +40,28 @@ def list_tensor(name: str, value: Any) -> tf.Tensor:
     return tensor
 
 
-def temperature(tau: Any, dtype: tf.DType) -> tf.Tensor:
-    """`tau` as a scalar of `dtype`; a tensor that is not positive becomes NaN, since its value is not known here."""
+def temperature(tau: Any, dtype: tf.DType, tensor: tf.Tensor | None = None, inner: int = 1) -> tf.Tensor:
+    """`tau` in `dtype`, one for all or, given `tensor`, one per list: its last `inner` axes are one list.
+
+    The result is a scalar or broadcasts against the leading axes of `tensor`; a trailing axis of size 1, as a
+    `Dense(1)` gives it, is dropped. A value that is not positive becomes NaN, since it is not known here.
+    """
     if isinstance(tau, numbers.Real):
         return tf.constant(max(arguments.positive_number("tau", tau), dtype_tiny(dtype)), dtype)
-    tensor = floating_tensor("tau", tau)
-    if tensor.shape.rank != 0:
-        raise ValueError(f"tau must be a scalar, got shape {tensor.shape}")
+    tau = floating_tensor("tau", tau)
+    leading = tf.TensorShape([]) if tensor is None else tensor.shape[: tensor.shape.rank - inner]
+    given = tau.shape
+    if given.rank == leading.rank + 1 and given[-1] == 1:
+        tau = tf.squeeze(tau, axis=-1)
+    shape = [1] * (leading.rank - tau.shape.rank) + tau.shape.as_list()
+    fits = tau.shape.rank <= leading.rank and all(
+        size == 1 or of is None or size in (None, of) for size, of in zip(shape, leading, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"tau must be a scalar or have the shape of the leading axes, {leading}, got shape {given}")
     # Compared before the cast, which may round a positive temperature to 0.
-    positive = tf.maximum(tf.cast(tensor, dtype), tf.constant(dtype_tiny(dtype), dtype))
-    return tf.where(tensor > 0, positive, tf.constant(math.nan, dtype))
+    positive = tf.maximum(tf.cast(tau, dtype), tf.constant(dtype_tiny(dtype), dtype))
+    return tf.where(tau > 0, positive, tf.constant(math.nan, dtype))
 
 
 def dtype_tiny(dtype: tf.DType) -> float:

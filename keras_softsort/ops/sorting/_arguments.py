@@ -22,7 +22,7 @@ class SortArguments(NamedTuple):
     """Checked arguments of a soft sort; a nest of tensors and strings, so `tf.function` can take it whole."""
 
     scores: tf.Tensor  # [..., n], as given
-    tau: tf.Tensor  # scalar of the compute dtype
+    tau: tf.Tensor  # in the compute dtype: a scalar, or broadcasts against the leading axes
     mask: tf.Tensor | None  # [..., n] bool
     direction: str
     method: str
@@ -43,7 +43,7 @@ def sort_arguments(
     scores = validation.list_tensor("scores", scores)
     return SortArguments(
         scores=scores,
-        tau=validation.temperature(tau, compute_dtype(scores.dtype)),
+        tau=validation.temperature(tau, compute_dtype(scores.dtype), scores),
         mask=validation.list_mask(mask, scores),
         direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
         method=arguments.one_of("method", method, methods),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take
+from keras_softsort.ops._core.batching import flatten_lists, take, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.permutations import inverse, tied_ranks
 from keras_softsort.ops.sorting._arguments import SortArguments
@@ -67,7 +67,7 @@ def ordered_lists(problem: SortArguments) -> OrderedLists:
     all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
     # A NaN temperature carries "this list is not a number" to every result and gradient of that list and no other,
     # while the order stays that of numbers.
-    tau = tf.where(all_finite, problem.tau, tf.constant(math.nan, scores.dtype))
+    tau = tf.where(all_finite, temperature_per_list(problem.tau, problem.scores), tf.constant(math.nan, scores.dtype))
     scores = tf.where(finite, scores, tf.zeros_like(scores))
 
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
