@@ -13,14 +13,16 @@ ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--everything", action="store_true", help="run what is marked `once` or `thorough`, too")
+    parser.addoption(
+        "--everything", action="store_true", help="also run tests marked `default_stack_only` or `nightly`"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
     """Numbers that the default stack or other modes have checked are not checked again each time."""
     if config.getoption("--everything"):
         return
-    left_out = {"thorough", "once"} if ON_TF_RANKING_STACK else {"thorough"}
+    left_out = {"nightly", "default_stack_only"} if ON_TF_RANKING_STACK else {"nightly"}
     split = {True: [], False: []}
     for item in items:
         split[any(mark.name in left_out for mark in item.iter_markers())].append(item)

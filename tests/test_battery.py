@@ -21,7 +21,7 @@ def with_and_without_jit(cases):
     seen = set()
     for case in cases:
         for jit_compile in (False, True):
-            yield pytest.param(case, jit_compile, marks=[pytest.mark.thorough] * (case.cls in seen))
+            yield pytest.param(case, jit_compile, marks=[pytest.mark.nightly] * (case.cls in seen))
         seen.add(case.cls)
 
 

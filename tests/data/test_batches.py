@@ -73,7 +73,7 @@ def test_every_list_once(batches, shuffle):
     assert sorted(shapes(dataset)) == [(1, 10), (3, 4), (3, 10), (3, 20)]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @both
 def test_without_shuffling_a_padded_size_is_in_order(batches):
     dataset = batches(2, boundaries=(4, 20), shuffle=False)
@@ -85,7 +85,7 @@ def test_without_shuffling_a_padded_size_is_in_order(batches):
     assert [i for i in found if SIZES[i] <= 4] == [0, 3, 7]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @both
 def test_shuffling_by_a_seed(batches):
     first, again, other = (batches(2, boundaries=(20,), seed=seed) for seed in (1, 1, 2))
@@ -100,19 +100,19 @@ def test_shuffling_by_a_seed(batches):
     assert by_keras[0] == by_keras[1]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_the_longest_list_ends_the_boundaries_of_its_own():
     assert sorted(shapes(in_memory(20))) == [(1, 20), (2, 16), (7, 8)]
     assert shapes(in_memory(20, LISTS[:1])) == [(1, 3)]
     assert shapes(in_memory(20, [LISTS[4]] * 2)) == [(2, 8)]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_powers_of_two_are_the_boundaries_of_records():
     assert sorted(shapes(from_records(20))) == [(1, 32), (2, 16), (7, 8)]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @both
 def test_drop_remainder(batches):
     dataset = batches(3, boundaries=(4, 10, 20), drop_remainder=True)
@@ -123,14 +123,14 @@ def test_drop_remainder(batches):
     assert batches(3, boundaries=(20,)).element_spec[1].shape.as_list() == [None, 20]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("drop_remainder", [True, False])
 def test_cardinality(drop_remainder):
     dataset = in_memory(3, boundaries=(4, 10, 20), drop_remainder=drop_remainder)
     assert dataset.cardinality().numpy() == len(shapes(dataset)) == (3 if drop_remainder else 4)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @both
 def test_lists_longer_than_the_last_boundary(batches):
     dataset = batches(4, boundaries=(4, 6), truncate=True)
@@ -145,7 +145,7 @@ def test_lists_longer_than_the_last_boundary(batches):
             shapes(batches(4, boundaries=(4, 6), shuffle=False))
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @both
 def test_mask(batches):
     for features, labels in batches(3, mask=True).as_numpy_iterator():
@@ -169,7 +169,7 @@ def test_ranking_dataset_are_the_same_lists():
 ONES = np.ones([3, 2])
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -191,7 +191,7 @@ def test_bad_ranking_dataset(arguments, message):
         ks.data.RankingDataset(**{"features": ONES, "labels": np.ones(3), "sizes": [2, 1], **arguments})
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -287,7 +287,7 @@ def test_padding_of_a_label_without_default_is_no_judgement():
     assert labels[0].tolist() == [*LISTS[0][1].tolist(), *[-1] * 17]
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -342,7 +342,7 @@ def learnable(count=60):
     return found
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_fit_learns_from_batches():
     model = tf.keras.Sequential([tf.keras.Input((None, 3)), *scorer()])
     model.compile(tf.keras.optimizers.Adam(0.03), loss=ks.PlackettLuceLoss())

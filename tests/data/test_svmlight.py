@@ -9,7 +9,7 @@ from keras_softsort.data import svmlight
 from keras_softsort.data._svmlight_block import parse_block
 from keras_softsort.data._svmlight_lines import Rules, complaint, content
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 WRITTEN_BY_HAND = b"""# MSLR ends its lines with a space, Istella has numbers beyond float64, LETOR has comments
 2 qid:10 1:0.5 2:-3 4:1e-3 \r
 \t0   qid:10\t2:+7.25 # docid = GX001 1:9 inc = 1

@@ -10,7 +10,7 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 INF = np.inf
 SCORES = np.random.default_rng(6).normal(size=(2, 3, 4))

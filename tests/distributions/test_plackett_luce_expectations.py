@@ -13,7 +13,7 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 INF = np.inf
 RNG = np.random.default_rng(9)

@@ -22,7 +22,7 @@ def truth(k=2, tau=1.5, queries=QUERIES, candidates=CANDIDATES, **options):
     )
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
 @pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cosine", "dot"])
 def test_value(distance, method):
@@ -30,7 +30,7 @@ def test_value(distance, method):
     np.testing.assert_allclose(layer([QUERIES, CANDIDATES]), truth(kind=distance, method=method), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_it_sums_to_k_and_is_hard_when_cold():
     found = ks.DkNNLayer(3, 1e-6)([QUERIES, CANDIDATES]).numpy()
     distances = np.sum((QUERIES[:, :, None] - CANDIDATES[:, None]) ** 2, axis=-1)

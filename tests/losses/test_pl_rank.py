@@ -14,7 +14,7 @@ import keras_softsort as ks
 from keras_softsort.ops.sampling._pl_rank import reward_gradients
 from keras_softsort.ops.sampling._plackett_luce import subtract_max
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 NONE = objects.NO_REDUCTION
 SCORES = np.array([0.3, -1.0, 2.0, 0.5, -0.2])
 REWARDS = np.array([3.0, 0.0, 1.0, 7.0, 1.0])

@@ -9,7 +9,7 @@ from support.gradients import central_differences, fixed_weights
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 NONE = objects.NO_REDUCTION
 LABELS = np.float64(

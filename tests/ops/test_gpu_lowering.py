@@ -14,7 +14,7 @@ from keras_softsort.ops.sorting import _dispatch
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 pytestmark = [
-    pytest.mark.once,
+    pytest.mark.default_stack_only,
     pytest.mark.skipif(VERSION < (2, 20), reason="TensorFlow lowers for devices that are not there from 2.20 on"),
 ]
 

@@ -14,7 +14,7 @@ from keras_softsort.serving._signatures import Ranker
 from keras_softsort.serving._versions import new_version
 
 keras = tf.keras
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 NAN, INF, LOWEST = float("nan"), float("inf"), np.finfo(np.float32).min
 
 

@@ -114,12 +114,12 @@ def _of_unknown_shape(case):
     different = (True, "ASCENDING", None), (True, "ASCENDING", 1), (False, "DESCENDING", 0)
     is_product = case.op in {"soft_values", "soft_rank"}
     needed = not is_product or (case.masked, dict(case.options)["direction"], case.values_rank) in different
-    return pytest.param(case, "unknown_shape", marks=[] if needed else [pytest.mark.thorough])
+    return pytest.param(case, "unknown_shape", marks=[] if needed else [pytest.mark.nightly])
 
 
 IN_MODES = [
     *map(_of_unknown_shape, CORE),
-    *(pytest.param(case, "eager", marks=pytest.mark.once) for case in FEW),
+    *(pytest.param(case, "eager", marks=pytest.mark.default_stack_only) for case in FEW),
     # An eager call is compiled by XLA, forward and backward, and a trace of unknown shapes is one.
-    *(pytest.param(case, mode, marks=pytest.mark.thorough) for case in FEW for mode in ("traced", "xla")),
+    *(pytest.param(case, mode, marks=pytest.mark.nightly) for case in FEW for mode in ("traced", "xla")),
 ]

@@ -10,7 +10,7 @@ from support.gradients import tape_gradients
 # Eager calls compile with XLA inside the operator; the traced ones leave that to the surrounding function.
 MODES = ("eager", "traced", "xla", "unknown_shape")
 # Of a public operator, whose eager calls are what XLA compiles.
-OP_MODES = ("eager", "traced", pytest.param("xla", marks=pytest.mark.thorough), "unknown_shape")
+OP_MODES = ("eager", "traced", pytest.param("xla", marks=pytest.mark.nightly), "unknown_shape")
 
 
 def run(mode, function, tensors, weights, mask=None):

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 from keras_softsort.ops import linear_assignment
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 # Traced once for all shapes; XLA compiles anew for each, so it gets few of them.
 MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]

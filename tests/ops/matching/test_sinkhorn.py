@@ -12,7 +12,7 @@ from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 RNG = np.random.default_rng(4)
 SQUARE, WIDE, TALL = (RNG.normal(size=(2, *shape)) for shape in [(4, 4), (3, 5), (5, 3)])

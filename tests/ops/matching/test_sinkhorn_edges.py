@@ -9,7 +9,7 @@ from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 INF = np.inf
 RNG = np.random.default_rng(8)

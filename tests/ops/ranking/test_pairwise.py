@@ -12,7 +12,7 @@ from support.pair_oracles import list_loss, softplus
 import keras_softsort as ks
 from keras_softsort.ops.ranking import _pairwise as engine
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 RANDOM = np.random.default_rng(5)
 LABELS = np.float64(RANDOM.integers(-1, 3, size=(3, 45)))

@@ -14,7 +14,7 @@ from support.tolerances import TOLERANCES
 from keras_softsort import ops
 from keras_softsort.ops._core import gumbel_noise
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 LOGITS = np.random.default_rng(5).normal(size=(3, 5))
 SEED = tf.constant([3, 5])

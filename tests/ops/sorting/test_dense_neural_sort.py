@@ -11,7 +11,7 @@ from support.gradients import central_differences, fixed_weights
 import keras_softsort as ks
 from keras_softsort.ops.sorting._dense import neural_sort
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 LISTS = {
     "plain": np.random.default_rng(1).normal(size=(3, 9)),

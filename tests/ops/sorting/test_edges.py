@@ -10,7 +10,7 @@ from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 METHODS = ["neural_sort", "soft_sort"]
 BOTH = pytest.mark.parametrize("op", METHODS)

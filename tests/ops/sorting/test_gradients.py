@@ -11,7 +11,7 @@ from support.gradients import ATOL, RTOL, central_differences, check_gradients, 
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 METHODS = ["neural_sort", "soft_sort"]
 TIED = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5])

@@ -72,7 +72,7 @@ def test_value_and_gradient(op, mode):
     np.testing.assert_array_equal(found[0].numpy()[~MASK], 0)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_lists_of_every_kind_and_size():
     rng = np.random.default_rng(0)
     for size in (13, 100):
@@ -96,7 +96,7 @@ def test_lists_of_every_kind_and_size():
                 np.testing.assert_allclose(found[mask], wanted[mask], rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @BOTH
 def test_second_derivatives_are_differences_of_gradients(op):
     weights, step = fixed_weights(SCORES.shape), fixed_weights(SCORES.shape, seed=8)
@@ -109,7 +109,7 @@ def test_second_derivatives_are_differences_of_gradients(op):
     check_gradients(directional_derivative, SCORES, TAU, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_ranks_at_ties_and_at_low_temperatures():
     scores = np.array([[0.1, 2.3, 0.1, -1.7, 2.3, 0.1, 0.7]])
     for tau in (1e-30, 1e-3, 0.9):
@@ -122,7 +122,7 @@ def test_ranks_at_ties_and_at_low_temperatures():
             np.testing.assert_allclose(found, [[5, 1.5, 5, 7, 1.5, 5, 3]], rtol=1e-6)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_gradient_at_ties():
     scores = np.array([[0.5, 2.0, 0.5, -1.0, 2.0, 0.5]])
     for op, (_, oracle) in OPS.items():
@@ -136,7 +136,7 @@ def test_gradient_at_ties():
     np.testing.assert_allclose(gradient, [[0.75 / 2 / TAU, *[-0.25 / 2 / TAU] * 3]])
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("k", [1, 4])
 def test_membership_counts_to_k_and_masked_items_take_what_is_left(k):
     for tau in (1e-30, 0.01, 1.0, 1e30):
@@ -154,7 +154,7 @@ def test_membership_counts_to_k_and_masked_items_take_what_is_left(k):
             np.testing.assert_allclose(value[1], k / 4)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_in_float16_far_from_zero_and_on_a_long_list():
     scores = (1000 + np.random.default_rng(5).normal(size=[1, 2000])).astype(np.float32)
     tau = np.float64(np.float32(0.1))
@@ -195,7 +195,7 @@ def test_empty_lists_and_one_item():
     np.testing.assert_array_equal(run("membership", [[7.5]], 1.0, k=1)[0], [[1]])
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
 def test_membership_of_the_other_methods_sums_the_first_rows(method):
     found = tf.function(ops.soft_top_k_membership)(tf.constant(SCORES), 2, TAU, method=method, mask=MASK)
@@ -203,7 +203,7 @@ def test_membership_of_the_other_methods_sums_the_first_rows(method):
     np.testing.assert_allclose(found, tf.reduce_sum(weights, axis=1), rtol=1e-12)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_the_layer_is_the_operator():
     layer = ks.SoftTopKLayer(2, tau=TAU, method="lapsum", output="membership")
     wanted = [truth.lapsum_membership(x, TAU, 2) for x in SCORES]

@@ -15,7 +15,7 @@ from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort_band import neural_sort_band
 from keras_softsort.ops.sorting._ordering import ordered_lists
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 # Two whole blocks and a part.
 SIZE = 2 * BLOCK + 22
 METHODS = {

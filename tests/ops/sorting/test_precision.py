@@ -7,7 +7,7 @@ from support import oracles
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 SIZE = 5000
 # Ends, middle and what lies between, so that both the steep and the flat rows are looked at.

@@ -97,9 +97,9 @@ def test_the_numbers_of_fast_soft_sort(kind):
     [
         *((kind, method, "unknown_shape") for kind in KINDS for method in METHODS),
         ("ranks", "projection", "xla"),
-        pytest.param("ranks", "projection_kl", "eager", marks=pytest.mark.once),
-        pytest.param("values", "projection_kl", "xla", marks=pytest.mark.once),
-        pytest.param("values", "projection", "eager", marks=pytest.mark.once),
+        pytest.param("ranks", "projection_kl", "eager", marks=pytest.mark.default_stack_only),
+        pytest.param("values", "projection_kl", "xla", marks=pytest.mark.default_stack_only),
+        pytest.param("values", "projection", "eager", marks=pytest.mark.default_stack_only),
     ],
 )
 def test_value_and_gradient(kind, method, mode):
@@ -121,7 +121,7 @@ def test_value_and_gradient(kind, method, mode):
     np.testing.assert_array_equal(found[0].numpy()[~MASK], 0)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @BOTH
 @EVERY
 def test_lists_of_every_kind_and_size(kind, method):
@@ -140,7 +140,7 @@ def test_lists_of_every_kind_and_size(kind, method):
             )
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(  # the quadratic values are linear in the scores
     ("kind", "method"), [("ranks", "projection"), ("ranks", "projection_kl"), ("values", "projection_kl")]
 )
@@ -155,7 +155,7 @@ def test_second_derivatives_are_differences_of_gradients(kind, method):
     check_gradients(directional_derivative, SCORES, 1.3, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @EVERY
 def test_ranks_lie_in_the_permutahedron(method):
     scores = np.random.default_rng(1).normal(size=[3, 200])
@@ -167,7 +167,7 @@ def test_ranks_lie_in_the_permutahedron(method):
         np.testing.assert_allclose(sums[:, -1], least[-1], rtol=1e-6)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @EVERY
 def test_from_hard_ranks_to_their_mean(method):
     hard = [2.0, 5.0, 3.0, 6.0, 1.0, 4.0]
@@ -179,7 +179,7 @@ def test_from_hard_ranks_to_their_mean(method):
     np.testing.assert_allclose(run("values", method, scores, 1e30, dtype=tf.float32)[0], [[mean] * 6], rtol=1e-6)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @EVERY
 @pytest.mark.parametrize("scale", [1.0, 1e30])
 def test_tied_scores_share_their_ranks(method, scale):
@@ -228,13 +228,13 @@ def test_the_ends(kind, method):
     np.testing.assert_array_equal(one, [[1.0 if kind == "ranks" else 7.5]])
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_no_lists():
     for op, method in ((ops.soft_rank, "projection_kl"), (ops.soft_values, "projection")):
         assert tf.function(op)(tf.zeros([0, 3]), method=method).shape == (0, 3)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @BOTH
 @EVERY
 def test_a_list_that_is_no_number_poisons_itself_alone(kind, method):
@@ -247,7 +247,7 @@ def test_a_list_that_is_no_number_poisons_itself_alone(kind, method):
     np.testing.assert_array_equal(slopes[1], gradient[1])
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @BOTH
 def test_float32_keeps_its_digits_on_long_lists_and_far_from_zero(kind):
     scores = (1000 + np.random.default_rng(5).normal(size=[1, 2000])).astype(np.float32)
@@ -258,7 +258,7 @@ def test_float32_keeps_its_digits_on_long_lists_and_far_from_zero(kind):
         np.testing.assert_allclose(found, wanted(kind, "projection", scores, rounded), rtol=0, atol=atol)
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 @BOTH
 @EVERY
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
@@ -270,7 +270,7 @@ def test_half_in_half_out_computed_in_float32(kind, method, dtype):
     np.testing.assert_array_equal(found, tf.cast(tf.cast(exact, tf.float32), dtype))
 
 
-@pytest.mark.once
+@pytest.mark.default_stack_only
 def test_spearman_loss_by_projection():
     labels = np.array([[3.0, 1.0, 2.0, 0.0, 4.0, 5.0]])
     for method in METHODS:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 settings.register_profile("ops", max_examples=30, deadline=None, derandomize=True, database=None)
 EXAMPLES = settings(settings.get_profile("ops"), suppress_health_check=[HealthCheck.too_slow])

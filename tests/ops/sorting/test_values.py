@@ -9,7 +9,7 @@ from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.default_stack_only
 
 
 def assert_close(found, wanted, dtype):
@@ -23,7 +23,7 @@ def test_value_is_that_of_the_formula(case, mode):
     assert_close(case.outcome(mode)[0], case.truth(*arrays, mask), tf.float64)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_value_is_that_of_the_formula_for_all_options(case):
     arrays, mask = case.arguments()
