@@ -1,4 +1,4 @@
-"""Everything that is checked, on both supported stacks. `nox` runs it all; `nox --list` names the parts."""
+"""What is checked, on both supported stacks. `nox` runs what CI runs; `nox --list` names the parts."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ def tf_ranking_python() -> str | None:
     return None
 
 
-def run_tests(session: nox.Session) -> None:
-    """All in two runs, or what is asked for: compiled programs stay in memory until a process ends."""
+def run_tests(session: nox.Session, *options: str) -> None:
+    """Run all tests in two groups, or only the files given: compiled programs stay in memory until the end."""
     files = sorted(str(path) for path in Path("tests").rglob("test_*.py"))
-    asked = any(".py" in argument for argument in session.posargs)
-    for part in [()] if asked else [files[::2], files[1::2]]:
-        session.run(*PYTEST, *part, *session.posargs, env=QUIET)
+    chosen = any(argument.startswith("tests") for argument in session.posargs)
+    for part in [()] if chosen else [files[::2], files[1::2]]:
+        session.run(*PYTEST, *options, *part, *session.posargs, env=QUIET)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint and types: the same commands as pre-commit's."""
+    """Format, lint, types and spelling, as pre-commit does."""
     dev = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["dev"]
-    session.install(*[tool for tool in dev if tool.startswith(("ruff", "mypy"))], "numpy")
+    session.install(*[tool for tool in dev if tool.startswith(("ruff", "mypy", "codespell"))], "numpy")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("mypy")
+    session.run("codespell")
 
 
 @nox.session
@@ -58,11 +59,19 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=tf_ranking_python() or False)
 def tests_tf_ranking(session: nox.Session) -> None:
-    """The suite on the TF-Ranking stack: TensorFlow 2.15 with Keras 2.15, where Python 3.11 or 3.10 is to be had."""
+    """The suite on the TF-Ranking stack: TensorFlow 2.15 with Keras 2.15, where there is Python 3.11 or 3.10."""
     if tf_ranking_python() is None:
         session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
     session.install("-e", ".[test,tf-ranking]")
     run_tests(session)
+
+
+@nox.session
+def everything(session: nox.Session) -> None:
+    """All tests, with those that are too slow for every change, on the default stack and then on the other one."""
+    session.install("-e", ".[test,keras-rs]")
+    run_tests(session, "--everything")
+    session.notify("tests_tf_ranking", posargs=["--everything", *session.posargs])
 
 
 @nox.session

@@ -10,6 +10,9 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+# Folders whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the layers and
+# losses above them run on both.
+DEFAULT_STACK_FOLDERS = {"ops", "distributions", "linalg", "examples", "benchmarks"}
 
 
 def pytest_addoption(parser):
@@ -25,7 +28,9 @@ def pytest_collection_modifyitems(config, items):
     left_out = {"nightly", "default_stack_only"} if ON_TF_RANKING_STACK else {"nightly"}
     split = {True: [], False: []}
     for item in items:
-        split[any(mark.name in left_out for mark in item.iter_markers())].append(item)
+        folder = item.path.relative_to(config.rootpath / "tests").parts[0]
+        elsewhere = ON_TF_RANKING_STACK and folder in DEFAULT_STACK_FOLDERS
+        split[elsewhere or any(mark.name in left_out for mark in item.iter_markers())].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]
 
