@@ -1,0 +1,44 @@
+"""The project around the package: the facts that stand in two files agree."""
+
+import re
+
+import pytest
+from support.readme import README
+
+ROOT = README.parent
+
+
+def section(name):
+    """The lines of a table of `pyproject.toml`, whose parser Python 3.10 lacks."""
+    return (ROOT / "pyproject.toml").read_text().partition(f"[{name}]\n")[2].partition("\n[")[0]
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    (command,) = re.findall(r"^(.*nox)  *# tests$", README.read_text(), flags=re.MULTILINE)
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == command
+
+
+def test_versions_agree():
+    (version,) = re.findall(r'^version = "(.*)"$', section("project"), flags=re.MULTILINE)
+    assert re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE) == [version]
+
+
+@pytest.mark.parametrize("tool", ["ruff", "mypy"])
+def test_pre_commit_has_the_versions_of_the_lint_session(tool):
+    (version,) = re.findall(rf'"{tool}==([\d.]+)"', section("project.optional-dependencies"))
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.search(rf"{tool}[^\n]*\n    rev: v{re.escape(version)}\b", hooks)
+
+
+def test_workflows_are_pinned_and_may_write_nothing():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text()
+        uses = re.findall(r"uses: (\S+)", text)
+        assert all(re.fullmatch(r"[\w/.-]+@[0-9a-f]{40}", action) for action in uses), path
+        assert "permissions:\n  contents: read\n" in text, path
+
+
+def test_ci_covers_the_supported_pythons():
+    supported = set(re.findall(r'Python :: (3\.\d+)"', section("project")))
+    tested = set(re.findall(r'python: "(3\.\d+)", session: tests}', (ROOT / ".github/workflows/ci.yml").read_text()))
+    assert tested == supported
