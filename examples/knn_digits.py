@@ -7,18 +7,25 @@ votes by the hard nearest neighbours among all training images, and is exported 
     python examples/knn_digits.py --stochastic                   # Plackett-Luce samples of the neighbours
     python examples/knn_digits.py --dataset mnist --epochs 20 --methods dknn cross_entropy
     python examples/knn_digits.py --dataset cifar10 --blocks 2 2 2 2 --width 64 --epochs 200  # on a GPU
+    python examples/knn_digits.py --dataset cifar10 --blocks 2 2 2 2 --width 64 --epochs 200 --resume  # after a crash
+
+A tenth of the training images is held out for validation. Every few epochs the model is validated and written, and the
+epoch with the best validation accuracy is the one that is tested. `--data-dir` names a folder with `DATASET.npz` or,
+with the images as JPEG, `DATASET_jpeg.npz`; `labelled_images.py` documents both forms.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import labelled_images
 import numpy as np
 import tensorflow as tf
+from checkpoints import Checkpoints
 from labelled_images import Images
 from pictures import draw_neighbors
 from tensorflow import keras
@@ -30,7 +37,17 @@ CLASSICAL = {
     "pca": "PCA + kNN",
     "nca": "NeighborhoodComponentsAnalysis + kNN",
 }
+# Options that may change when a run is resumed.
+NOT_OF_A_RUN = ("data_dir", "methods", "output", "resume", "seeds")
 TRAINED = {"cross_entropy": "same CNN, cross-entropy", "dknn": "DkNNLoss + kNN"}
+
+
+class Trained(NamedTuple):
+    """An encoder, how its method classifies images, and the accuracies while it was trained."""
+
+    encoder: keras.Model
+    accuracy: Callable[[Images], float]
+    curve: list[dict]
 
 
 def make_encoder(shape: tuple[int, ...], options: argparse.Namespace) -> keras.Model:
@@ -62,28 +79,43 @@ def knn_accuracy(encoder: keras.Model, train: Images, test: Images, k: int) -> f
     return float(np.mean(shares.argmax(axis=1) == test.classes))
 
 
-class Report(keras.callbacks.Callback):
-    """Prints and keeps the test accuracy every few epochs; nothing is chosen by it."""
+def fit(
+    model: keras.Model,
+    batches: tf.data.Dataset,
+    measure: Callable[[], float],
+    options: argparse.Namespace,
+    folder: str,
+) -> list[dict]:
+    """Train with checkpoints; `model` ends with the best weights on the validation images, if there are any."""
+    checkpoints = Checkpoints(
+        options.output / "checkpoints" / folder,
+        measure,
+        options.measure_every,
+        keep_best=options.validation_count > 0,
+        options={name: value for name, value in vars(options).items() if name not in NOT_OF_A_RUN},
+        resume=options.resume,
+    )
+    checkpoints.restore(model)
+    if checkpoints.epoch < options.epochs:
+        # The batches that a run without interruption would see from here on.
+        batches = batches.skip(checkpoints.epoch * options.steps_per_epoch)
+        model.fit(
+            batches.prefetch(2),
+            initial_epoch=checkpoints.epoch,
+            epochs=options.epochs,
+            steps_per_epoch=options.steps_per_epoch,
+            callbacks=[checkpoints],
+            shuffle=False,
+            verbose=0,
+        )
+    chosen = checkpoints.restore_best(model)
+    print(f"  weights of epoch {chosen['epoch']}", flush=True)
+    return checkpoints.curve
 
-    def __init__(self, accuracy: object, every: int) -> None:
-        super().__init__()
-        self.accuracy, self.every, self.curve, self.started = accuracy, every, [], time.monotonic()
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        """Test after every so many epochs, and after the last."""
-        last = epoch + 1 == self.params["epochs"]
-        if (self.every and (epoch + 1) % self.every == 0) or last:
-            seconds = time.monotonic() - self.started
-            point = {"epoch": epoch + 1, "accuracy": self.accuracy(), "loss": logs["loss"], "seconds": seconds}
-            self.curve.append(point)
-            print(
-                f"  epoch {epoch + 1:4}: {point['accuracy']:.4f}  loss {logs['loss']:.4f}  {seconds:.0f} s", flush=True
-            )
-
-
-def train_dknn(train: Images, test: Images, options: argparse.Namespace, seed: int) -> tuple[keras.Model, list[dict]]:
+def train_dknn(train: Images, held_out: Images, options: argparse.Namespace, seed: int) -> Trained:
     keras.utils.set_random_seed(seed)
-    model = make_encoder(train.pixels.shape[1:], options)
+    encoder = make_encoder(train.pixels.shape[1:], options)
     loss = ks.DkNNLoss(
         options.k,
         options.tau,
@@ -92,25 +124,19 @@ def train_dknn(train: Images, test: Images, options: argparse.Namespace, seed: i
         stochastic=options.stochastic,
         num_samples=options.num_samples,
     )
-    model.compile(optimizer(options, options.learning_rate), loss=loss)
+    encoder.compile(optimizer(options, options.learning_rate), loss=loss)
     batches = labelled_images.queries_and_candidates(
         train, options.queries, options.candidates, shift=options.shift, flip=options.flip, seed=seed
     )
-    report = Report(lambda: knn_accuracy(model, train, test, options.k), options.test_every)
-    model.fit(
-        batches.prefetch(2),
-        epochs=options.epochs,
-        steps_per_epoch=options.steps_per_epoch,
-        callbacks=[report],
-        shuffle=False,
-        verbose=0,
-    )
-    return model, report.curve
+
+    def accuracy(images: Images) -> float:
+        return knn_accuracy(encoder, train, images, options.k)
+
+    curve = fit(encoder, batches, lambda: accuracy(held_out), options, f"dknn_{seed}")
+    return Trained(encoder, accuracy, curve)
 
 
-def train_cross_entropy(
-    train: Images, test: Images, options: argparse.Namespace, seed: int
-) -> tuple[keras.Model, list[dict]]:
+def train_cross_entropy(train: Images, held_out: Images, options: argparse.Namespace, seed: int) -> Trained:
     """The same CNN with a linear layer, in as many steps."""
     keras.utils.set_random_seed(seed)
     encoder = make_encoder(train.pixels.shape[1:], options)
@@ -119,23 +145,15 @@ def train_cross_entropy(
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer(options, options.cross_entropy_rate), loss=loss)
 
-    def accuracy() -> float:
-        found = model.predict(test.pixels, batch_size=500, verbose=0)
-        return float(np.mean(found.argmax(axis=1) == test.classes))
+    def accuracy(images: Images) -> float:
+        found = model.predict(images.pixels, batch_size=500, verbose=0)
+        return float(np.mean(found.argmax(axis=1) == images.classes))
 
     batches = labelled_images.shuffled_batches(
         train, options.queries, shift=options.shift, flip=options.flip, seed=seed
     )
-    report = Report(accuracy, options.test_every)
-    model.fit(
-        batches.prefetch(2),
-        epochs=options.epochs,
-        steps_per_epoch=options.steps_per_epoch,
-        callbacks=[report],
-        shuffle=False,
-        verbose=0,
-    )
-    return encoder, report.curve
+    curve = fit(model, batches, lambda: accuracy(held_out), options, f"cross_entropy_{seed}")
+    return Trained(encoder, accuracy, curve)
 
 
 def classical_accuracies(train: Images, test: Images, options: argparse.Namespace) -> dict[str, float]:
@@ -172,17 +190,23 @@ def run(options: argparse.Namespace) -> dict:
     train, test = labelled_images.load(options.dataset, options.data_dir)
     if options.train_count:
         train = Images(*(part[: options.train_count] for part in train))
+    if options.validation_count is None:
+        options.validation_count = len(train.classes) // 10
+    train, validation = labelled_images.split(train, options.validation_count)
     options.steps_per_epoch = options.steps_per_epoch or max(1, len(train.classes) // options.queries)
-    print(f"{options.dataset}: {len(train.classes)} images to train on, {len(test.classes)} to test on", flush=True)
+    counts = [len(part.classes) for part in (train, validation, test)]
+    print("{}: {} images to train on, {} to validate, {} to test on".format(options.dataset, *counts), flush=True)
     results = {name: [value] for name, value in classical_accuracies(train, test, options).items()}
     curves: dict[str, list] = {}
     encoders = {}
+    held_out = validation if options.validation_count else test
     for name, function in (("cross_entropy", train_cross_entropy), ("dknn", train_dknn)):
         for seed in options.seeds if name in options.methods else []:
             print(f"{TRAINED[name]}, seed {seed}", flush=True)
-            encoders[name], curve = function(train, test, options, seed)
-            curves.setdefault(TRAINED[name], []).append(curve)
-            results.setdefault(TRAINED[name], []).append(curve[-1]["accuracy"])
+            trained = function(train, held_out, options, seed)
+            encoders[name] = trained.encoder
+            curves.setdefault(TRAINED[name], []).append(trained.curve)
+            results.setdefault(TRAINED[name], []).append(trained.accuracy(test))
 
     options.output.mkdir(parents=True, exist_ok=True)
     report = {"options": {k: str(v) for k, v in vars(options).items()}, "results": results, "curves": curves}
@@ -215,7 +239,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """Options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", choices=labelled_images.DATASETS, default="sklearn")
-    parser.add_argument("--data-dir", help="folder of DATASET.npz (default: Keras' own loader)")
+    parser.add_argument("--data-dir", help="folder of DATASET.npz or DATASET_jpeg.npz (default: Keras' loader)")
     parser.add_argument("--train-count", type=int, help="use so many of the training images")
     parser.add_argument("--methods", nargs="+", choices=[*CLASSICAL, *TRAINED], help="what to run (default: all)")
     parser.add_argument("--k", type=int, default=9)
@@ -237,8 +261,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=32, help="of its first stage")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument(
-        "--test-every", type=int, default=0, help="epochs between tests that are printed (0: at the end)"
+        "--validation-count",
+        type=int,
+        help="hold out so many of the last training images and keep the epoch that is best on them (default: a tenth; "
+        "0: train on all, keep the last epoch, and print test accuracies)",
     )
+    parser.add_argument("--measure-every", type=int, default=5, help="epochs between checkpoints (0: at the end)")
+    parser.add_argument("--resume", action="store_true", help="continue from the checkpoints in --output")
     parser.add_argument("--output", type=Path, default=Path("output/knn_digits"))
     options = parser.parse_args(arguments)
     options.methods = options.methods or [*CLASSICAL, *TRAINED]

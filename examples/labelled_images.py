@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,18 +21,76 @@ class Images(NamedTuple):
 
 
 def load(dataset: str, data_dir: str | None) -> tuple[Images, Images]:
-    """Training and test images: Keras' own loaders, or `DATASET.npz` in a folder, or scikit-learn's digits.
+    """Training and test images: scikit-learn's digits, or files in `data_dir`, or what Keras' own loaders download.
 
-    A file holds `x_train`, `y_train`, `x_test` and `y_test`, as Keras' `mnist.npz` does.
+    The folder holds `DATASET.npz` with `x_train`, `y_train`, `x_test` and `y_test`, as Keras' `mnist.npz` does, or
+    `DATASET_jpeg.npz` with the images as JPEG: see `decode_jpegs`.
     """
     if dataset == "sklearn":
         return _sklearn_digits()
-    if data_dir is None:
-        train, test = getattr(keras.datasets, dataset).load_data()
-    else:
-        with np.load(Path(data_dir) / f"{dataset}.npz") as file:
-            train, test = (file["x_train"], file["y_train"]), (file["x_test"], file["y_test"])
+    train, test = _from_files(dataset, Path(data_dir)) if data_dir is not None else _from_keras(dataset)
     return _as_images(*train, brightest=255), _as_images(*test, brightest=255)
+
+
+def _from_keras(dataset: str) -> tuple[tuple, tuple]:
+    try:
+        return getattr(keras.datasets, dataset).load_data()
+    except Exception as error:
+        raise FileNotFoundError(
+            f"{dataset} could not be downloaded ({error}); put {dataset}.npz or {dataset}_jpeg.npz into a folder and "
+            "name the folder by --data-dir"
+        ) from error
+
+
+def _from_files(dataset: str, folder: Path) -> tuple[tuple, tuple]:
+    paths = [folder / f"{dataset}.npz", folder / f"{dataset}_jpeg.npz"]
+    path = next((path for path in paths if path.exists()), None)
+    if path is None:
+        raise FileNotFoundError(
+            f"no {dataset} in {folder}: expected {paths[0]} with x_train, y_train, x_test and y_test, or {paths[1]} "
+            "with jpeg_train, offset_train, y_train and the same three of the test images"
+        )
+    with np.load(path) as file:
+        kinds = (("x_{}", "y_{}"), ("jpeg_{}", "offset_{}", "y_{}"))
+        needed = [[name.format(part) for part in ("train", "test") for name in names] for names in kinds]
+        if set(needed[0]) <= set(file.files):
+            return tuple((file[f"x_{part}"], file[f"y_{part}"]) for part in ("train", "test"))
+        if set(needed[1]) <= set(file.files):
+            return tuple(
+                (decode_jpegs(file[f"jpeg_{part}"], file[f"offset_{part}"]), file[f"y_{part}"])
+                for part in ("train", "test")
+            )
+        raise ValueError(f"{path} must hold {needed[0]} or {needed[1]}, got {file.files}")
+
+
+def decode_jpegs(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Images `[count, height, width, channels]` of one size, uint8, from JPEG files that stand one after the other.
+
+    Args:
+      data: the bytes of all files, uint8 `[total]`.
+      offsets: where each file starts and where the last ends, integers `[count + 1]`.
+
+    To store a dataset so, in a hundredth to a tenth of the size of its pixels:
+
+        files = [tf.io.encode_jpeg(image, quality=95).numpy() for image in x_train]
+        jpeg_train = np.frombuffer(b"".join(files), np.uint8)
+        offset_train = np.cumsum([0, *map(len, files)])
+        np.savez("cifar100_jpeg.npz", jpeg_train=jpeg_train, offset_train=offset_train, y_train=y_train, ...)
+    """
+    if offsets[-1] != len(data):
+        raise ValueError(f"the last offset must be the number of bytes, {len(data)}, got {offsets[-1]}")
+    data = data.tobytes()
+    files = [data[start:end] for start, end in itertools.pairwise(offsets)]
+    decoded = tf.data.Dataset.from_tensor_slices(files).map(tf.io.decode_jpeg, num_parallel_calls=2)
+    return np.concatenate(list(decoded.batch(1000).as_numpy_iterator()))
+
+
+def split(images: Images, count: int) -> tuple[Images, Images]:
+    """All but the last `count` images, and those."""
+    if not 0 <= count < len(images.classes):
+        raise ValueError(f"the validation count must be at least 0 and below {len(images.classes)}, got {count}")
+    first = len(images.classes) - count
+    return Images(*(part[:first] for part in images)), Images(*(part[first:] for part in images))
 
 
 def _sklearn_digits(test_count: int = 500) -> tuple[Images, Images]:
@@ -40,8 +99,7 @@ def _sklearn_digits(test_count: int = 500) -> tuple[Images, Images]:
     loaded = load_digits()
     # Neighbours in the file are by the same writer: the last images are by writers of their own.
     everything = _as_images(loaded.images, loaded.target, brightest=16)
-    split = len(loaded.target) - test_count
-    return Images(*(part[:split] for part in everything)), Images(*(part[split:] for part in everything))
+    return split(everything, test_count)
 
 
 def _as_images(pixels: np.ndarray, classes: np.ndarray, brightest: int) -> Images:

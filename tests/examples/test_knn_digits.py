@@ -1,0 +1,119 @@
+"""The data, the checkpoints and the validation of `examples/knn_digits.py`."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import knn_digits
+import labelled_images
+
+pytestmark = pytest.mark.default_stack_only
+
+
+def jpeg_files(images, quality=95):
+    """The three arrays of one part of a file of JPEG images."""
+    files = [tf.io.encode_jpeg(image, quality=quality).numpy() for image in images]
+    return np.frombuffer(b"".join(files), np.uint8), np.cumsum([0, *map(len, files)]), files
+
+
+def test_jpeg_files_are_decoded(tmp_path, rng):
+    parts = {}
+    for part, count in (("train", 5), ("test", 3)):
+        data, offsets, files = jpeg_files(rng.integers(0, 256, size=(count, 8, 6, 3)).astype("uint8"))
+        parts[part] = np.stack([tf.io.decode_jpeg(file).numpy() for file in files])
+        parts |= {f"jpeg_{part}": data, f"offset_{part}": offsets, f"y_{part}": np.arange(count)[:, None]}
+    arrays = {name: parts[name] for name in parts if "_" in name}
+    np.savez(tmp_path / "cifar100_jpeg.npz", **arrays)
+    for images, part in zip(labelled_images.load("cifar100", str(tmp_path)), ("train", "test"), strict=True):
+        np.testing.assert_array_equal(images.pixels, parts[part].astype("float32") / 255)
+        np.testing.assert_array_equal(images.classes, np.arange(len(parts[part])))
+    with pytest.raises(ValueError, match="the last offset must be the number of bytes"):
+        labelled_images.decode_jpegs(arrays["jpeg_test"][:-1], arrays["offset_test"])
+
+
+def test_missing_data_says_where_it_belongs(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no cifar10 in .*: expected .*/cifar10.npz .* or .*/cifar10_jpeg.npz"):
+        labelled_images.load("cifar10", str(tmp_path))
+    np.savez(tmp_path / "mnist.npz", x_train=np.zeros((1, 2, 2)))
+    with pytest.raises(ValueError, match=r"mnist.npz must hold .*'x_train', 'y_train'.* got \['x_train'\]"):
+        labelled_images.load("mnist", str(tmp_path))
+
+
+def test_a_failed_download_says_where_data_belongs(monkeypatch):
+    def no_network():
+        raise OSError("no network")
+
+    monkeypatch.setattr(tf.keras.datasets.mnist, "load_data", no_network)
+    with pytest.raises(FileNotFoundError, match=r"mnist could not be downloaded .*put mnist.npz .* by --data-dir"):
+        labelled_images.load("mnist", None)
+
+
+def test_split():
+    images = labelled_images.Images(np.arange(5.0), np.arange(5))
+    first, last = labelled_images.split(images, 2)
+    np.testing.assert_array_equal(first.classes, [0, 1, 2])
+    np.testing.assert_array_equal(last.pixels, [3, 4])
+    with pytest.raises(ValueError, match="the validation count must be at least 0 and below 5, got 5"):
+        labelled_images.split(images, 5)
+
+
+def options_in(folder, *more):
+    sizes = {"train-count": 120, "epochs": 3, "queries": 20, "candidates": 20, "k": 3, "steps-per-epoch": 2}
+    arguments = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+    options = knn_digits.parse([*arguments, "--measure-every", "1", "--output", str(folder), *more])
+    options.validation_count = 20
+    return options
+
+
+def trained(folder, accuracies, *more):
+    """The curve and the weights of a small model, with `accuracies` for those on the validation images."""
+    images, _ = labelled_images.load("sklearn", None)
+    train = labelled_images.Images(*(part[:100] for part in images))
+    options = options_in(folder, *more)
+    tf.keras.utils.set_random_seed(0)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([tf.keras.Input((8, 8, 1)), layers.Flatten(), layers.Dropout(0.3), layers.Dense(2)])
+    model.compile(knn_digits.optimizer(options, 0.05), loss=knn_digits.ks.DkNNLoss(3, 16.0, num_queries=20))
+    batches = labelled_images.queries_and_candidates(train, 20, 20, shift=1, flip=False, seed=0)
+    left = iter(accuracies)
+
+    def measure():
+        value = next(left)
+        if value is None:
+            raise KeyboardInterrupt
+        return value
+
+    curve = knn_digits.fit(model, batches, measure, options, "run")
+    return curve, model.get_weights()
+
+
+def test_a_resumed_run_equals_one_without_interruption(tmp_path):
+    whole, weights = trained(tmp_path / "a", [0.1, 0.5, 0.3])
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "b", [0.1, None])
+    resumed, found = trained(tmp_path / "b", [0.5, 0.3], "--resume")
+    assert [point["accuracy"] for point in resumed] == [0.1, 0.5, 0.3]
+    assert [point["loss"] for point in resumed] == pytest.approx([point["loss"] for point in whole], rel=1e-6)
+    np.testing.assert_allclose(found[0], weights[0], rtol=1e-5, atol=1e-7)
+    # The best epoch is what is returned; that and the last one are what is kept.
+    names = sorted(path.name for path in (tmp_path / "b/checkpoints/run").iterdir())
+    assert names == ["best_2.weights.h5", "epoch_3.npz", "state.json"]
+    with np.load(tmp_path / "b/checkpoints/run/epoch_3.npz") as last:
+        assert not np.allclose(found[0], last["0"])
+    again, same = trained(tmp_path / "b", [], "--resume")  # nothing is left to do
+    assert again == resumed
+    np.testing.assert_array_equal(same[0], found[0])
+    with pytest.raises(ValueError, match=r"holds a run with other options, \['tau'\]"):
+        trained(tmp_path / "b", [], "--resume", "--tau", "3")
+
+
+def test_it_runs_and_reports_accuracies_on_test_images(tmp_path):
+    report = knn_digits.run(options_in(tmp_path, "--methods", "dknn", "cross_entropy", "--seeds", "0"))
+    assert set(report["results"]) == set(knn_digits.TRAINED.values())
+    assert all(0.05 < accuracy <= 1 for (accuracy,) in report["results"].values())
+    assert [point["epoch"] for point in report["curves"][knn_digits.TRAINED["dknn"]][0]] == [1, 2, 3]
+    assert (tmp_path / "knn_digits.png").exists()
