@@ -49,9 +49,9 @@ def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
     if not isinstance(value, tf.RaggedTensor):
         return value
     found, lengths = tf.cast(value.row_lengths(), tf.int64), tf.cast(lengths, tf.int64)
-    check = tf.debugging.assert_equal(found, lengths, f"{name} must have lists of the lengths of those of y_pred")
-    with tf.control_dependencies([check]):
-        return tf.identity(value)
+    same = tf.reduce_all(tf.equal(found, lengths))
+    values = validation.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
+    return value.with_flat_values(values)
 
 
 def resolve_lists(y_true: Any, y_pred: tf.Tensor, sample_weight: Any, keras_mask: Any) -> Lists:
@@ -98,9 +98,8 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
 
 def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:
     if not isinstance(value, tf.RaggedTensor):
-        return tf.convert_to_tensor(value)
+        return validation.real_tensor(name, value)
     longest = tf.cast(value.bounding_shape(axis=1), size.dtype)
-    # Or what does not fit would be cut off.
-    check = tf.debugging.assert_less_equal(longest, size, f"{name} must have no list longer than those of y_pred")
-    with tf.control_dependencies([check]):
-        return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))
+    # Without the check, what does not fit would be cut off.
+    size = validation.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
+    return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))

@@ -130,11 +130,5 @@ def _compatible(queries: tuple, candidates: tuple) -> bool:
 def _more_than(k: int, candidates: tf.Tensor) -> tf.Tensor:
     """`candidates` [batch, c, d], checked for c > k: when traced if it is known, else when run."""
     known = candidates.shape[1]
-    if known is not None:
-        if known <= k:
-            raise ValueError(f"k must be below the number of candidates, {known}, got {k}")
-        return candidates
-    size = tf.shape(candidates)[1]
-    check = tf.debugging.Assert(size > k, [f"k must be below the number of candidates, got {k} for", size])
-    with tf.control_dependencies([check]):
-        return tf.identity(candidates)
+    size, limit = (tf.shape(candidates)[1], "") if known is None else (known, f", {known}")
+    return validation.checked(candidates, size > k, f"k must be below the number of candidates{limit}, got {k}")

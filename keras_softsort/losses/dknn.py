@@ -143,14 +143,8 @@ class DkNNLoss(WeightedLoss):
         """`embeddings`, checked to hold more than k candidates: when traced if their number is known, else when run."""
         least, known = (self.num_queries or 1) + self.k, embeddings.shape[0]
         what = f"{'1' if self.num_queries is None else 'num_queries'} + k = {least}"
-        if known is not None:
-            if known <= least:
-                raise ValueError(f"y_pred must hold more than {what} embeddings, got {known}")
-            return embeddings
-        size = tf.shape(embeddings)[0]
-        check = tf.debugging.Assert(size > least, [f"y_pred must hold more than {what} embeddings, got", size])
-        with tf.control_dependencies([check]):
-            return tf.identity(embeddings)
+        size = tf.shape(embeddings)[0] if known is None else known
+        return validation.checked(embeddings, size > least, f"y_pred must hold more than {what} embeddings, got", size)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -160,7 +154,7 @@ class DkNNLoss(WeightedLoss):
 
 def _class_rows(y_true: Any, embeddings: tf.Tensor) -> tf.Tensor:
     """Labels as [batch, 1] of any number type, or as [batch, classes] in the dtype of the embeddings."""
-    labels = tf.convert_to_tensor(y_true)
+    labels = validation.dense_tensor("y_true", y_true)
     if not (labels.dtype.is_integer or labels.dtype.is_floating):
         raise TypeError(f"y_true must hold numbers, got dtype {labels.dtype.name}")
     if labels.shape.rank == 1:
@@ -192,7 +186,7 @@ def _query_weights(sample_weight: Any, embeddings: tf.Tensor) -> tf.Tensor:
     batch = tf.shape(embeddings)[:1]
     if sample_weight is None:
         return tf.ones(batch, embeddings.dtype)
-    weights = tf.cast(tf.convert_to_tensor(sample_weight), embeddings.dtype)
+    weights = tf.cast(validation.real_tensor("sample_weight", sample_weight), embeddings.dtype)
     shape = weights.shape
     if shape.rank == 2 and shape[1] == 1:
         weights = weights[:, 0]

@@ -13,7 +13,7 @@ from keras_softsort.ops._core import validation
 
 def seed_tensor(seed: Any) -> tf.Tensor:
     """`seed` as an integer tensor of shape [2]."""
-    seed = tf.convert_to_tensor(seed)
+    seed = validation.dense_tensor("seed", seed)
     if not seed.dtype.is_integer:
         raise TypeError(f"seed must hold two integers, got dtype {seed.dtype.name}")
     if not seed.shape.is_compatible_with([2]):

@@ -1,9 +1,10 @@
-"""Argument checks that every operator shares: each names the argument, what was expected and what came."""
+"""Checks of tensor arguments: each error names the argument, what was expected and what was received."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,47 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 
 
-def floating_tensor(name: str, value: Any) -> tf.Tensor:
-    """`value` as a dense floating-point tensor of known rank."""
+def dense_tensor(name: str, value: Any) -> tf.Tensor:
+    """`value` as a dense tensor of any dtype."""
     if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
         raise TypeError(f"{name} must be a dense tensor, got {type(value).__name__}; pad it and pass a mask")
-    tensor = tf.convert_to_tensor(value)
+    try:
+        return tf.convert_to_tensor(value)
+    # TensorFlow raises either, without the name of the argument.
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a tensor or convertible to one, got {reprlib.repr(value)}") from error
+
+
+def floating_tensor(name: str, value: Any) -> tf.Tensor:
+    """`value` as a dense floating-point tensor of known rank."""
+    tensor = dense_tensor(name, value)
     if not tensor.dtype.is_floating:
         raise TypeError(f"{name} must be floating-point, got dtype {tensor.dtype.name}; cast it first")
     if tensor.shape.rank is None:
         raise ValueError(f"{name} must have a known rank, got a tensor of unknown rank")
+    return tensor
+
+
+def real_tensor(name: str, value: Any) -> tf.Tensor:
+    """`value` as a dense tensor of real numbers: floating-point, integer or bool."""
+    tensor = dense_tensor(name, value)
+    if not (tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_bool):
+        raise TypeError(f"{name} must hold real numbers, got dtype {tensor.dtype.name}")
+    return tensor
+
+
+def checked(tensor: tf.Tensor, condition: bool | tf.Tensor, message: str, *received: Any) -> tf.Tensor:
+    """`tensor`, if the bool scalar `condition` holds.
+
+    What is known when traced raises a ValueError there; the rest is checked when run. XLA drops that check.
+    """
+    known = tf.get_static_value(condition)
+    if known is None:
+        with tf.control_dependencies([tf.debugging.Assert(condition, [message, *received])]):
+            return tf.identity(tensor)
+    if not known:
+        values = (tf.get_static_value(value) if tf.is_tensor(value) else value for value in received)
+        raise ValueError(" ".join([message, *map(str, values)]))
     return tensor
 
 
@@ -70,16 +103,8 @@ def dtype_tiny(dtype: tf.DType) -> float:
 
 
 def non_negative_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor`, checked to hold nothing below 0: now if its values are known, else when run."""
-    known = tf.get_static_value(tensor)
-    if known is not None:
-        if np.any(known < 0):
-            raise ValueError(f"{name} must not be negative, got {np.min(known)}")
-        return tensor
-    right = tf.logical_not(tf.reduce_any(tensor < 0))
-    check = tf.debugging.Assert(right, [f"{name} must not be negative, got", tf.reduce_min(tensor)])
-    with tf.control_dependencies([check]):
-        return tf.identity(tensor)
+    """`tensor`, checked to hold nothing below 0 and no NaN."""
+    return checked(tensor, tf.reduce_all(tensor >= 0), f"{name} must not be negative, got", tf.reduce_min(tensor))
 
 
 def axis_of(name: str, axis: Any, tensor: tf.Tensor) -> int:
@@ -114,32 +139,28 @@ def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor |
 
 def bool_mask(name: str, mask: Any) -> tf.Tensor:
     """`mask` as a bool tensor."""
-    mask = tf.convert_to_tensor(mask)
+    mask = dense_tensor(name, mask)
     if mask.dtype != tf.bool:
         raise TypeError(f"{name} must be bool (True = keep), got dtype {mask.dtype.name}")
     return mask
 
 
 def of_shape(name: str, tensor: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
-    """`tensor`, checked when run to have the shape `expected` if it is unknown when traced, lest it be broadcast."""
+    """`tensor`, checked to have the shape `expected` where tracing does not know it, so that it is not broadcast."""
     if tensor.shape.is_fully_defined() and tf.get_static_value(expected) is not None:
         return tensor
-    check = tf.debugging.assert_equal(tf.shape(tensor), expected, f"{name} must have the same batch and list size")
-    with tf.control_dependencies([check]):
-        return tf.identity(tensor)
+    fits = tf.reduce_all(tf.equal(tf.shape(tensor), expected))
+    message = f"{name} must have the same batch and list size, expected and received shape:"
+    return checked(tensor, fits, message, expected, tf.shape(tensor))
 
 
 def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor` [..., n], checked for k <= n: when traced if both are known, else when run."""
-    known_k, size = tf.get_static_value(k), tensor.shape[-1]
-    if known_k is not None and size is not None:
-        if known_k > size:
-            raise ValueError(f"{name} must be at most the list size, {size}, got {known_k}")
-        return tensor
-    came = "" if known_k is None else f", got {known_k}"
-    check = tf.debugging.assert_less_equal(k, tf.shape(tensor)[-1], f"{name} must be at most the list size{came}")
-    with tf.control_dependencies([check]):
-        return tf.identity(tensor)
+    """`tensor` [..., n], checked for k <= n."""
+    known, size = tf.get_static_value(k), tensor.shape[-1]
+    if known is not None and size is not None:
+        return checked(tensor, bool(known <= size), f"{name} must be at most the list size, {size}, got {known}")
+    received = "" if known is None else f", got {known}"
+    return checked(tensor, k <= tf.shape(tensor)[-1], f"{name} must be at most the list size{received}")
 
 
 def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:

@@ -28,8 +28,8 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float
 
     Raises:
       TypeError: `score_difference` is not floating-point.
-      ValueError: `sigma` that is not positive, a weight of a shape that does not broadcast, a negative weight.
-      InvalidArgumentError: a negative weight in a traced function (under XLA it is not looked at).
+      ValueError: `sigma` that is not positive, a weight of a shape that does not broadcast, a negative or NaN weight.
+      InvalidArgumentError: a negative or NaN weight in a traced function (under XLA it is not looked at).
 
     Cost: O(1) a pair.
 
@@ -47,7 +47,7 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float
     sigma = arguments.positive_number("sigma", sigma)
     if weight is None:
         return _costs(difference, None, sigma)
-    weight = tf.cast(tf.convert_to_tensor(weight), compute_dtype(difference.dtype))
+    weight = tf.cast(validation.real_tensor("weight", weight), compute_dtype(difference.dtype))
     shape, expected = weight.shape, difference.shape
     if not _broadcasts(shape, expected):
         raise ValueError(f"weight must have the shape of score_difference, {expected}, or broadcast to it, got {shape}")

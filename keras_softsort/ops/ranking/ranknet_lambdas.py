@@ -65,7 +65,7 @@ def ranknet_lambdas(
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
     scores = validation.list_tensor("scores", scores)
-    labels = tf.cast(tf.convert_to_tensor(labels), compute_dtype(scores.dtype))
+    labels = tf.cast(validation.real_tensor("labels", labels), compute_dtype(scores.dtype))
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
     labels = validation.of_shape("labels", labels, tf.shape(scores))
