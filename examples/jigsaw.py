@@ -13,17 +13,47 @@ where this package is not installed.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+from _shared import command_line
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    quick = {"pieces": [2], "seeds": [0], "steps": 20, "test_puzzles": 20}
+    parser = command_line.new_parser(__doc__, "jigsaw", quick)
+    add, at_least, positive = parser.add_argument, command_line.at_least, command_line.positive
+    add("--dataset", choices=("sklearn", "mnist", "photos"), default="sklearn", help="images that are cut")
+    add("--data-dir", help="folder of mnist.npz; without it Keras downloads MNIST")
+    add("--crops", type=at_least(1), default=3000, help="crops of photographs, for training and for testing")
+    add("--pieces", type=at_least(2), nargs="+", default=[2, 4], help="pieces per side")
+    add("--seeds", type=int, nargs="+", default=[0, 1, 2], help="one training of each grid per seed")
+    add("--steps", type=at_least(1), default=500, help="training steps")
+    add("--batch-size", type=at_least(1), default=64, help="puzzles per step")
+    add("--learning-rate", type=positive, default=2e-3, help="of Adam, at the start")
+    add("--dropout", type=command_line.fraction, default=0.2, help="share of the inputs of a layer dropped")
+    add("--tau", type=positive, default=1.0, help="temperature of Sinkhorn, in units of the scores")
+    add("--noise-scale", type=float, default=1.0, help="factor of the Gumbel noise")
+    add("--iterations", type=at_least(1), default=10, help="of Sinkhorn")
+    add("--test-puzzles", type=at_least(1), default=500, help="puzzles of unseen images")
+    add("--no-baselines", dest="baselines", action="store_false", help="train only our model")
+    options = command_line.parse(parser, arguments, quick)
+    if options.dataset == "photos":
+        command_line.require(parser, ["skimage"])
+    return options
+
+
+if __name__ == "__main__":
+    OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+
 import numpy as np
-import puzzles
 import tensorflow as tf
-from handwritten_numbers import OnEachItem
-from pictures import BAD, INK, MUTED
+from _shared import puzzles
+from _shared.exports import export
+from _shared.handwritten_numbers import OnEachItem
+from _shared.pictures.puzzles import draw_puzzles
 from tensorflow import keras
 
 import keras_softsort as ks
@@ -88,11 +118,10 @@ def train(pieces: np.ndarray, seed: int, options: argparse.Namespace) -> keras.M
     keras.utils.set_random_seed(seed)
     scores = scorer(pieces.shape[2:], pieces.shape[1], options.dropout)
     model = reassembler(scores, options)
-    epochs = max(1, min(5, options.steps // 100))  # each prints a line
     rate = keras.optimizers.schedules.CosineDecay(options.learning_rate, options.steps)
     model.compile(keras.optimizers.Adam(rate), loss="mse")
     data = puzzles.training_puzzles(pieces, options.batch_size, seed)
-    model.fit(data, epochs=epochs, steps_per_epoch=max(1, options.steps // epochs), shuffle=False, verbose=2)
+    model.fit(data, steps_per_epoch=options.steps, shuffle=False, verbose=0)
     return scores
 
 
@@ -104,12 +133,12 @@ def solve_all(k: int, options: argparse.Namespace) -> tuple[dict, tuple]:
 
     orders = {"as shuffled": [np.broadcast_to(np.arange(k * k), truth.shape)]}
     if options.baselines:
-        orders["edges alone"] = [puzzles.by_edges(shuffled)]
+        orders["only edges"] = [puzzles.by_edges(shuffled)]
     if options.baselines and options.dataset != "photos":
         orders["edges and a black frame"] = [puzzles.by_edges(shuffled, dark_frame=True)]
     orders["Gumbel-Sinkhorn"] = []
     for seed in options.seeds:
-        print(f"\n{k} x {k} pieces, seed {seed}")
+        print(f"{k} x {k} pieces, seed {seed}: {options.steps} steps of {options.batch_size} puzzles", flush=True)
         scores = train(puzzles.cut(train_images, k), seed, options)
         solver = keras.Model(scores.input, BestOrder()(scores.output))
         orders["Gumbel-Sinkhorn"].append(solver(shuffled).numpy())
@@ -117,49 +146,13 @@ def solve_all(k: int, options: argparse.Namespace) -> tuple[dict, tuple]:
     return results, (scores, solver, shuffled, truth)
 
 
-def exported_agrees(solver: keras.Model, pieces: np.ndarray, folder: Path) -> bool:
+def agrees_alone(solver: keras.Model, pieces: np.ndarray, folder: Path) -> bool:
     """Whether the exported solver gives the same order in a process that imports TensorFlow and NumPy alone."""
-    solver.export(str(folder / "solver"))
+    export(solver, folder / "solver")
     np.save(folder / "pieces.npy", pieces)
     paths = [str(folder / name) for name in ("solver", "pieces.npy", "order.npy")]
     subprocess.run([sys.executable, "-c", ALONE, *paths], check=True)
     return np.array_equal(np.load(folder / "order.npy"), solver(pieces).numpy())
-
-
-def draw(solved: dict[int, tuple], options: argparse.Namespace, path: Path, rows: int = 5) -> Path:
-    """For each grid: pieces as shuffled, softly and exactly reassembled (wrong ones framed), and the truth."""
-    figure = plt.figure(figsize=(6.2 * len(solved), 1.5 * rows + 0.9), layout="constrained", facecolor="white")
-    figure.suptitle("Images not seen before, reassembled from shuffled pieces", fontsize=15, color=INK)
-    groups = np.atleast_1d(figure.subfigures(1, len(solved), wspace=0.04))
-    for group, (k, (scores, _, shuffled, truth)) in zip(groups, solved.items(), strict=True):
-        shown, right = shuffled[:rows], puzzles.in_order(shuffled, truth)[:rows]
-        soft, hard = (reassembler(scores, options, hard=hard)(shown)[:, 0].numpy() for hard in (False, True))
-        columns = {"shuffled": shown, "soft": soft, "exact": hard, "truth": right}
-        axes = group.subplots(rows, 4, squeeze=False)
-        for column, (name, pieces) in enumerate(columns.items()):
-            axes[0, column].set_title(f"{name}, {k} x {k}" if column == 0 else name, color=INK, fontsize=12)
-            for row in range(rows):
-                wrong = np.any(np.abs(pieces[row] - right[row]) > 1e-5, axis=(1, 2, 3)) & (name == "exact")
-                _show(axes[row, column], pieces[row], wrong)
-    figure.savefig(path, dpi=90, bbox_inches="tight")
-    plt.close(figure)
-    return path
-
-
-def _show(axis, pieces: np.ndarray, wrong: np.ndarray) -> None:
-    """One image, with lines between its pieces and a frame about the wrong ones."""
-    n, height, width = pieces.shape[:3]
-    k = round(n**0.5)
-    image = puzzles.join(pieces[np.newaxis])[0]
-    axis.imshow(np.clip(image, 0, 1).squeeze(), cmap="gray_r", vmin=0, vmax=1)
-    axis.set_xticks(np.arange(1, k) * width - 0.5, [])
-    axis.set_yticks(np.arange(1, k) * height - 0.5, [])
-    axis.grid(color=MUTED, linewidth=0.8)
-    axis.tick_params(length=0)
-    for place in np.flatnonzero(wrong):
-        corner = place % k * width - 0.5, place // k * height - 0.5
-        axis.add_patch(plt.Rectangle(corner, width, height, fill=False, color=BAD, linewidth=2))
-    axis.spines[:].set_color(MUTED)
 
 
 def table(results: dict[str, list[dict]]) -> str:
@@ -174,46 +167,38 @@ def table(results: dict[str, list[dict]]) -> str:
     return "\n".join(lines)
 
 
-def run(options: argparse.Namespace) -> dict:
-    """Train, print beside the baselines, draw, export."""
-    options.output.mkdir(parents=True, exist_ok=True)
-    results, solved = {}, {}
-    for k in options.pieces:
-        results[k], solved[k] = solve_all(k, options)
+def columns(solved: tuple, options: argparse.Namespace, rows: int = 5) -> dict[str, np.ndarray]:
+    """Pieces of some puzzles as shuffled, softly and exactly reassembled, and in truth."""
+    scores, _, shuffled, truth = solved
+    shown = shuffled[:rows]
+    soft, exact = (reassembler(scores, options, hard=hard)(shown)[:, 0].numpy() for hard in (False, True))
+    return {"shuffled": shown, "soft": soft, "exact": exact, "truth": puzzles.in_order(shuffled, truth)[:rows]}
+
+
+def report(results: dict, solved: dict, options: argparse.Namespace) -> None:
+    """Print a table for each grid."""
     for k in options.pieces:
         print(f"\n{k} x {k} pieces of {options.dataset}, {len(solved[k][2])} puzzles of unseen images")
         print(f"(orders right by pixels are wrong by index in {puzzles.alike(solved[k][2]):.3f} of the places):")
         print(table(results[k]))
-    print("\nPieces that look alike may change places, save by index and for Kendall's tau; l2 is the root of a mean.")
-    agrees = exported_agrees(*solved[options.pieces[-1]][1:3], options.output)
-    print(f"Exported to {options.output / 'solver'}; run with TensorFlow and NumPy alone: same order {agrees}.")
-    print(f"Picture: {draw(solved, options, options.output / 'jigsaw.png')}")
-    report = {"options": {k: str(v) for k, v in vars(options).items()}, "results": results, "export_agrees": agrees}
-    (options.output / "jigsaw.json").write_text(json.dumps(report, indent=2) + "\n")
-    return report
+    print(
+        "\nPieces that look alike may change places, except by index and for Kendall's tau; l2 is the root of a mean."
+    )
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_argument
-    add("--dataset", choices=("sklearn", "mnist", "photos"), default="sklearn")
-    add("--data-dir", help="folder of mnist.npz (default: Keras' own loader)")
-    add("--crops", type=int, default=3000, help="crops of photographs, for training and for testing")
-    add("--pieces", type=int, nargs="+", default=[2, 4], help="pieces a side")
-    add("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    add("--steps", type=int, default=500, help="training steps")
-    add("--batch-size", type=int, default=64, help="puzzles a step")
-    add("--learning-rate", type=float, default=2e-3, help="at the start; it falls along a cosine")
-    add("--dropout", type=float, default=0.2)
-    add("--tau", type=float, default=1.0, help="temperature of Sinkhorn")
-    add("--noise-scale", type=float, default=1.0, help="factor of the Gumbel noise")
-    add("--iterations", type=int, default=10, help="of Sinkhorn")
-    add("--test-puzzles", type=int, default=500)
-    add("--no-baselines", dest="baselines", action="store_false", help="train our model alone")
-    add("--output", type=Path, default=Path("output/jigsaw"))
-    return parser.parse_args(arguments)
+def main(options: argparse.Namespace) -> dict:
+    """Train on every grid, print beside the baselines, export, draw."""
+    print("Learning to reassemble images from shuffled pieces")
+    results, solved = {}, {}
+    for k in options.pieces:
+        results[k], solved[k] = solve_all(k, options)
+    report(results, solved, options)
+    agrees = agrees_alone(*solved[options.pieces[-1]][1:3], options.output)
+    print(f"Exported to {options.output / 'solver'}; run with only TensorFlow and NumPy: same order {agrees}.")
+    grids = {k: columns(solved[k], options) for k in options.pieces}
+    print(f"Picture: {draw_puzzles(grids, options.output / 'jigsaw.png')}")
+    return command_line.save_report(options, "jigsaw", results=results, export_agrees=agrees)
 
 
 if __name__ == "__main__":
-    run(parse())
+    main(OPTIONS)

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import labelled_images
 import numpy as np
 import tensorflow as tf
+from _shared.pictures.neighbors import draw_neighbors
 from checkpoints import Checkpoints
 from labelled_images import Images
-from pictures import draw_neighbors
 from tensorflow import keras
 
 import keras_softsort as ks

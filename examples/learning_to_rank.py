@@ -1,15 +1,16 @@
 """Learn to rank from graded judgements: one small scorer, one budget, six losses.
 
 Every document is scored by itself (a network with two hidden layers); the losses differ in what they make of a list of
-scores. By default wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells
-how); any SVMlight/LETOR files will do instead, such as a fold of MSLR-WEB30K.
+scores. By default wards of real patients are put in the order of their disease's progression (see
+`_shared/ranking_data.py`). `--train` and `--test` take any SVMlight/LETOR files instead, such as a fold of MSLR-WEB30K.
 
 LightGBM's LambdaMART is trained beside them where it is installed. Reported are means over test queries of NDCG@k (gain
 2^label - 1, discount log2) and MRR (relevant from label 1 on). Queries without any relevant document are left out, and
-how many is printed. Nothing is selected on the test queries: figures are those after the last epoch, or, with --valid,
-after the epoch (of LambdaMART: with the number of trees) of the best NDCG@5 on the queries of that file.
+their number is printed. Nothing is selected on the test queries: figures are those after the last epoch, or, with
+`--valid`, after the epoch (of LambdaMART: with the number of trees) of the best NDCG@5 on the queries of that file.
 
-    python examples/learning_to_rank.py
+    python examples/learning_to_rank.py                                   # one seed, two minutes
+    python examples/learning_to_rank.py --seeds 0 1 2 --epochs 30         # the published figures
     python examples/learning_to_rank.py --train train.txt --valid vali.txt --test test.txt --seeds 0 1 2
 """
 
@@ -17,19 +18,52 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import time
 from pathlib import Path
 
+from _shared import command_line
+
+LOSSES = ("RankNet", "LambdaRank", "ListMLE", "NeuralNDCG", "ApproxNDCG", "PL-Rank")
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    quick = {"epochs": 1, "wards": 20, "losses": ["RankNet", "ListMLE", "NeuralNDCG"]}
+    parser = command_line.new_parser(__doc__, "learning_to_rank", quick)
+    add, at_least = parser.add_argument, command_line.at_least
+    add("--train", type=Path, help="SVMlight file (with --test); a file .query beside it has the list sizes")
+    add("--valid", type=Path, help="SVMlight file that chooses the epoch; without it the last epoch counts")
+    add("--test", type=Path, help="SVMlight file (with --train)")
+    add("--wards", type=at_least(1), default=300, help="lists of patients for training, and as many for testing")
+    add("--losses", nargs="+", choices=LOSSES, default=list(LOSSES), metavar="LOSS", help="losses to train with")
+    add("--seeds", type=int, nargs="+", default=[0], help="one training of each loss per seed")
+    add("--epochs", type=at_least(1), default=20, help="of each training")
+    add("--batch-size", type=at_least(1), default=16, help="queries per step")
+    add("--learning-rate", type=command_line.positive, default=1e-3, help="of Adam")
+    add("--dropout", type=command_line.fraction, default=0.2, help="share of the inputs of each layer dropped")
+    options = command_line.parse(parser, arguments, quick)
+    if (options.train is None) != (options.test is None):
+        parser.error("--train and --test must be given together")
+    if options.valid and not options.train:
+        parser.error("--valid must be given with --train and --test")
+    for path in filter(None, (options.train, options.valid, options.test)):
+        if not path.is_file():
+            parser.error(f"{path} is not a file")
+    return options
+
+
+if __name__ == "__main__":
+    OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+
 import numpy as np
-from pictures import draw_ranking
-from ranking_data import from_files, patients
+from _shared.pictures.ranking import draw_ranking
+from _shared.ranking_data import from_files, patients
 from tensorflow import keras
 
 import keras_softsort as ks
 from keras_softsort.data import RankingDataset
 
-LOSSES = {
+MAKE_LOSS = {
     "RankNet": ks.RankNetLoss,
     "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg", normalization="none"),
     "ListMLE": ks.PlackettLuceLoss,
@@ -97,7 +131,7 @@ def train(name: str, seed: int, data: list[RankingDataset], options: argparse.Na
     keras.utils.set_random_seed(seed)
     training, *validation, test = data
     model = scorer(training.features.shape[1], options.dropout)
-    model.compile(keras.optimizers.Adam(options.learning_rate), loss=LOSSES[name]())
+    model.compile(keras.optimizers.Adam(options.learning_rate), loss=MAKE_LOSS[name]())
     batches = ks.data.bucketed_batches(training, options.batch_size, seed=seed)
     selection = [BestEpoch(queries) for queries in validation]
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0, callbacks=selection)
@@ -120,60 +154,49 @@ def lambda_mart(seed: int, data: list[RankingDataset]) -> dict[str, float]:
     return measures(test, np.split(ranker.predict(test.features), test.starts[1:]))
 
 
-def run(options: argparse.Namespace) -> dict:
-    """Every loss with every seed beside the baselines; print, draw, save."""
+def compare(data: list[RankingDataset], options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
+    """The measures of each method for every seed, and of random orders."""
     started = time.monotonic()
-    files = [path for path in (options.train, options.valid, options.test) if path]
-    data = from_files(files) if files else patients()
-    test = data[-1]
-    judged = [labels for _, labels in test]
-    counted = sum(labels.max() > 0 for labels in judged)
-    print(f"{len(data[0])} queries for training, {len(judged)} for testing, {counted} with a relevant document")
-    random = np.random.default_rng(0)
-    results = {"random order": [measures(test, [random.random(len(labels)) for labels in judged]) for _ in range(20)]}
-    for name in LOSSES:
+    test, random = data[-1], np.random.default_rng(0)
+    guesses = ([random.random(len(labels)) for _, labels in test] for _ in range(20))
+    results = {"random order": [measures(test, scores) for scores in guesses]}
+    for name in options.losses:
         results[name] = []
         for seed in options.seeds:
             results[name].append(train(name, seed, data, options))
-            print(
-                f"{name:12} seed {seed}: NDCG@5 {results[name][-1]['NDCG@5']:.4f} ({time.monotonic() - started:.0f} s)",
-                flush=True,
-            )
+            seconds = time.monotonic() - started
+            print(f"{name:12} seed {seed}: NDCG@5 {results[name][-1]['NDCG@5']:.4f} ({seconds:.0f} s)", flush=True)
     if importlib.util.find_spec("lightgbm"):
         results["LightGBM LambdaMART"] = [lambda_mart(seed, data) for seed in options.seeds]
-
-    print(f"\n{'mean of the seeds':22}{''.join(f'{name:>10}' for name in results['RankNet'][0])}   (range of NDCG@5)")
-    for name, runs in results.items():
-        means = "".join(f"{np.mean([run[key] for run in runs]):10.4f}" for key in runs[0])
-        fives = [run["NDCG@5"] for run in runs]
-        print(f"{name:22}{means}   ({min(fives):.4f} to {max(fives):.4f})")
-    options.output.mkdir(parents=True, exist_ok=True)
-    picture = draw_ranking(results, options.output / "learning_to_rank.png")
-    report = {"options": {name: str(value) for name, value in vars(options).items()}, "results": results}
-    (options.output / "learning_to_rank.json").write_text(json.dumps(report, indent=2) + "\n")
-    print(f"\nPicture: {picture}; {time.monotonic() - started:.0f} s in all")
     return results
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", type=Path, help="SVMlight file (with --test); a file .query beside it has the sizes")
-    parser.add_argument("--valid", type=Path, help="chooses the epoch; without it the last one counts")
-    parser.add_argument("--test", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--batch-size", type=int, default=16, help="queries a step")
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--dropout", type=float, default=0.2)
-    parser.add_argument("--output", type=Path, default=Path("output/learning_to_rank"))
-    options = parser.parse_args(arguments)
-    if (options.train is None) != (options.test is None):
-        parser.error("--train and --test must be given together")
-    if options.valid and not options.train:
-        parser.error("--valid must be given with --train and --test")
-    return options
+def report(results: dict[str, list[dict[str, float]]]) -> None:
+    """Print a line for each method: means over seeds, and the range of NDCG@5."""
+    columns = results["random order"][0]
+    print(f"\n{'mean over seeds':22}{''.join(f'{name:>10}' for name in columns)}   (range of NDCG@5)")
+    for name, runs in results.items():
+        means = "".join(f"{np.mean([run[key] for run in runs]):10.4f}" for key in columns)
+        fives = [run["NDCG@5"] for run in runs]
+        print(f"{name:22}{means}   ({min(fives):.4f} to {max(fives):.4f})")
+    if "LightGBM LambdaMART" not in results:
+        print(f'{"LightGBM LambdaMART":22}   not installed: pip install ".[examples]"')
+
+
+def main(options: argparse.Namespace) -> dict:
+    """Train with every loss and seed beside the baselines; print, draw, save."""
+    started = time.monotonic()
+    print("Learning to rank with", ", ".join(options.losses))
+    files = [path for path in (options.train, options.valid, options.test) if path]
+    data = from_files(files) if files else patients(options.wards)
+    relevant = sum(labels.max() > 0 for _, labels in data[-1])
+    print(f"{len(data[0])} queries for training, {len(data[-1])} for testing, {relevant} with a relevant document")
+    results = compare(data, options)
+    report(results)
+    picture = draw_ranking(results, options.output / "learning_to_rank.png")
+    print(f"\nPicture: {picture}; {time.monotonic() - started:.0f} s in all")
+    return command_line.save_report(options, "learning_to_rank", results=results)
 
 
 if __name__ == "__main__":
-    run(parse())
+    main(OPTIONS)

@@ -1,4 +1,4 @@
-"""Learn to sort numbers, told only the sorted lists (Mena et al. 2018, section 5.1).
+"""Learn to sort numbers, given only the sorted lists (Mena et al. 2018, section 5.1).
 
 One small network reads every number by itself and gives a score for each place (1 -> 32 ReLU -> N, weights shared by
 the numbers). `GumbelSinkhornLayer` turns the N x N scores into random soft permutations P, and the squared error
@@ -15,20 +15,45 @@ Hidden biases start at 1, with every ReLU on in [0, 1]: that learns long lists f
 off farther out, and raw lists from there come out wrong. With `--hidden-bias 0` only units of positive weight live,
 which are on for all positive numbers: raw lists fare well on any interval, but long lists are learned less exactly.
 
-    python examples/number_sorting.py                                      # N = 5, 10, 15
+    python examples/number_sorting.py                                      # N = 5, 10, 15, one minute
     python examples/number_sorting.py --sizes 80 100 120 --noise-scale 1 --test-lists 100    # long lists
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
+
+from _shared import command_line
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    quick = {"sizes": [5], "steps": 20, "test_lists": 20, "picture_size": 5}
+    parser = command_line.new_parser(__doc__, "number_sorting", quick)
+    add, at_least, positive = parser.add_argument, command_line.at_least, command_line.positive
+    add("--sizes", type=at_least(2), nargs="+", default=[5, 10, 15], help="numbers in a list")
+    add("--seeds", type=int, nargs="+", default=[0], help="one training of each size per seed")
+    add("--tau", type=positive, default=1.0, help="temperature of Sinkhorn, in units of the scores")
+    add("--noise-scale", type=float, default=0.1, help="factor of the Gumbel noise")
+    add("--samples", type=at_least(1), default=5, help="samples per list in a step")
+    add("--iterations", type=at_least(1), default=10, help="of Sinkhorn")
+    add("--steps", type=at_least(1), default=500, help="training steps")
+    add("--batch-size", type=at_least(1), default=10, help="lists per step")
+    add("--learning-rate", type=positive, default=0.1, help="of Adam, at the start")
+    add("--hidden-bias", type=float, default=1.0, help="initial value of the hidden biases")
+    add("--test-lists", type=at_least(1), default=1000, help="lists of each interval")
+    add("--picture-size", type=at_least(2), default=10, help="list size of the picture")
+    add("--no-baselines", dest="baselines", action="store_false", help="train only our model")
+    return command_line.parse(parser, arguments, quick, needs=["matplotlib"])
+
+
+if __name__ == "__main__":
+    OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
 
 import numpy as np
 import tensorflow as tf
-from pictures import draw_matchings
+from _shared.pictures.matchings import draw_matchings
 from tensorflow import keras
 
 import keras_softsort as ks
@@ -92,7 +117,7 @@ def fit(model: keras.Model, data: tf.data.Dataset, options: argparse.Namespace, 
     """Squared errors, Adam, a learning rate that falls to 0 along a cosine."""
     rate = keras.optimizers.schedules.CosineDecay(options.learning_rate, options.steps)
     model.compile(keras.optimizers.Adam(rate), loss="mse", jit_compile=True)
-    model.fit(data, verbose=2, callbacks=list(callbacks))
+    model.fit(data, verbose=0, callbacks=list(callbacks), shuffle=False)
 
 
 def test_lists(size: int, interval: tuple[int, int], count: int) -> np.ndarray:
@@ -132,7 +157,7 @@ def test(model: keras.Model, size: int, options: argparse.Namespace) -> dict[str
 
 
 def baselines(size: int, options: argparse.Namespace, seed: int) -> dict[str, dict[str, float]]:
-    """A random order, and the same network with one output, told the rank of every number."""
+    """A random order, and the same network with one output, trained on the rank of every number."""
     lists = test_lists(size, INTERVALS[0], options.test_lists)
     random_scores = np.random.default_rng(seed).uniform(size=lists.shape).astype(np.float32)
     regressor = reader(1, options.hidden_bias)
@@ -141,7 +166,7 @@ def baselines(size: int, options: argparse.Namespace, seed: int) -> dict[str, di
     )
     fit(regressor, ranks, options)
     predicted = regressor.predict(lists, verbose=0)[..., 0]
-    return {"random order": errors(lists, random_scores), "told every rank": errors(lists, predicted)}
+    return {"random order": errors(lists, random_scores), "given every rank": errors(lists, predicted)}
 
 
 def run_one(size: int, seed: int, options: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[tuple]]:
@@ -163,8 +188,8 @@ def run_one(size: int, seed: int, options: argparse.Namespace) -> tuple[dict[str
     return results, [*snapshots, ("exact matching", hard.predict(shown, verbose=0)[0])]
 
 
-def show(results: dict[str, list[dict[str, float]]], size: int) -> None:
-    """Means over seeds, and the range of the share of lists with an error."""
+def report(results: dict[str, list[dict[str, float]]], size: int) -> None:
+    """Print means over seeds, and the range of the share of lists with an error."""
     print(f"\nN = {size}{'wrong elements':>33}{'lists with an error':>21}{'(range)':>16}{'Kendall tau':>13}")
     for name, seeds in results.items():
         element, lists, kendall = (np.array([one[key] for one in seeds]) for key in ("element", "list", "kendall"))
@@ -172,48 +197,30 @@ def show(results: dict[str, list[dict[str, float]]], size: int) -> None:
         print(f"{name:22}{element.mean():17.5f}{lists.mean():21.4f}{spread:>16}{kendall.mean():13.5f}")
 
 
-def run(options: argparse.Namespace) -> dict:
-    """Every size with every seed; print, draw, save."""
+def main(options: argparse.Namespace) -> dict:
+    """Train every size with every seed; print, draw, save."""
     started = time.monotonic()
-    options.output.mkdir(parents=True, exist_ok=True)
-    report: dict[int, dict[str, list[dict[str, float]]]] = {}
+    print("Learning to sort numbers from sorted lists alone")
+    results: dict[int, dict[str, list[dict[str, float]]]] = {}
+    shown: list[tuple] = []
     for size in options.sizes:
-        report[size] = {}
+        results[size] = {}
         for seed in options.seeds:
-            print(f"\nN = {size}, seed {seed}: {options.steps} steps of {options.batch_size} lists")
-            results, pictures = run_one(size, seed, options)
-            for name, result in results.items():
-                report[size].setdefault(name, []).append(result)
-            if size == options.picture_size and seed == options.seeds[0]:
-                shown = test_lists(size, INTERVALS[0], 1)[0]
-                print(f"Picture: {draw_matchings(shown, pictures, options.output / 'number_sorting.png')}")
-        show(report[size], size)
-    summary = {"options": {name: str(value) for name, value in vars(options).items()}, "results": report}
-    (options.output / "number_sorting.json").write_text(json.dumps(summary, indent=2) + "\n")
+            print(f"N = {size}, seed {seed}: {options.steps} steps of {options.batch_size} lists", flush=True)
+            found, snapshots = run_one(size, seed, options)
+            shown = snapshots if size == options.picture_size and not shown else shown
+            for name, result in found.items():
+                results[size].setdefault(name, []).append(result)
+        report(results[size], size)
     seconds = time.monotonic() - started
-    print(f"\n{options.test_lists} test lists of each interval, seeds {options.seeds}; {seconds:.0f} s in all")
-    return report
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 10, 15], help="numbers in a list")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--tau", type=float, default=1.0, help="temperature of the operator")
-    parser.add_argument("--noise-scale", type=float, default=0.1, help="factor of the Gumbel noise")
-    parser.add_argument("--samples", type=int, default=5, help="samples of a list in a step")
-    parser.add_argument("--iterations", type=int, default=10, help="Sinkhorn iterations")
-    parser.add_argument("--steps", type=int, default=500, help="training steps")
-    parser.add_argument("--batch-size", type=int, default=10, help="lists a step")
-    parser.add_argument("--learning-rate", type=float, default=0.1)
-    parser.add_argument("--hidden-bias", type=float, default=1.0, help="what hidden biases start at")
-    parser.add_argument("--test-lists", type=int, default=1000, help="lists of each interval")
-    parser.add_argument("--picture-size", type=int, default=10, help="list size of the picture")
-    parser.add_argument("--no-baselines", dest="baselines", action="store_false", help="train our model alone")
-    parser.add_argument("--output", type=Path, default=Path("output/number_sorting"))
-    return parser.parse_args(arguments)
+    print("\nraw: the network is given the numbers as they are, which it may never have seen in training")
+    print("rescaled: each list is first moved and stretched to [0, 1], the interval of training")
+    print(f"{options.test_lists} test lists of each interval, seeds {options.seeds}; {seconds:.0f} s in all")
+    if shown:
+        numbers = test_lists(options.picture_size, INTERVALS[0], 1)[0]
+        print(f"Picture: {draw_matchings(numbers, shown, options.output / 'number_sorting.png')}")
+    return command_line.save_report(options, "number_sorting", results=results)
 
 
 if __name__ == "__main__":
-    run(parse())
+    main(OPTIONS)

@@ -1,4 +1,4 @@
-"""From `fit` to TensorFlow Serving: train a small ranker, export it, and ask it as a server would.
+"""From `fit` to TensorFlow Serving: train a small ranker, export it, and query it as a server would.
 
 Wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells how). The model is
 exported with its signatures and, where tensorflow-serving-api is installed, a warm-up file. A process without Python's
@@ -6,7 +6,7 @@ TensorFlow, Keras or this package then loads it through TensorFlow's C API, once
 forbidden, as `tensorflow_model_server` forbids it: the answers must be the model's own. Latencies are those of that
 process, without a network. What is printed last starts a server and asks it.
 
-    python examples/serve_ranker.py
+    python examples/serve_ranker.py                          # ten seconds
 """
 
 from __future__ import annotations
@@ -17,8 +17,26 @@ import time
 from pathlib import Path
 from typing import Any
 
+from _shared import command_line
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    quick = {"epochs": 1, "requests": 5, "lists": 4}
+    parser = command_line.new_parser(__doc__, "serve_ranker", quick)
+    at_least = command_line.at_least
+    parser.add_argument("--epochs", type=at_least(1), default=10, help="of the training")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights")
+    parser.add_argument("--lists", type=at_least(1), default=64, help="lists in the larger request")
+    parser.add_argument("--requests", type=at_least(1), default=200, help="requests whose latency is measured")
+    return command_line.parse(parser, arguments, quick, needs=["sklearn"])
+
+
+if __name__ == "__main__":
+    OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+
 import numpy as np
-from ranking_data import patients
+from _shared.ranking_data import patients
 from tensorflow import keras
 
 import keras_softsort as ks
@@ -46,7 +64,7 @@ def wards(lists: ks.data.RankingDataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def requests_of(wards: np.ndarray) -> list[dict[str, Any]]:
-    """Wards of several sizes in one request, the rest of each being rubbish that must not count; and one ward alone."""
+    """Wards of several sizes in one request, NaN in the padding, which must not count; and one single ward."""
     features = wards[: len(SIZES)].copy()
     for one, size in zip(features, SIZES, strict=True):
         one[size:] = np.nan
@@ -56,7 +74,7 @@ def requests_of(wards: np.ndarray) -> list[dict[str, Any]]:
 
 
 def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
-    """Ask the export, and compare with the model itself."""
+    """Query the export, and compare with the model itself."""
     requests = requests_of(wards)
     for xla, how in ((True, "C API"), (False, "C API, XLA forbidden")):
         answers = serving.predict_offline(folder, requests, signature_name="with_ids", xla=xla)
@@ -64,8 +82,8 @@ def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
             for i, size in enumerate(request["sizes"]):
                 scores = model.predict(wards[i : i + 1, :size], verbose=0)[0]
                 np.testing.assert_allclose(answer.outputs["scores"][i, :size], scores, rtol=1e-4, atol=1e-5)
-                wanted = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
-                assert answer.outputs["sorted_ids"][i].tolist() == wanted + [b""] * (wards.shape[1] - size)
+                expected = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
+                assert answer.outputs["sorted_ids"][i].tolist() == expected + [b""] * (wards.shape[1] - size)
         print(f"{how}: the same scores and order as the model, for lists of {', '.join(map(str, SIZES))}")
 
 
@@ -82,18 +100,24 @@ def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> Non
         )
 
 
-def run(options: argparse.Namespace) -> Path:
-    """Train, export, check, measure; then tell how to go on."""
+def warmup_requests(training: ks.data.RankingDataset) -> dict[str, list[dict[str, Any]]] | None:
+    """A request for the warm-up file, where tensorflow-serving-api can write one."""
+    if importlib.util.find_spec("tensorflow_serving") is None:
+        return None
+    return {"serving_default": [{"features": wards(training)[0][:1], "sizes": training.sizes[:1]}]}
+
+
+def main(options: argparse.Namespace) -> Path:
+    """Train, export, check, measure; then print how to go on."""
     started = time.monotonic()
+    print("Training a ranker of patients")
     training, test = patients()
     model = train(options, training, test)
     unseen = wards(test)[0]
-    warmup = None
-    if importlib.util.find_spec("tensorflow_serving"):
-        request = {"features": wards(training)[0][:1], "sizes": training.sizes[:1]}
-        warmup = {"serving_default": [request]}
+    warmup = warmup_requests(training)
     folder = serving.export_ranker(model, options.output / "patients", top_k=3, warmup=warmup)
-    print(f"exported to {folder}, {'with' if warmup else 'without'} a warm-up file")
+    without = "without a warm-up file, which needs tensorflow-serving-api"
+    print(f"exported to {folder}, {'with a warm-up file' if warmup else without}")
     check(folder, model, unseen)
     latency(folder, unseen, options)
     print(f"{time.monotonic() - started:.0f} s in all\n")
@@ -101,16 +125,5 @@ def run(options: argparse.Namespace) -> Path:
     return folder
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lists", type=int, default=64, help="in the larger request")
-    parser.add_argument("--requests", type=int, default=200, help="of which the latency is measured")
-    parser.add_argument("--output", type=Path, default=Path("output/serve_ranker"))
-    return parser.parse_args(arguments)
-
-
 if __name__ == "__main__":
-    run(parse())
+    main(OPTIONS)

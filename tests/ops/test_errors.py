@@ -34,7 +34,11 @@ METHOD_OPS = pytest.mark.parametrize("op", list(SORTS.values())[2:], ids=list(SO
         (True, TypeError, "tau must be a number, got True"),
         ("a", TypeError, "tau must be .*, got .*(string|'a')"),
         (None, TypeError, "tau must be a tensor or convertible to one, got None"),
-        ([1.0] * 3, ValueError, r"tau must be a scalar or have the shape of the leading axes, \(2,\), got shape \(3,\)"),
+        (
+            [1.0] * 3,
+            ValueError,
+            r"tau must be a scalar or have the shape of the leading axes, \(2,\), got shape \(3,\)",
+        ),
         (tf.ones([3, 2]), ValueError, r"tau must be a scalar or have the shape .*, \(2,\), got shape \(3, 2\)"),
         (tf.constant(1), TypeError, "tau must be floating-point, got dtype int32"),
     ],

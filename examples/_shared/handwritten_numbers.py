@@ -148,7 +148,7 @@ def train_digit_classifier(source: DigitImages, steps: int, seed: int) -> keras.
     model.compile(keras.optimizers.Adam(1e-3), loss=loss, metrics=["accuracy"])
     data = tf.data.Dataset.from_tensor_slices((source.images, source.digits))
     data = data.shuffle(len(source.digits), seed=seed).repeat().batch(64)
-    model.fit(data, steps_per_epoch=steps, epochs=1)
+    model.fit(data, steps_per_epoch=steps, epochs=1, shuffle=False)
     return model
 
 
@@ -160,11 +160,3 @@ def read_numbers(classifier: keras.Model, lists: np.ndarray, task: Task) -> np.n
     read = classifier.predict(digits, batch_size=1024, verbose=0).argmax(axis=-1)
     powers = 10 ** np.arange(task.digits - 1, -1, -1)
     return (read.reshape(count, size, task.digits) @ powers).astype(np.float32)
-
-
-def exported_agrees(model: keras.Model, images: np.ndarray, folder: Path) -> float:
-    """Export, load and run again: the largest difference of the two answers."""
-    model.export(str(folder))
-    restored = tf.saved_model.load(str(folder))
-    (served,) = restored.signatures["serving_default"](tf.constant(images)).values()
-    return float(np.abs(served.numpy() - model.predict(images, verbose=0)).max())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
-from handwritten_numbers import load_images
 
 import keras_softsort as ks
+from _shared.handwritten_numbers import load_images
 
 TRAINING_PHOTOS = ("flower.jpg", "camera", "coffee", "coins", "moon", "rocket", "stereo_motorcycle")
 TEST_PHOTOS = ("china.jpg", "astronaut", "cat")

@@ -1,0 +1,1 @@
+"""What several examples share: command lines, data, networks and pictures."""

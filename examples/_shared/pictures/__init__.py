@@ -1,0 +1,1 @@
+"""Pictures of what the examples learned, a module per subject."""

@@ -1,0 +1,227 @@
+"""Every example runs on tiny settings, and refuses bad arguments before TensorFlow is imported."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytestmark = pytest.mark.default_stack_only
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ("knn_digits", "labelled_images"))
+TINY = {
+    "jigsaw": ["--steps", "2"],
+    "knn_digits": ["--train-count", "200"],
+    "learning_to_rank": ["--wards", "8"],
+    "median": ["--steps", "2", "--test-lists", "20"],
+    "number_sorting": ["--steps", "2", "--test-lists", "5"],
+    "recommender_slate": ["--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"],
+    "serve_ranker": ["--requests", "1"],
+    "sort_digits": ["--steps", "2", "--test-lists", "20"],
+}
+BAD = {
+    "jigsaw": [(["--pieces", "1"], "--pieces: must be at least 2, got 1")],
+    "learning_to_rank": [
+        (["--epochs", "0"], "--epochs: must be at least 1, got 0"),
+        (["--train", "x.txt"], "--train and --test must be given together"),
+        (["--train", "x.txt", "--test", "y.txt"], "x.txt is not a file"),
+    ],
+    "median": [
+        (["--list-size", "4"], "--list-size must be odd"),
+        (["--tau", "0"], "--tau: must be positive and finite, got 0"),
+    ],
+    "recommender_slate": [
+        (["--places", "12"], "--places must be at most --candidates 10, got 12"),
+        (["--candidates", "90"], "--candidates must be at most 89, got 90"),
+    ],
+    "serve_ranker": [(["--output", "/dev/null/x"], "--output: cannot make the folder /dev/null/x")],
+    "sort_digits": [
+        (["--steps", "0"], "--steps: must be at least 1, got 0"),
+        (["--list-size", "1"], "--list-size: must be at least 2, got 1"),
+        (["--steps", "many"], "--steps: expected an integer, got 'many'"),
+        (["--dataset", "mnist", "--data-dir", "nowhere"], "--data-dir: expected the file nowhere/mnist.npz"),
+    ],
+}
+CHECK = """
+import contextlib, io, json, os, runpy, sys
+sys.modules.update({"tensorflow": None, "keras_softsort": None})  # importing them is an error
+found = []
+for path, arguments in json.loads(sys.argv[1]):
+    sys.argv, output = [path, *arguments], io.StringIO()
+    sys.path[0] = os.path.dirname(path)
+    try:
+        with contextlib.redirect_stderr(output), contextlib.redirect_stdout(output):
+            runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        found.append([end.code, output.getvalue()])
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def example(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    return importlib.import_module
+
+
+@pytest.fixture
+def eager_training(example, monkeypatch):
+    """Train without tracing, which a few steps are not worth; what is exported is traced."""
+    exports = example("_shared.exports")
+    real_export = exports.export
+
+    def export(model, folder):
+        tf.config.run_functions_eagerly(False)
+        real_export(model, folder)
+
+    monkeypatch.setattr(exports, "export", export)
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def check_run(module, name, arguments, folder, printed):
+    module.main(module.parse(["--quick", "--output", str(folder), *arguments]))
+    text = printed.readouterr()
+    assert "Captures:" not in text.out + text.err
+    if name == "serve_ranker":
+        assert "XLA forbidden: the same scores and order as the model" in text.out
+        return
+    assert "Picture: " in text.out
+    assert [path.stem for path in folder.glob("*.png")] == [name]
+    assert json.loads((folder / f"{name}.json").read_text())["options"]["quick"] == "True"
+
+
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "serve_ranker"])
+@pytest.mark.usefixtures("eager_training")
+def test_runs_on_tiny_settings(name, example, tmp_path, capfd, monkeypatch):
+    module = example(name)
+    if name == "jigsaw":  # nor a process of its own for what is exported
+        monkeypatch.setattr(module, "agrees_alone", lambda solver, pieces, folder: True)
+    if name == "number_sorting":
+        monkeypatch.setattr(module, "INTERVALS", module.INTERVALS[:2])
+    check_run(module, name, TINY[name], tmp_path, capfd)
+
+
+def test_serve_ranker_runs_on_tiny_settings(example, tmp_path, capfd, monkeypatch):
+    module = example("serve_ranker")
+    monkeypatch.setattr(module, "latency", lambda *_: None)  # in processes of its own
+    check_run(module, "serve_ranker", TINY["serve_ranker"], tmp_path, capfd)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_runs(name, example, tmp_path, capfd):
+    check_run(example(name), name, [], tmp_path, capfd)
+
+
+def outcomes(calls: list) -> list:
+    """The exit code and the messages of each call of an example, in a process that cannot import TensorFlow."""
+    calls = [(str(EXAMPLES / f"{name}.py"), arguments) for name, arguments in calls]
+    command = [sys.executable, "-c", CHECK, json.dumps(calls)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def test_bad_arguments_are_refused_before_tensorflow_is_imported():
+    calls = [(name, arguments, message) for name, cases in BAD.items() for arguments, message in cases]
+    for (name, arguments, message), (code, text) in zip(calls, outcomes([each[:2] for each in calls]), strict=True):
+        assert code == 2, (name, arguments)
+        assert message in text, (name, arguments, text)
+
+
+def test_help_states_defaults_and_what_quick_sets():
+    for name, (code, text) in zip(NAMES, outcomes([(name, ["--help"]) for name in NAMES]), strict=True):
+        assert code == 0, name
+        assert "(default: " in text, name
+        assert "--quick" in text, name
+
+
+def test_missing_extra_is_named(example, monkeypatch, tmp_path, capsys):
+    module = example("sort_digits")
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "sklearn" else find_spec(name))
+    with pytest.raises(SystemExit):
+        module.parse(["--output", str(tmp_path)])
+    assert 'scikit-learn not installed. From the clone: pip install ".[examples]"' in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+def test_output_folder_that_cannot_be_written(example, tmp_path, capsys):
+    tmp_path.chmod(0o500)
+    with pytest.raises(SystemExit):
+        example("median").parse(["--output", str(tmp_path)])
+    assert "cannot write to the folder" in capsys.readouterr().err
+
+
+def test_lightgbm_row_says_how_to_install_it(example, monkeypatch, tmp_path, capsys):
+    module = example("learning_to_rank")
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lightgbm" else find_spec(name))
+    module.report({"random order": [{"NDCG@5": 0.5}]})
+    assert 'LightGBM LambdaMART      not installed: pip install ".[examples]"' in capsys.readouterr().out
+
+
+class TestSlateSearch:
+    """Slates of the simulated shop, against all slates."""
+
+    @pytest.fixture
+    def shop(self, example):
+        search, wines = example("_shared.slate_search"), example("_shared.wine_shop")
+        visits = wines.draw_visits(wines.wines()[1], 12, 7, np.random.default_rng(0))
+        return search, wines, visits, wines.likings(visits).numpy(), wines.likenesses(visits).numpy()
+
+    @pytest.mark.parametrize("places", [1, 3, 7])
+    def test_search_lies_between_greedy_and_the_bound(self, shop, places):
+        search, wines, visits, liking, likeness = shop
+        seen = 0.8 ** np.arange(places)
+        slates = {
+            "greedy": search.beam_search(liking, likeness, seen, 1),
+            "beam": search.beam_search(liking, likeness, seen, 1000),
+            "best": search.best_slates(liking, likeness, seen),
+        }
+        for slate in slates.values():
+            assert slate.shape == (12, places)
+            assert all(len(set(one)) == places for one in slate.tolist())
+        reward = {name: search.rewards(slate, liking, likeness, seen) for name, slate in slates.items()}
+        one_hot = np.eye(7, dtype=np.float32)[slates["best"]]
+        np.testing.assert_allclose(wines.rewards(visits, one_hot, 0.8), reward["best"], rtol=1e-4)
+        assert np.all(reward["greedy"] <= reward["beam"] + 1e-6)
+        assert np.all(reward["beam"] <= reward["best"] + 1e-6)
+        assert np.all(reward["best"] <= search.upper_bounds(liking, likeness, seen) + 1e-6)
+        if places < 7:  # wide enough for all partial slates
+            np.testing.assert_allclose(reward["beam"], reward["best"], rtol=1e-6)
+
+    def test_determinantal_slates_maximize_the_determinant_place_by_place(self, shop):
+        search, _, _, liking, likeness = shop
+        slates = search.determinantal_slates(liking, likeness, 5)
+        for slate, quality, like in zip(slates, liking, likeness.astype(np.float64), strict=True):
+            kernel = quality[:, None] * like * quality
+            for place in range(5):
+                free = [item for item in range(7) if item not in slate[:place]]
+                sets = [[*slate[:place], item] for item in free]
+                determinants = [np.linalg.det(kernel[np.ix_(one, one)]) for one in sets]
+                assert slate[place] == free[int(np.argmax(determinants))]
+
+    @pytest.mark.usefixtures("eager_training")
+    def test_thirty_places_of_sixty_candidates(self, example, tmp_path):
+        module = example("recommender_slate")
+        arguments = ["--places", "30", "--candidates", "60", "--test-visits", "3", "--steps", "1", "--batch-size", "2"]
+        options = module.parse(["--quick", *arguments, "--output", str(tmp_path)])
+        visits = module.draw_visits(module.split_wines(options)[1], 3, 60, np.random.default_rng(0))
+        test = module.Visits(*map(tf.constant, visits))
+        slates, known = module.baselines(test, options)
+        assert list(known)[-1] == "upper bound of all slates"
+        assert known["greedy by true gain"] <= known["beam search, 32 wide"] * (1 + 1e-6)
+        assert known["beam search, 32 wide"] <= known["upper bound of all slates"]
+        learned, curve = module.train("gumbel hard", 0, test, options)
+        for slate in [learned, *slates.values()]:
+            assert slate.shape == (3, 30)
+            assert all(len(set(one)) == 30 for one in slate.tolist())
+        assert len(curve) == 1
