@@ -11,35 +11,85 @@ votes by the hard nearest neighbours among all training images, and is exported 
 
 A tenth of the training images is held out for validation. Every few epochs the model is validated and written, and the
 epoch with the best validation accuracy is the one that is tested. `--data-dir` names a folder with `DATASET.npz` or,
-with the images as JPEG, `DATASET_jpeg.npz`; `labelled_images.py` documents both forms.
+with the images as JPEG, `DATASET_jpeg.npz`; `_shared/labelled_images.py` documents both forms.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple
 
-import labelled_images
-import numpy as np
-import tensorflow as tf
-from _shared.pictures.neighbors import draw_neighbors
-from checkpoints import Checkpoints
-from labelled_images import Images
-from tensorflow import keras
-
-import keras_softsort as ks
+from _shared import command_line
 
 CLASSICAL = {
     "knn": "kNN on pixels",
     "pca": "PCA + kNN",
     "nca": "NeighborhoodComponentsAnalysis + kNN",
 }
-# Options that may change when a run is resumed.
-NOT_OF_A_RUN = ("data_dir", "methods", "output", "resume", "seeds")
 TRAINED = {"cross_entropy": "same CNN, cross-entropy", "dknn": "DkNNLoss + kNN"}
+DATASETS = ("sklearn", "mnist", "fashion_mnist", "cifar10", "cifar100")
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Options of the command line."""
+    quick = {"epochs": 1, "train_count": 300, "seeds": [0], "methods": ["knn", "cross_entropy", "dknn"]}
+    parser = command_line.new_parser(__doc__, "knn_digits", quick)
+    add, at_least, positive = parser.add_argument, command_line.at_least, command_line.positive
+    add("--dataset", choices=DATASETS, default="sklearn", help="scikit-learn's 8 x 8 digits, or another")
+    add("--data-dir", help="folder of DATASET.npz or DATASET_jpeg.npz; without it Keras downloads the dataset")
+    add("--train-count", type=at_least(2), help="use only the first so many training images")
+    methods = [*CLASSICAL, *TRAINED]
+    add("--methods", nargs="+", choices=methods, default=methods, metavar="METHOD", help="what to run")
+    add("--k", type=at_least(1), default=9, help="neighbors")
+    add("--tau", type=positive, default=16.0, help="temperature, in units of squared distances")
+    add("--objective", choices=("linear", "log"), default="linear", help="the share of right neighbors, or its log")
+    add("--stochastic", action="store_true", help="Plackett-Luce samples of the neighbors in training")
+    add("--num-samples", type=at_least(1), default=5, help="samples per query with --stochastic")
+    add("--queries", type=at_least(1), default=100, help="queries per step, and images per step of cross-entropy")
+    add("--candidates", type=at_least(1), default=100, help="candidates per step, which all queries share")
+    add("--epochs", type=at_least(1), default=80, help="of each training")
+    add("--steps-per-epoch", type=at_least(1), help="without it all images are queries once")
+    add("--learning-rate", type=positive, default=0.05, help="of DkNNLoss, at the start")
+    add("--cross-entropy-rate", type=positive, default=0.05, help="of cross-entropy, at the start")
+    add("--weight-decay", type=float, default=5e-4, help="of SGD")
+    add("--shift", type=at_least(0), default=1, help="training images are moved by up to so many pixels")
+    add("--flip", action="store_true", help="mirror training images at random")
+    add("--dimension", type=at_least(1), help="of the embedding, for the plain networks")
+    add("--blocks", type=at_least(1), nargs="+", default=[1, 1, 1], help="of the residual network, by stage")
+    add("--width", type=at_least(1), default=32, help="of the first stage of the residual network")
+    add("--seeds", type=int, nargs="+", default=[0, 1, 2], help="one training of each method per seed")
+    add(
+        "--validation-count",
+        type=at_least(0),
+        help="hold out so many of the last training images and keep the epoch that is best on them; without it a "
+        "tenth; 0 trains on all, keeps the last epoch and prints test accuracies",
+    )
+    add("--measure-every", type=at_least(0), default=5, help="epochs between checkpoints; 0: only at the end")
+    add("--resume", action="store_true", help="continue from the checkpoints in --output")
+    options = command_line.parse(parser, arguments, quick)
+    if options.k > options.candidates:
+        parser.error(f"--k must be at most --candidates {options.candidates}, got {options.k}")
+    return options
+
+
+if __name__ == "__main__":
+    OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from _shared import labelled_images
+from _shared.checkpoints import Checkpoints
+from _shared.exports import export_difference
+from _shared.labelled_images import Images
+from _shared.pictures.neighbors import draw_neighbors
+from tensorflow import keras
+
+import keras_softsort as ks
+
+# Options that may change when a run is resumed.
+NOT_OF_A_RUN = ("data_dir", "methods", "output", "quick", "resume", "seeds")
 
 
 class Trained(NamedTuple):
@@ -176,54 +226,11 @@ def classical_accuracies(train: Images, test: Images, options: argparse.Namespac
     return found
 
 
-def exported_agrees(model: keras.Model, images: np.ndarray, folder: Path) -> float:
-    """Export, load and run again: the largest difference of the probabilities."""
-    model.export(str(folder))
-    served = tf.saved_model.load(str(folder)).signatures["serving_default"](tf.constant(images))
-    here = model.predict(images, verbose=0)
-    assert np.array_equal(served["neighbors"], here["neighbors"])
-    return float(np.abs(served["probabilities"].numpy() - here["probabilities"]).max())
-
-
-def run(options: argparse.Namespace) -> dict:
-    """Train, compare, draw, export."""
-    train, test = labelled_images.load(options.dataset, options.data_dir)
-    if options.train_count:
-        train = Images(*(part[: options.train_count] for part in train))
-    if options.validation_count is None:
-        options.validation_count = len(train.classes) // 10
-    train, validation = labelled_images.split(train, options.validation_count)
-    options.steps_per_epoch = options.steps_per_epoch or max(1, len(train.classes) // options.queries)
-    counts = [len(part.classes) for part in (train, validation, test)]
-    print("{}: {} images to train on, {} to validate, {} to test on".format(options.dataset, *counts), flush=True)
-    results = {name: [value] for name, value in classical_accuracies(train, test, options).items()}
-    curves: dict[str, list] = {}
-    encoders = {}
-    held_out = validation if options.validation_count else test
-    for name, function in (("cross_entropy", train_cross_entropy), ("dknn", train_dknn)):
-        for seed in options.seeds if name in options.methods else []:
-            print(f"{TRAINED[name]}, seed {seed}", flush=True)
-            trained = function(train, held_out, options, seed)
-            encoders[name] = trained.encoder
-            curves.setdefault(TRAINED[name], []).append(trained.curve)
-            results.setdefault(TRAINED[name], []).append(trained.accuracy(test))
-
-    options.output.mkdir(parents=True, exist_ok=True)
-    report = {"options": {k: str(v) for k, v in vars(options).items()}, "results": results, "curves": curves}
-    (options.output / "knn_digits.json").write_text(json.dumps(report, indent=2) + "\n")
-    print(f"\nTest accuracy, k = {options.k}{'':20}{'mean':>8}{'least':>9}{'most':>9}")
-    for name, values in results.items():
-        print(f"{name:42}{np.mean(values):8.4f}{min(values):9.4f}{max(values):9.4f}")
-    if "dknn" in encoders:
-        show(encoders["dknn"], train, test, options)
-    return report
-
-
 def show(encoder: keras.Model, train: Images, test: Images, options: argparse.Namespace) -> None:
     """Export the encoder with its neighbours; draw those of some test images, before training and after."""
     model = classifier(encoder, train, options.k)
-    difference = exported_agrees(model, test.pixels[:20], options.output / "model")
-    print(f"\nExported to {options.output / 'model'}, loaded and run again: answers agree to {difference:.1e}.")
+    difference = export_difference(model, test.pixels[:20], options.output / "model")
+    print(f"\nExported to {options.output / 'model'}, loaded and run again: the answers agree to {difference:.1e}.")
     test = Images(*(part[:1000] for part in test))
     keras.utils.set_random_seed(options.seeds[-1])
     untrained = make_encoder(train.pixels.shape[1:], options)
@@ -235,44 +242,47 @@ def show(encoder: keras.Model, train: Images, test: Images, options: argparse.Na
     print(f"Picture: {picture}")
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dataset", choices=labelled_images.DATASETS, default="sklearn")
-    parser.add_argument("--data-dir", help="folder of DATASET.npz or DATASET_jpeg.npz (default: Keras' loader)")
-    parser.add_argument("--train-count", type=int, help="use so many of the training images")
-    parser.add_argument("--methods", nargs="+", choices=[*CLASSICAL, *TRAINED], help="what to run (default: all)")
-    parser.add_argument("--k", type=int, default=9)
-    parser.add_argument("--tau", type=float, default=16.0)
-    parser.add_argument("--objective", choices=("linear", "log"), default="linear")
-    parser.add_argument("--stochastic", action="store_true", help="Plackett-Luce samples of the neighbours in training")
-    parser.add_argument("--num-samples", type=int, default=5, help="samples of a query with --stochastic")
-    parser.add_argument("--queries", type=int, default=100, help="queries a step, and images a step of cross-entropy")
-    parser.add_argument("--candidates", type=int, default=100)
-    parser.add_argument("--epochs", type=int, default=80)
-    parser.add_argument("--steps-per-epoch", type=int, help="default: as many as go through the images as queries")
-    parser.add_argument("--learning-rate", type=float, default=0.05, help="of DkNNLoss, at the start")
-    parser.add_argument("--cross-entropy-rate", type=float, default=0.05, help="the same of cross-entropy")
-    parser.add_argument("--weight-decay", type=float, default=5e-4)
-    parser.add_argument("--shift", type=int, default=1, help="move training images by up to so many pixels")
-    parser.add_argument("--flip", action="store_true", help="mirror training images by chance")
-    parser.add_argument("--dimension", type=int, help="of the embedding, for the plain networks")
-    parser.add_argument("--blocks", type=int, nargs="+", default=[1, 1, 1], help="of the residual network, by stage")
-    parser.add_argument("--width", type=int, default=32, help="of its first stage")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument(
-        "--validation-count",
-        type=int,
-        help="hold out so many of the last training images and keep the epoch that is best on them (default: a tenth; "
-        "0: train on all, keep the last epoch, and print test accuracies)",
-    )
-    parser.add_argument("--measure-every", type=int, default=5, help="epochs between checkpoints (0: at the end)")
-    parser.add_argument("--resume", action="store_true", help="continue from the checkpoints in --output")
-    parser.add_argument("--output", type=Path, default=Path("output/knn_digits"))
-    options = parser.parse_args(arguments)
-    options.methods = options.methods or [*CLASSICAL, *TRAINED]
-    return options
+def load(options: argparse.Namespace) -> tuple[Images, Images, Images]:
+    """Images to train on, to validate and to test on; completes the options that depend on their number."""
+    train, test = labelled_images.load(options.dataset, options.data_dir)
+    if options.train_count:
+        train = Images(*(part[: options.train_count] for part in train))
+    if options.validation_count is None:
+        options.validation_count = len(train.classes) // 10
+    train, validation = labelled_images.split(train, options.validation_count)
+    options.steps_per_epoch = options.steps_per_epoch or max(1, len(train.classes) // options.queries)
+    counts = [len(part.classes) for part in (train, validation, test)]
+    print("{}: {} images to train on, {} to validate, {} to test on".format(options.dataset, *counts), flush=True)
+    return train, validation, test
+
+
+def report(results: dict[str, list[float]], options: argparse.Namespace) -> None:
+    """Print a line for each method."""
+    print(f"\nTest accuracy, k = {options.k}{'':20}{'mean':>8}{'least':>9}{'most':>9}")
+    for name, values in results.items():
+        print(f"{name:42}{np.mean(values):8.4f}{min(values):9.4f}{max(values):9.4f}")
+
+
+def main(options: argparse.Namespace) -> dict:
+    """Train, compare, export, draw."""
+    print("Learning embeddings whose nearest neighbors are of the same class")
+    train, validation, test = load(options)
+    results = {name: [value] for name, value in classical_accuracies(train, test, options).items()}
+    curves: dict[str, list] = {}
+    encoders = {}
+    held_out = validation if options.validation_count else test
+    for name, function in (("cross_entropy", train_cross_entropy), ("dknn", train_dknn)):
+        for seed in options.seeds if name in options.methods else []:
+            print(f"{TRAINED[name]}, seed {seed}", flush=True)
+            trained = function(train, held_out, options, seed)
+            encoders[name] = trained.encoder
+            curves.setdefault(TRAINED[name], []).append(trained.curve)
+            results.setdefault(TRAINED[name], []).append(trained.accuracy(test))
+    report(results, options)
+    if "dknn" in encoders:
+        show(encoders["dknn"], train, test, options)
+    return command_line.save_report(options, "knn_digits", results=results, curves=curves)
 
 
 if __name__ == "__main__":
-    run(parse())
+    main(OPTIONS)

@@ -30,11 +30,11 @@ if __name__ == "__main__":
 
 import numpy as np
 import tensorflow as tf
+from _shared import labelled_images
 from _shared.exports import export_difference
 from _shared.handwritten_numbers import (
     OnEachItem,
     Task,
-    load_images,
     read_numbers,
     reader,
     sample_lists,
@@ -81,7 +81,7 @@ def train(options: argparse.Namespace) -> tuple[keras.Model, tuple, dict[str, np
     """Our model, the test lists with their medians, and what each method predicts for them."""
     task = Task(options.digits, options.list_size)
     print(f"1. Learning the median of {task.list_size} numbers of {task.digits} digits from the median alone")
-    train_images, test_images = load_images(options.dataset, options.data_dir)
+    train_images, test_images = labelled_images.load(options.dataset, options.data_dir)
     images, numbers = sample_lists(test_images, task, options.test_lists, seed=1_000_003)
     test = images, np.median(numbers, axis=1) / task.base
     lists = training_lists(train_images, task, options.batch_size, options.seed)

@@ -34,11 +34,11 @@ if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
 
 import tensorflow as tf
+from _shared import labelled_images
 from _shared.exports import export_difference
 from _shared.handwritten_numbers import (
     OnEachItem,
     Task,
-    load_images,
     read_numbers,
     reader,
     sample_lists,
@@ -149,7 +149,7 @@ def main(options: argparse.Namespace) -> dict:
     """Train the sorter, the baseline and the ceiling; print, export, draw."""
     task = Task(options.digits, options.list_size)
     print(f"1. Learning to sort lists of {task.list_size} numbers of {task.digits} digits from their order alone")
-    train_images, test_images = load_images(options.dataset, options.data_dir)
+    train_images, test_images = labelled_images.load(options.dataset, options.data_dir)
     images, numbers = test = sample_lists(test_images, task, options.test_lists, seed=1_000_003)
     data = training_lists(train_images, task, options.batch_size, options.seed)
     model, curve = train_sorter(data, test, options)

@@ -76,12 +76,12 @@ def require(parser: argparse.ArgumentParser, modules: Sequence[str]) -> None:
 
 
 def _check_data(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """The file of the data set is where `--data-dir` says."""
+    """A file of the dataset is in the folder that `--data-dir` names."""
     if getattr(options, "data_dir", None) is None or options.dataset in ("sklearn", "photos"):
         return
-    path = Path(options.data_dir) / f"{options.dataset}.npz"
-    if not path.is_file():
-        parser.error(f"argument --data-dir: expected the file {path}, with arrays x_train, y_train, x_test and y_test")
+    paths = [Path(options.data_dir) / f"{options.dataset}{ending}.npz" for ending in ("", "_jpeg")]
+    if not any(path.is_file() for path in paths):
+        parser.error(f"argument --data-dir: expected a file {paths[0]} or {paths[1]} (_shared/labelled_images.py)")
 
 
 def at_least(least: int) -> Callable[[str], int]:

@@ -7,19 +7,12 @@ disjoint: no test list shows a digit image that the network has seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
-
-@dataclass(frozen=True)
-class DigitImages:
-    """Images `[count, height, width, 1]` in [0, 1] and their digits `[count]`."""
-
-    images: np.ndarray
-    digits: np.ndarray
+from _shared.labelled_images import Images
 
 
 @dataclass(frozen=True)
@@ -35,55 +28,26 @@ class Task:
         return 10**self.digits
 
 
-def load_images(dataset: str, data_dir: str | None) -> tuple[DigitImages, DigitImages]:
-    """Training and test images: scikit-learn's 1,797 digits of 8 x 8 pixels, or MNIST."""
-    if dataset == "sklearn":
-        return _sklearn_images()
-    if data_dir is None:
-        train, test = keras.datasets.mnist.load_data()
-    else:
-        with np.load(Path(data_dir) / "mnist.npz") as file:
-            train, test = (file["x_train"], file["y_train"]), (file["x_test"], file["y_test"])
-    return _as_images(*train, brightest=255), _as_images(*test, brightest=255)
-
-
-def _sklearn_images(test_count: int = 500) -> tuple[DigitImages, DigitImages]:
-    from sklearn.datasets import load_digits  # noqa: PLC0415  (an extra, not needed for MNIST)
-
-    loaded = load_digits()
-    # Neighbours in the file are by the same writer: the last images are by writers of their own.
-    split = len(loaded.target) - test_count
-    everything = _as_images(loaded.images, loaded.target, brightest=16)
-    return (
-        DigitImages(everything.images[:split], everything.digits[:split]),
-        DigitImages(everything.images[split:], everything.digits[split:]),
-    )
-
-
-def _as_images(images: np.ndarray, digits: np.ndarray, brightest: int) -> DigitImages:
-    return DigitImages((images / brightest).astype(np.float32)[..., np.newaxis], digits.astype(np.int32))
-
-
-def sample_lists(source: DigitImages, task: Task, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def sample_lists(source: Images, task: Task, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Random lists: images `[count, n, height, digits * width, 1]` and their numbers `[count, n]`."""
-    chosen = np.random.default_rng(seed).integers(len(source.digits), size=(count, task.list_size, task.digits))
-    images = np.moveaxis(source.images[chosen], 2, 3)  # digit beside the pixel columns
+    chosen = np.random.default_rng(seed).integers(len(source.classes), size=(count, task.list_size, task.digits))
+    images = np.moveaxis(source.pixels[chosen], 2, 3)  # digit beside the pixel columns
     height, _, width, _ = images.shape[2:]
     images = images.reshape(count, task.list_size, height, task.digits * width, 1)
-    numbers = source.digits[chosen] @ (10 ** np.arange(task.digits - 1, -1, -1))
+    numbers = source.classes[chosen] @ (10 ** np.arange(task.digits - 1, -1, -1))
     return images, numbers.astype(np.float32)
 
 
-def training_lists(source: DigitImages, task: Task, batch_size: int, seed: int) -> tf.data.Dataset:
+def training_lists(source: Images, task: Task, batch_size: int, seed: int) -> tf.data.Dataset:
     """An endless dataset of batches of fresh random lists, made inside TensorFlow."""
-    images, digits = tf.constant(source.images), tf.constant(source.digits)
-    height, width = source.images.shape[1:3]
+    images, digits = tf.constant(source.pixels), tf.constant(source.classes)
+    height, width = source.pixels.shape[1:3]
     powers = tf.constant(10 ** np.arange(task.digits - 1, -1, -1), tf.int32)
     shape = (batch_size, task.list_size, task.digits)
 
     def make(step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         chosen = tf.random.stateless_uniform(
-            shape, tf.stack([tf.constant(seed, tf.int64), step]), maxval=len(source.digits), dtype=tf.int32
+            shape, tf.stack([tf.constant(seed, tf.int64), step]), maxval=len(source.classes), dtype=tf.int32
         )
         pixels = tf.transpose(tf.gather(images, chosen), [0, 1, 3, 2, 4, 5])
         pixels = tf.reshape(pixels, [batch_size, task.list_size, height, task.digits * width, 1])
@@ -140,14 +104,14 @@ class OnEachItem(keras.layers.Layer):
         return cls(model=keras.saving.deserialize_keras_object(config.pop("model")), **config)
 
 
-def train_digit_classifier(source: DigitImages, steps: int, seed: int) -> keras.Model:
+def train_digit_classifier(source: Images, steps: int, seed: int) -> keras.Model:
     """The same CNN, told the digit in each image: what reading alone can reach."""
     keras.utils.set_random_seed(seed)
-    model = reader(source.images.shape[1:], outputs=10)
+    model = reader(source.pixels.shape[1:], outputs=10)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(1e-3), loss=loss, metrics=["accuracy"])
-    data = tf.data.Dataset.from_tensor_slices((source.images, source.digits))
-    data = data.shuffle(len(source.digits), seed=seed).repeat().batch(64)
+    data = tf.data.Dataset.from_tensor_slices((source.pixels, source.classes))
+    data = data.shuffle(len(source.classes), seed=seed).repeat().batch(64)
     model.fit(data, steps_per_epoch=steps, epochs=1, shuffle=False)
     return model
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
-from _shared.handwritten_numbers import load_images
+from _shared import labelled_images
 
 TRAINING_PHOTOS = ("flower.jpg", "camera", "coffee", "coins", "moon", "rocket", "stereo_motorcycle")
 TEST_PHOTOS = ("china.jpg", "astronaut", "cat")
@@ -22,8 +22,8 @@ def load_pictures(dataset: str, k: int, data_dir: str | None, crops: int) -> tup
     if dataset == "photos":
         side = k * round(CROP / k)
         return crops_of(TRAINING_PHOTOS, side, crops, seed=1), crops_of(TEST_PHOTOS, side, crops, seed=2)
-    train, test = load_images(dataset, data_dir)
-    return padded(train.images, k), padded(test.images, k)
+    train, test = labelled_images.load(dataset, data_dir)
+    return padded(train.pixels, k), padded(test.pixels, k)
 
 
 def padded(images: np.ndarray, k: int) -> np.ndarray:

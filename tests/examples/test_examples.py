@@ -14,10 +14,9 @@ import tensorflow as tf
 pytestmark = pytest.mark.default_stack_only
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ("knn_digits", "labelled_images"))
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 TINY = {
     "jigsaw": ["--steps", "2"],
-    "knn_digits": ["--train-count", "200"],
     "learning_to_rank": ["--wards", "8"],
     "median": ["--steps", "2", "--test-lists", "20"],
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
@@ -27,6 +26,7 @@ TINY = {
 }
 BAD = {
     "jigsaw": [(["--pieces", "1"], "--pieces: must be at least 2, got 1")],
+    "knn_digits": [(["--k", "101"], "--k must be at most --candidates 100, got 101")],
     "learning_to_rank": [
         (["--epochs", "0"], "--epochs: must be at least 1, got 0"),
         (["--train", "x.txt"], "--train and --test must be given together"),
@@ -45,7 +45,7 @@ BAD = {
         (["--steps", "0"], "--steps: must be at least 1, got 0"),
         (["--list-size", "1"], "--list-size: must be at least 2, got 1"),
         (["--steps", "many"], "--steps: expected an integer, got 'many'"),
-        (["--dataset", "mnist", "--data-dir", "nowhere"], "--data-dir: expected the file nowhere/mnist.npz"),
+        (["--dataset", "mnist", "--data-dir", "nowhere"], "--data-dir: expected a file nowhere/mnist.npz"),
     ],
 }
 CHECK = """
@@ -99,7 +99,7 @@ def check_run(module, name, arguments, folder, printed):
 
 
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "serve_ranker"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("knn_digits", "serve_ranker")])
 @pytest.mark.usefixtures("eager_training")
 def test_runs_on_tiny_settings(name, example, tmp_path, capfd, monkeypatch):
     module = example(name)

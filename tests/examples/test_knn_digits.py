@@ -9,7 +9,7 @@ import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import knn_digits
-import labelled_images
+from _shared import labelled_images
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -112,7 +112,7 @@ def test_a_resumed_run_equals_one_without_interruption(tmp_path):
 
 
 def test_it_runs_and_reports_accuracies_on_test_images(tmp_path):
-    report = knn_digits.run(options_in(tmp_path, "--methods", "dknn", "cross_entropy", "--seeds", "0"))
+    report = knn_digits.main(options_in(tmp_path, "--methods", "dknn", "cross_entropy", "--seeds", "0"))
     assert set(report["results"]) == set(knn_digits.TRAINED.values())
     assert all(0.05 < accuracy <= 1 for (accuracy,) in report["results"].values())
     assert [point["epoch"] for point in report["curves"][knn_digits.TRAINED["dknn"]][0]] == [1, 2, 3]

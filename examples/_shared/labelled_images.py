@@ -10,8 +10,6 @@ import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
-DATASETS = ("sklearn", "mnist", "fashion_mnist", "cifar10", "cifar100")
-
 
 class Images(NamedTuple):
     """Images `[count, height, width, channels]` in [0, 1] and their classes `[count]`."""
