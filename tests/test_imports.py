@@ -25,7 +25,7 @@ FLOORS = {
         ["tf_ranking", "serving", "beam", "spark"],
     ],
     f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors"]],
-    f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"]],
+    f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"], ["_methods"]],
 }
 ADAPTERS = FLOORS[NAME][-1]
 MOST_MODULES, MOST_LINES = 16, 300

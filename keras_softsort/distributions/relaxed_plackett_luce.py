@@ -14,7 +14,8 @@ from keras_softsort.distributions import _arguments
 from keras_softsort.ops._core import gumbel_noise, validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import METHODS, sort_arguments
+from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting._methods import registry
 
 
 class RelaxedPlackettLuce(tfd.Distribution):
@@ -74,7 +75,7 @@ class RelaxedPlackettLuce(tfd.Distribution):
             self._log_scores = _arguments.parameter("log_scores", log_scores)
             self._tau = tau
             validation.temperature(tau, compute_dtype(self._log_scores.dtype))
-            self._relaxation = arguments.one_of("relaxation", relaxation, METHODS)
+            self._relaxation = registry.checked_method(relaxation)
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
             self._hard = arguments.boolean("hard", hard)
             self._mask = validation.list_mask(mask, self._log_scores, masked="log_scores")

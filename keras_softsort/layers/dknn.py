@@ -14,7 +14,7 @@ from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.neighbors._soft import membership, neighbor_arguments
-from keras_softsort.ops.sorting._arguments import METHODS
+from keras_softsort.ops.sorting._methods import registry
 
 
 @register
@@ -78,7 +78,7 @@ class DkNNLayer(TemperatureLayer):
     ) -> None:
         super().__init__(tau, **kwargs)
         self.k = arguments.positive_integer("k", k)
-        self.method = arguments.one_of("method", method, METHODS)
+        self.method = registry.checked_method(method)
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.distance = arguments.one_of("distance", distance, DISTANCES)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
+from keras_softsort import ops
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._permutation_layer import PermutationLayer
-from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
 
 @register
@@ -47,6 +49,10 @@ class NeuralSortLayer(PermutationLayer):
     Source: as for `ops.neural_sort`.
     """
 
-    def problem(self, scores: Any, mask: Any) -> SortArguments:
-        """To be sorted by NeuralSort."""
-        return sort_arguments(scores, self.tau, mask=mask, direction=self.direction)
+    def permutation(self, scores: Any, **options: Any) -> tf.Tensor:
+        """NeuralSort's matrix."""
+        return ops.neural_sort(scores, self.tau, **options)
+
+    def method_arguments(self) -> dict[str, Any]:
+        """NeuralSort."""
+        return {"method": "neural_sort"}

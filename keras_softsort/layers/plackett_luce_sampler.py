@@ -11,7 +11,7 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops.sorting._arguments import METHODS
+from keras_softsort.ops.sorting._methods import registry
 
 
 @register
@@ -75,7 +75,7 @@ class PlackettLuceSampler(SortingLayer):
         super().__init__(tau, **kwargs)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
-        self.relaxation = relaxation if relaxation is None else arguments.one_of("relaxation", relaxation, METHODS)
+        self.relaxation = relaxation if relaxation is None else registry.checked_method(relaxation)
         self.hard = arguments.boolean("hard", hard)
         if hard and relaxation is None:
             raise ValueError("hard must be False with relaxation=None, whose orders are exact, got True")

@@ -8,10 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops.sorting._arguments import METHODS
+from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
 
@@ -49,7 +48,7 @@ class SoftQuantileLayer(SortingLayer):
     def __init__(self, q: Any, tau: float = 1.0, *, method: str = "neural_sort", **kwargs: Any) -> None:
         super().__init__(tau, **kwargs)
         self.q = np.atleast_1d(checked_quantiles(q)).tolist()
-        self.method = arguments.one_of("method", method, METHODS)
+        self.method = registry.checked_method(method)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, len(q)]."""

@@ -10,7 +10,7 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops.sorting._arguments import RANK_METHODS
+from keras_softsort.ops.sorting._methods import registry
 
 
 @register
@@ -48,7 +48,7 @@ class SoftRankLayer(SortingLayer):
         self, tau: float = 1.0, *, method: str = "neural_sort", direction: str = "DESCENDING", **kwargs: Any
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.method = arguments.one_of("method", method, RANK_METHODS)
+        self.method = registry.checked_method(method, "ranks")
         self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
+from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._permutation_layer import PermutationLayer
-from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
 
 @register
@@ -43,11 +45,13 @@ class SoftSortLayer(PermutationLayer):
         super().__init__(tau, **kwargs)
         self.power = arguments.positive_number("power", power)
 
-    def problem(self, scores: Any, mask: Any) -> SortArguments:
-        """To be sorted by SoftSort."""
-        return sort_arguments(
-            scores, self.tau, mask=mask, direction=self.direction, method="soft_sort", power=self.power
-        )
+    def permutation(self, scores: Any, **options: Any) -> tf.Tensor:
+        """SoftSort's matrix."""
+        return ops.soft_sort(scores, self.tau, power=self.power, **options)
+
+    def method_arguments(self) -> dict[str, Any]:
+        """SoftSort of this power."""
+        return {"method": "soft_sort", "power": self.power}
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -10,7 +10,7 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import SortingLayer, leading_ranks
-from keras_softsort.ops.sorting._arguments import MEMBERSHIP_METHODS, METHODS
+from keras_softsort.ops.sorting._methods import registry
 
 OUTPUTS = ("membership", "values", "weights")
 
@@ -55,8 +55,7 @@ class SoftTopKLayer(SortingLayer):
         super().__init__(tau, **kwargs)
         self.k = arguments.positive_integer("k", k)
         self.returns = arguments.one_of("output", output, OUTPUTS)
-        methods = MEMBERSHIP_METHODS if output == "membership" else METHODS
-        self.method = arguments.one_of("method", method, methods)
+        self.method = registry.checked_method(method, "membership" if output == "membership" else "permutation")
 
     def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, k], [batch, k, n] or [batch, n]."""

@@ -15,7 +15,8 @@ from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.neighbors._soft import log_share, membership, neighbor_arguments
-from keras_softsort.ops.sorting._arguments import METHODS, SortArguments
+from keras_softsort.ops.sorting._arguments import SortArguments
+from keras_softsort.ops.sorting._methods import registry
 
 OBJECTIVES = ("linear", "log")
 
@@ -104,7 +105,7 @@ class DkNNLoss(WeightedLoss):
         self.num_queries = None if num_queries is None else arguments.positive_integer("num_queries", num_queries)
         self.objective = arguments.one_of("objective", objective, OBJECTIVES)
         self.distance = arguments.one_of("distance", distance, DISTANCES)
-        self.method = arguments.one_of("method", method, METHODS)
+        self.method = registry.checked_method(method)
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.seed = None if seed is None else arguments.integer("seed", seed)

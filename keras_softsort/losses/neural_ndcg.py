@@ -15,7 +15,8 @@ from keras_softsort.ops._core.straight_through import straight_through
 from keras_softsort.ops.matching._arguments import checked_matching, solve
 from keras_softsort.ops.ranking._dcg import GAINS, negative_ndcg, rank_discounts, relative_gains
 from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import METHODS, SortArguments, sort_arguments
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+from keras_softsort.ops.sorting._methods import registry
 
 # Of the row sums, and that of the reference: iterations end for each list by itself when it is reached.
 TOLERANCE = 1e-6
@@ -103,7 +104,7 @@ class NeuralNDCGLoss(TemperatureLoss):
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
         self.k = None if k is None else arguments.positive_integer("k", k)
-        self.method = arguments.one_of("method", method, METHODS)
+        self.method = registry.checked_method(method)
         self.gain = arguments.one_of("gain", gain, GAINS)
         self.num_iterations = arguments.non_negative_integer("num_iterations", num_iterations)
         self.hard = arguments.boolean("hard", hard)

@@ -6,13 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._scores import TemperatureLoss
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import RANK_METHODS, sort_arguments
+from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting._ordering import ordered_lists
 
 # Below this share of the spread that the ranks 1, ..., n have, soft ranks count as spread so much.
@@ -74,11 +74,11 @@ class SpearmanLoss(TemperatureLoss):
         name: str | None = "spearman",
     ) -> None:
         super().__init__(tau, reduction=reduction, name=name)
-        self.method = arguments.one_of("method", method, RANK_METHODS)
+        self.method = registry.checked_method(method, "ranks")
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        problem = sort_arguments(scores, self.tau, mask=lists.mask, method=self.method, methods=RANK_METHODS)
+        problem = sort_arguments(scores, self.tau, mask=lists.mask, method=self.method, capability="ranks")
         found, wanted = _centered(_dispatch.soft_ranks(problem), lists), _centered_ranks(lists)
         sizes = lists.sizes()
         least = LEAST_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
@@ -100,7 +100,7 @@ def _centered_ranks(lists: Lists) -> tf.Tensor:
 
     That mean is known, so that nothing is rounded and equal labels give 0.
     """
-    ordered = ordered_lists(sort_arguments(lists.labels, 1.0, mask=lists.mask))
+    ordered = ordered_lists(lists.labels, tf.ones([], lists.labels.dtype), lists.mask)
     first, last = ordered.ties()
     twice = tf.cast(take(first + last, ordered.ranks), lists.labels.dtype) - (lists.sizes() - 1)[:, tf.newaxis]
     return tf.where(lists.mask, twice / 2, tf.zeros_like(twice))

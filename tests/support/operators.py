@@ -8,11 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK
 
 N = 5
-# Two blocks of the banded engine, the second one not full.
-LONG = BLOCK + 3
+# Lists for which every method does without its matrix, in blocks of which the last one is not full.
+LONG = 2048 + 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Operation:
     option: str = ""
     # What it gives has no gradient: whole numbers, or gradients themselves.
     forward_only: bool = False
-    # Lists that the engines without the matrix take, once they are told to.
+    # Of lists so long that products are made without the matrix.
     matrix_free: bool = False
 
     def __str__(self):

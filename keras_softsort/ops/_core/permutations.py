@@ -6,10 +6,6 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
 
-# Up to this list size ties are found by binary search, which XLA does by comparing each with each: 100 lists of 10,000
-# took it 76 GB. Without XLA it is up to three times as fast as counting, of which the cost is linear in both.
-SEARCHED_SIZE = 256
-
 
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     """The rank of each item `[B, size]` in `order` [B, k], k where it is not among those k; `size` is k by default.
@@ -27,10 +23,13 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     return tf.ensure_shape(ranks, order.shape) if full else ranks
 
 
-def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first and the last rank [B, n] that hold the same of the descending `sort_keys` [B, n] as each rank does."""
-    size = sort_keys.shape[-1]
-    if size is not None and size <= SEARCHED_SIZE:
+def tied_ranks(sort_keys: tf.Tensor, search: bool | None = False) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first and the last rank [B, n] that hold the same of the descending `sort_keys` [B, n] as each rank does.
+
+    `search` finds ties by binary search, for short lists: without XLA it is up to three times as fast as counting,
+    whose cost is linear in both, but XLA searches by comparing each with each (100 lists of 10,000 took it 76 GB).
+    """
+    if search:
         ascending = -sort_keys
         first = tf.searchsorted(ascending, ascending, side="left")
         return first, tf.searchsorted(ascending, ascending, side="right") - 1

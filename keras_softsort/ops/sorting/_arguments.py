@@ -1,8 +1,7 @@
-"""What is to be sorted: the arguments that all sorting operators share, checked once and held together."""
+"""The arguments that all sorting operators share, checked once and held together."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -10,23 +9,20 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
-
-METHODS = ("neural_sort", "soft_sort")
-# Methods that give sorted scores, ranks or memberships without being a soft permutation.
-VALUE_METHODS = (*METHODS, "projection", "projection_kl")
-RANK_METHODS = (*VALUE_METHODS, "lapsum")
-MEMBERSHIP_METHODS = (*METHODS, "lapsum")
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.sorting._methods import registry
 
 
 class SortArguments(NamedTuple):
-    """Checked arguments of a soft sort; a nest of tensors and strings, so `tf.function` can take it whole."""
+    """Checked arguments of a soft sort; a nest of tensors and Python values, so `tf.function` can take it whole."""
 
     scores: tf.Tensor  # [..., n], as given
     tau: tf.Tensor  # in the compute dtype: a scalar, or broadcasts against the leading axes
     mask: tf.Tensor | None  # [..., n] bool
     direction: str
     method: str
-    power: float  # of SoftSort alone
+    power: float
+    thresholds: Thresholds
 
 
 def sort_arguments(
@@ -36,16 +32,20 @@ def sort_arguments(
     mask: Any = None,
     direction: str = "DESCENDING",
     method: str = "neural_sort",
-    methods: Collection[str] = METHODS,
+    capability: str = "permutation",
     power: float = 1.0,
+    thresholds: Thresholds | None = None,
 ) -> SortArguments:
-    """Check the arguments and put them together; `method` must be one of `methods`."""
+    """Check the arguments and put them together; `method` must be one that gives `capability`."""
     scores = validation.list_tensor("scores", scores)
+    method = registry.checked_method(method, capability)
+    power = registry.checked_power(power, method)
     return SortArguments(
         scores=scores,
         tau=validation.temperature(tau, compute_dtype(scores.dtype), scores),
         mask=validation.list_mask(mask, scores),
         direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-        method=arguments.one_of("method", method, methods),
-        power=arguments.positive_number("power", power),
+        method=method,
+        power=power,
+        thresholds=registry.thresholds(method, power) if thresholds is None else thresholds,
     )

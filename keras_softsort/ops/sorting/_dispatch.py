@@ -1,154 +1,194 @@
-"""Where the engine is chosen. Operators ask here for a soft permutation or for its products, and never how.
+"""Where the algorithm is chosen. Operators ask here for a soft permutation or for its products, and never how.
 
-The matrix itself is dense. Products with it do without it on lists that are long enough for that to be faster. Methods
-that are no soft permutation have their own ranks, sorted scores or memberships, and none of the rest.
+The matrix itself is dense. Products with it do without it on lists that are long enough for that to be faster. What a
+method gives by itself, such as ranks without a matrix, is taken from it. Lists are flattened and sorted on the way
+in, and have their leading axes and dtype again on the way out.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.batching import flatten_lists, take
 from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.thresholds import is_at_least
 from keras_softsort.ops.sorting._arguments import SortArguments
-from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_rows
-from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_rows
-from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free import products
+from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
-from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
 
 Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
-# List sizes from which on a product without the matrix is taken; benchmarks/crossovers.py measures where it is faster.
-CROSSOVERS = {"neural_sort": 768, "soft_sort": 128}
-
-# Whether the projection is entropic.
-PROJECTIONS = {"projection": False, "projection_kl": True}
 
 
-def permutation(problem: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
+def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """The matrix [..., n or top_k, n] in the dtype of the scores; `hard` gives exact ones with its gradient."""
-    lists = ordered_lists(problem)
+    lists = _ordered(args)
     rows = _leading_rows(lists, top_k)
-    soft = _dense_rows(problem, lists, rows)
-    result = straight_through(_hard_rows(lists, rows), soft) if hard else soft
-    return _finish(result, problem)
+    soft = _dense_rows(args, lists, rows)
+    return _finish(straight_through(_hard_rows(lists, rows), soft) if hard else soft, args)
 
 
-def log_permutation(problem: SortArguments, top_k: int | None = None) -> tf.Tensor:
+def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite where its weights underflow; -inf where a mask allows none."""
-    lists = ordered_lists(problem)
-    return _finish(_dense_rows(problem, lists, _leading_rows(lists, top_k), log=True), problem)
+    lists, method = _ordered(args), registry.get(args.method)
+    rows = _leading_rows(lists, top_k)
+    if method.log_rows is None:
+        return _finish(tf.math.log(_dense_rows(args, lists, rows)), args)
+    return _finish(method.log_rows(lists, rows, args.power), args)
 
 
 def multiply(
-    problem: SortArguments, values: tf.Tensor, rows: tf.Tensor | None = None, eps: float | None = None
+    args: SortArguments,
+    values: tf.Tensor,
+    rows: tf.Tensor | None = None,
+    top_k: int | None = None,
+    hard: bool = False,
+    *,
+    eps: float | None = None,
 ) -> tf.Tensor:
-    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] picks ranks (default: all)."""
-    lists = ordered_lists(problem)
-    kept = _kept(lists, values)
-    if rows is not None:
-        return _finish(tf.matmul(_dense_rows(problem, lists, flatten_lists(rows)), kept), problem)
+    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] or `top_k` pick ranks (default: all).
+
+    With `hard` the values in exact order, with the gradient of the soft ones.
+    """
+    lists = _ordered(args)
+    values = _valid(lists, values)
+    if rows is not None or top_k is not None:
+        ranks = _leading_rows(lists, top_k) if rows is None else flatten_lists(rows)
+        result = tf.matmul(_dense_rows(args, lists, ranks), values)
+    else:
+        result = _product(args, lists, values, eps)
+    return _finish(straight_through(_hard_product(lists, values, top_k), result) if hard else result, args)
+
+
+def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
+    lists = _ordered(args)
+    rows, scores = _leading_rows(lists, k), _valid(lists, args.scores[..., tf.newaxis])
+    weights = _dense_rows(args, lists, rows)
+    values = tf.matmul(weights, scores)
+    if hard:
+        weights = straight_through(_hard_rows(lists, rows), weights)
+        values = straight_through(_hard_product(lists, scores, k), values)
+    return _finish(values[..., 0], args), _finish(weights, args)
+
+
+def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
+    """P^T @ values for `values` [..., n, d], a row a rank: [..., n, d], 0 for masked items."""
+    lists = _ordered(args)
+    return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
+
+
+def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
+    """P^T (1, ..., n), or the ranks of a method that has its own: [..., n], 0 for masked items."""
+    lists, method = _ordered(args), registry.get(args.method)
+    if method.ranks is not None:
+        ranks = method.ranks(lists)
+    else:
+        ranks = _transposed_product(args, lists, _numbers(lists)[:, :, tf.newaxis])[:, :, 0]
+    return _finish(straight_through(_hard_ranks(lists), ranks) if hard else ranks, args)
+
+
+def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
+    """P @ scores, or the sorted scores of a method that has its own: [..., n or top_k], 0 after the valid ones."""
+    method = registry.get(args.method)
+    if method.sorted_scores is None:
+        return multiply(args, args.scores[..., tf.newaxis], top_k=top_k, hard=hard)[..., 0]
+    lists = _ordered(args)
+    values = method.sorted_scores(lists)[:, :top_k]
+    values = values if args.direction == "DESCENDING" else -values
+    if hard:
+        exact = _hard_product(lists, _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
+        values = straight_through(exact, values)
+    return _finish(values, args)
+
+
+def membership(args: SortArguments, k: int, hard: bool = False) -> tf.Tensor:
+    """How much of the first k ranks each item holds: [..., n]."""
+    lists, method = _ordered(args), registry.get(args.method)
+    if method.membership is not None:
+        soft = method.membership(lists, k)
+    else:
+        soft = tf.reduce_sum(_dense_rows(args, lists, _leading_rows(lists, k)), axis=1)
+    if hard:
+        soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k, soft.dtype)), soft)
+    return _finish(soft, args)
+
+
+def _ordered(args: SortArguments) -> OrderedLists:
+    return ordered_lists(args.scores, args.tau, args.mask, args.direction, args.thresholds)
+
+
+def _product(args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None) -> tf.Tensor:
+    """P @ values of [B, n, d]."""
 
     def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(_dense_rows(problem, lists, _leading_rows(lists, None)), values)
+        return tf.matmul(_dense_rows(args, lists, _leading_rows(lists, None)), values)
 
     def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return products.multiply(problem, lists, values, eps)
+        return products.multiply(_matrix_free(args), lists, values, eps)
 
-    return _finish(_by_size(problem, lists, kept, (dense, matrix_free)), problem)
-
-
-def top_k(problem: SortArguments, k: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
-    lists = ordered_lists(problem)
-    weights = _dense_rows(problem, lists, _leading_rows(lists, k))
-    values = tf.matmul(weights, _kept(lists, problem.scores[..., tf.newaxis]))
-    return _finish(values[..., 0], problem), _finish(weights, problem)
+    return _by_size(args, lists, values, dense, matrix_free)
 
 
-def multiply_transposed(problem: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
-    """P^T @ values for `values` [..., n, d], a row a rank: [..., n, d], 0 for masked items."""
-    lists = ordered_lists(problem)
+def _transposed_product(
+    args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
+) -> tf.Tensor:
+    """P^T @ values of [B, n, d]."""
 
     def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        matrix = _dense_rows(problem, lists, _leading_rows(lists, None))
+        matrix = _dense_rows(args, lists, _leading_rows(lists, None))
         # A sum of products that XLA fuses with what makes the matrix, where it would store it for a product.
         result = tf.reduce_sum(matrix[:, :, :, tf.newaxis] * values[:, :, tf.newaxis, :], axis=1)
         return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
 
     def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return products.multiply_transposed(problem, lists, values, eps)
+        return products.multiply_transposed(_matrix_free(args), lists, values, eps)
 
-    return _finish(_by_size(problem, lists, _of_lists(lists, values), (dense, matrix_free)), problem)
-
-
-def soft_ranks(problem: SortArguments) -> tf.Tensor:
-    """P^T (1, ..., n), or the ranks of a method without P: [..., n], 0 for masked items."""
-    if problem.method == "lapsum":
-        return _finish(lapsum_ranks(ordered_lists(problem)), problem)
-    if problem.method in PROJECTIONS:
-        return _finish(projected_ranks(ordered_lists(problem), PROJECTIONS[problem.method]), problem)
-    # In the compute dtype: half precision would round the ranks before they are summed.
-    ranks = tf.range(1, tf.shape(problem.scores)[-1] + 1)[:, tf.newaxis]
-    every = tf.broadcast_to(ranks, tf.concat([tf.shape(problem.scores), [1]], axis=0))
-    return multiply_transposed(problem, every)[..., 0]
+    return _by_size(args, lists, values, dense, matrix_free)
 
 
-def sorted_scores(problem: SortArguments) -> tf.Tensor:
-    """P @ scores, or the sorted scores of a method without P: [..., n], 0 after the kept ones."""
-    if problem.method not in PROJECTIONS:
-        return multiply(problem, problem.scores[..., tf.newaxis])[..., 0]
-    values = projected_scores(ordered_lists(problem), PROJECTIONS[problem.method])
-    return _finish(values if problem.direction == "DESCENDING" else -values, problem)
+def _matrix_free(args: SortArguments) -> Any:
+    """The method without its matrix, None where it needs one."""
+    make = registry.get(args.method).matrix_free
+    return None if make is None else make(args.power)
 
 
-def membership(problem: SortArguments, k: int) -> tf.Tensor:
-    """How much of the first k places each item holds: [..., n]."""
-    lists = ordered_lists(problem)
-    if problem.method == "lapsum":
-        return _finish(lapsum_membership(lists, k), problem)
-    return _finish(tf.reduce_sum(_dense_rows(problem, lists, _leading_rows(lists, k)), axis=1), problem)
-
-
-def _by_size(
-    problem: SortArguments, lists: OrderedLists, values: tf.Tensor, engines: tuple[Product, Product]
-) -> tf.Tensor:
-    """What the engine for the list size gives: the first of `engines` for short lists, the second for long ones."""
-    if not products.has_engine(problem):
-        return engines[0](lists, values)
-    size, crossover = problem.scores.shape[-1], CROSSOVERS[problem.method]
-    if size is not None:
-        return engines[size >= crossover](lists, values)
-    is_long = tf.shape(problem.scores)[-1] >= crossover
+def _by_size(args: SortArguments, lists: OrderedLists, values: tf.Tensor, short: Product, long: Product) -> tf.Tensor:
+    """The result of `short` or `long`, whichever is for the list size."""
+    minimum = args.thresholds.matrix_free_min_size
+    is_long = False if _matrix_free(args) is None else is_at_least(args.scores.shape[-1], minimum)
+    if is_long is not None:
+        return (long if is_long else short)(lists, values)
+    is_long = tf.cast(tf.shape(args.scores)[-1], tf.float64) >= minimum
 
     @tf.custom_gradient
     def choose(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        def result(engine: Product) -> tf.Tensor:
-            return engine(lists._replace(scores=scores, tau=tau), values)
+        def result(product: Product) -> tf.Tensor:
+            return product(lists._replace(scores=scores, tau=tau), values)
 
-        # XLA does not compile the gradient of a conditional where sizes are unknown: each engine's is taken inside.
+        # XLA does not compile the gradient of a conditional where sizes are unknown: each product's is taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
-            def slopes(engine: Product) -> Any:
+            def slopes(product: Product) -> Any:
                 with tf.GradientTape() as tape:
                     tape.watch([scores, tau, values])
-                    found = result(engine)
+                    found = result(product)
                 return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
 
-            return tf.cond(is_long, lambda: slopes(engines[1]), lambda: slopes(engines[0]))
+            return tf.cond(is_long, lambda: slopes(long), lambda: slopes(short))
 
-        return tf.cond(is_long, lambda: result(engines[1]), lambda: result(engines[0])), gradient
+        return tf.cond(is_long, lambda: result(long), lambda: result(short)), gradient
 
     return choose(lists.scores, lists.tau, values)
 
 
-def _dense_rows(problem: SortArguments, lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:
-    if problem.method == "neural_sort":
-        return neural_sort_rows(lists, rows, log)
-    return soft_sort_rows(lists, rows, problem.power, log)
+def _dense_rows(args: SortArguments, lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
+    make_rows = registry.get(args.method).rows
+    assert make_rows is not None, f"{args.method} has no permutation, which sort_arguments checks"
+    return make_rows(lists, rows, args.power)
 
 
 def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
@@ -158,12 +198,34 @@ def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
     return tf.where(tf.math.is_nan(tau), tau, exact)
 
 
+def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> tf.Tensor:
+    """`values` [B, n, d], 0 where masked, in exact order; NaN at valid ranks of a list that is not a number."""
+    order = lists.order[:, :top_k]
+    exact = take(values, order)
+    is_invalid = tf.math.is_nan(lists.tau)
+    valid_ranks = lists.valid_ranks(_leading_rows(lists, top_k))
+    if valid_ranks is not None:
+        is_invalid = tf.logical_and(is_invalid, valid_ranks)
+    return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
+
+
+def _hard_ranks(lists: OrderedLists) -> tf.Tensor:
+    """Exact ranks from 1 [B, n], ties in stable order; 0 for masked items."""
+    ranks = _or_nan(lists, tf.cast(lists.ranks + 1, lists.scores.dtype))
+    return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
+
+
+def _or_nan(lists: OrderedLists, result: tf.Tensor) -> tf.Tensor:
+    """`result` [B, n], NaN for a list that is not a number."""
+    return tf.where(tf.math.is_nan(lists.tau), tf.constant(math.nan, result.dtype), result)
+
+
 def _of_lists(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
     """`values` [..., n, d] as [B, n, d] in the compute dtype."""
     return tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
 
 
-def _kept(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+def _valid(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
     """The same, 0 where masked."""
     values = _of_lists(lists, values)
     return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
@@ -176,9 +238,14 @@ def _leading_rows(lists: OrderedLists, count: int | None) -> tf.Tensor:
     return tf.broadcast_to(rows, [shape[0], tf.shape(rows)[0]])
 
 
-def _finish(result: tf.Tensor, problem: SortArguments) -> tf.Tensor:
+def _numbers(lists: OrderedLists) -> tf.Tensor:
+    """[B, n]: 1, 2, ... in the compute dtype, since half precision would round the ranks before they are summed."""
+    return tf.cast(_leading_rows(lists, None) + 1, lists.scores.dtype)
+
+
+def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:
     """Leading axes and dtype as those of the scores."""
-    scores = problem.scores
+    scores = args.scores
     leading = tf.shape(scores)[:-1]
     result = tf.cast(result, scores.dtype)
     shaped = tf.reshape(result, tf.concat([leading, tf.shape(result)[1:]], axis=0))

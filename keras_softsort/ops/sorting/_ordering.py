@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort.ops._core.batching import flatten_lists, take, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.permutations import inverse, tied_ranks
-from keras_softsort.ops.sorting._arguments import SortArguments
+from keras_softsort.ops._core.thresholds import Thresholds, is_at_most
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = 1e300
@@ -25,6 +25,7 @@ class OrderedLists(NamedTuple):
     order: tf.Tensor  # [B, n] int32: the item at each rank
     ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
     sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
+    thresholds: Thresholds = Thresholds()
 
     def kept(self) -> tf.Tensor:
         """How many items of each list are not masked: [B, 1]."""
@@ -41,7 +42,7 @@ class OrderedLists(NamedTuple):
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] that hold the same score as each rank does."""
-        return tied_ranks(self.sort_keys)
+        return tied_ranks(self.sort_keys, is_at_most(self.sort_keys.shape[-1], self.thresholds.tie_search_max_size))
 
     def of_ranks(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         """The gradient [B, r] of the sorted scores at `rows` as one of the items' [B, n], which ties share evenly."""
@@ -53,11 +54,18 @@ class OrderedLists(NamedTuple):
         return take(shares, take(first, self.ranks))
 
 
-def ordered_lists(problem: SortArguments) -> OrderedLists:
-    """Sort each list of `problem`, leading axes flattened to one."""
-    scores, mask = flatten_lists(problem.scores), problem.mask
+def ordered_lists(
+    scores: tf.Tensor,
+    tau: tf.Tensor,
+    mask: tf.Tensor | None,
+    direction: str = "DESCENDING",
+    thresholds: Thresholds | None = None,
+) -> OrderedLists:
+    """Sort each list of the `scores` [..., n], leading axes flattened to one."""
+    tau = temperature_per_list(tau, scores)
+    scores = flatten_lists(scores)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
-    if problem.direction == "ASCENDING":
+    if direction == "ASCENDING":
         scores = -scores
     finite = tf.math.is_finite(scores)
     if mask is not None:
@@ -67,14 +75,14 @@ def ordered_lists(problem: SortArguments) -> OrderedLists:
     all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
     # A NaN temperature carries "this list is not a number" to every result and gradient of that list and no other,
     # while the order stays that of numbers.
-    tau = tf.where(all_finite, temperature_per_list(problem.tau, problem.scores), tf.constant(math.nan, scores.dtype))
+    tau = tf.where(all_finite, tau, tf.constant(math.nan, scores.dtype))
     scores = tf.where(finite, scores, tf.zeros_like(scores))
 
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
     keys = tf.stop_gradient(keys)
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
     ranks = inverse(order)
-    return OrderedLists(scores, tau, mask, order, ranks, take(keys, order))
+    return OrderedLists(scores, tau, mask, order, ranks, take(keys, order), thresholds or Thresholds())
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:

@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
@@ -63,9 +62,7 @@ def neural_sort(
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019.
     """
-    problem = sort_arguments(scores, tau, mask=mask, direction=direction)
-    problem = problem._replace(scores=validation.top_k_rows(top_k, problem.scores))
-    return _permutation(problem, top_k, arguments.boolean("hard", hard))
-
-
-_permutation = traced_if_eager(_dispatch.permutation)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction)
+    args = args._replace(scores=validation.top_k_rows(top_k, args.scores))
+    run = _operators.permutation if top_k is None else _operators.leading_rows
+    return run(args, top_k, arguments.boolean("hard", hard))

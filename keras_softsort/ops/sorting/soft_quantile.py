@@ -8,12 +8,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+from keras_softsort.ops.sorting._operators import ROWS, operator
 
 
-def soft_quantile(scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None) -> tf.Tensor:
+def soft_quantile(
+    scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", power: float = 1.0, mask: Any = None
+) -> tf.Tensor:
     """Soft quantiles of each list: softly sorted values, interpolated between ranks as NumPy's linear method does.
 
     With m kept items and their softly sorted values v in ascending order, `h = (m - 1) q`, the quantile is
@@ -23,7 +25,8 @@ def soft_quantile(scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_
       scores: `[..., n]` floating-point.
       q: a Python or NumPy number in [0, 1], or a one-dimensional sequence of them.
       tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      method: a method with a permutation, as `neural_sort` and `soft_sort` give it.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
       mask: bool `[..., n]`, True = keep.
 
     Returns:
@@ -32,7 +35,8 @@ def soft_quantile(scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_
 
     Raises:
       TypeError: `scores` or `q` are not floating-point, `mask` is not bool.
-      ValueError: `q` outside [0, 1] or of rank above 1, `tau` <= 0, `mask` of another shape, unknown `method`.
+      ValueError: `q` outside [0, 1] or of rank above 1, `tau` or `power` <= 0, a `power` other than 1 with a method
+        that has none, `mask` of another shape, a `method` without a permutation.
 
     Cost: O(len(q) n + n log n) time and O(len(q) n) memory: two rows of the soft permutation a quantile.
 
@@ -49,8 +53,8 @@ def soft_quantile(scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_
     Source: as for `neural_sort` and `soft_sort`.
     """
     quantiles = checked_quantiles(q)
-    problem = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method)
-    result = _quantiles(_never_empty(problem), tuple(quantiles.ravel().tolist()))
+    args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power)
+    result = _traced_quantiles(_never_empty(args), tuple(quantiles.ravel().tolist()))
     return result[..., 0] if quantiles.ndim == 0 else result
 
 
@@ -68,25 +72,27 @@ def checked_quantiles(q: Any) -> np.ndarray:
     return quantiles.astype(np.float64)
 
 
-def _never_empty(problem: SortArguments) -> SortArguments:
+def _never_empty(args: SortArguments) -> SortArguments:
     """A masked item more, where a list may hold none at all, so that there is a row to read."""
-    if problem.scores.shape[-1]:
-        return problem
-    padding = [[0, 0]] * (problem.scores.shape.rank - 1) + [[0, 1]]
-    mask = tf.ones_like(problem.scores, tf.bool) if problem.mask is None else problem.mask
-    return problem._replace(scores=tf.pad(problem.scores, padding), mask=tf.pad(mask, padding))
+    if args.scores.shape[-1]:
+        return args
+    padding = [[0, 0]] * (args.scores.shape.rank - 1) + [[0, 1]]
+    mask = tf.ones_like(args.scores, tf.bool) if args.mask is None else args.mask
+    return args._replace(scores=tf.pad(args.scores, padding), mask=tf.pad(mask, padding))
 
 
-@traced_if_eager
-def _quantiles(problem: SortArguments, quantiles: tuple[float, ...]) -> tf.Tensor:
-    kept = tf.ones_like(problem.scores, tf.int32) if problem.mask is None else tf.cast(problem.mask, tf.int32)
+def _quantiles(args: SortArguments, quantiles: tuple[float, ...]) -> tf.Tensor:
+    kept = tf.ones_like(args.scores, tf.int32) if args.mask is None else tf.cast(args.mask, tf.int32)
     last = tf.maximum(tf.reduce_sum(kept, axis=-1, keepdims=True) - 1, 0)
     position = tf.cast(last, tf.float64) * tf.constant(quantiles, tf.float64)
     below = tf.cast(tf.floor(position), tf.int32)
     above = tf.minimum(below + 1, last)
     rows = tf.concat([below, above], axis=-1)
-    values = _dispatch.multiply(problem, problem.scores[..., tf.newaxis], rows=rows)[..., 0]
+    values = _dispatch.multiply(args, args.scores[..., tf.newaxis], rows=rows)[..., 0]
     values = tf.cast(values, compute_dtype(values.dtype))
     low, high = tf.split(values, 2, axis=-1)
     share = tf.cast(position - tf.floor(position), values.dtype)
-    return tf.cast(low + share * (high - low), problem.scores.dtype)
+    return tf.cast(low + share * (high - low), args.scores.dtype)
+
+
+_traced_quantiles = operator(_quantiles, *ROWS)

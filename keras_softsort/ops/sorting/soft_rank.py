@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import RANK_METHODS, sort_arguments
+from keras_softsort._internal import arguments
+from keras_softsort.ops.sorting import _operators
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
 def soft_rank(
@@ -16,6 +16,8 @@ def soft_rank(
     tau: Any = 1.0,
     *,
     method: str = "neural_sort",
+    power: float = 1.0,
+    hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
@@ -40,17 +42,21 @@ def soft_rank(
       scores: `[..., n]` floating-point.
       tau: temperature of `method`: a positive number, scalar tensor or variable. For `"neural_sort"` and `"soft_sort"`
         see there; in units of the scores for the others.
-      method: `"neural_sort"`, `"soft_sort"` (with power 1), `"projection"`, `"projection_kl"` or `"lapsum"`.
+      method: a method with ranks: those described above.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      hard: give the exact ranks (ties in stable order) with the gradient of the soft ones.
       mask: bool `[..., n]`, True = keep.
       direction: with `"DESCENDING"` rank 1 is the largest score, with `"ASCENDING"` the smallest.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items have rank 0, which no kept item has, and zero gradient. Tied
-      items have equal ranks. A list with a score that is not finite gives NaN. Empty lists give empty results.
+      items have equal ranks, unless `hard`. A list with a score that is not finite gives NaN. Empty lists give empty
+      results.
 
     Raises:
       TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `tau` <= 0, `mask` of another shape, unknown `method` or `direction`.
+      ValueError: `tau` or `power` <= 0, a `power` other than 1 with a method that has none, `mask` of another shape,
+        unknown `direction`, a `method` without ranks.
 
     Cost: with a soft permutation that of `soft_values`. Projections: O(n log^2 n) time whatever the scores,
     `"lapsum"`: O(n log n), both in O(n) memory.
@@ -72,7 +78,5 @@ def soft_rank(
     I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking, Sorting and Top-k Selection", ICML
     2025, https://arxiv.org/abs/2503.06242.
     """
-    return _ranks(sort_arguments(scores, tau, mask=mask, direction=direction, method=method, methods=RANK_METHODS))
-
-
-_ranks = traced_if_eager(_dispatch.soft_ranks)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks")
+    return _operators.soft_ranks(args, arguments.boolean("hard", hard))

@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
@@ -62,9 +61,7 @@ def soft_sort(
 
     Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
     """
-    problem = sort_arguments(scores, tau, mask=mask, direction=direction, method="soft_sort", power=power)
-    problem = problem._replace(scores=validation.top_k_rows(top_k, problem.scores))
-    return _permutation(problem, top_k, arguments.boolean("hard", hard))
-
-
-_permutation = traced_if_eager(_dispatch.permutation)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, method="soft_sort", power=power)
+    args = args._replace(scores=validation.top_k_rows(top_k, args.scores))
+    run = _operators.permutation if top_k is None else _operators.leading_rows
+    return run(args, top_k, arguments.boolean("hard", hard))

@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
@@ -20,8 +19,18 @@ class SoftTopK(NamedTuple):
     weights: tf.Tensor
 
 
-def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sort", mask: Any = None) -> SoftTopK:
-    """The k softly largest scores, and the first k rows of the soft permutation that they come from.
+def soft_top_k(
+    scores: Any,
+    k: int,
+    tau: Any = 1.0,
+    *,
+    method: str = "neural_sort",
+    power: float = 1.0,
+    hard: bool = False,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+) -> SoftTopK:
+    """The k softly largest (or smallest) scores, and the first k rows of the soft permutation that they come from.
 
     `values = weights @ scores`, `weights = P[..., :k, :]`. Which items they are, as one number each that sum to k, is
     told by `soft_top_k_membership`.
@@ -30,8 +39,11 @@ def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sor
       scores: `[..., n]` floating-point.
       k: how many, 1 to n.
       tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
+      method: a method with a permutation, as `neural_sort` and `soft_sort` give it.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      hard: give the exact values and one-hot weights (ties in stable order) with the gradient of the soft ones.
       mask: bool `[..., n]`, True = keep.
+      direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
 
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. Where fewer than k items are
@@ -40,7 +52,8 @@ def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sor
 
     Raises:
       TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
-      ValueError: `k` < 1 or larger than the list, `tau` <= 0, `mask` of another shape, unknown `method`.
+      ValueError: `k` < 1 or larger than the list, `tau` or `power` <= 0, a `power` other than 1 with a method that has
+        none, `mask` of another shape, unknown `direction`, a `method` without a permutation.
 
     Cost: O(k n + n log n) time and O(k n) memory.
 
@@ -55,9 +68,6 @@ def soft_top_k(scores: Any, k: int, tau: Any = 1.0, *, method: str = "neural_sor
     Source: as for `neural_sort` and `soft_sort`.
     """
     k = arguments.positive_integer("k", k)
-    problem = sort_arguments(scores, tau, mask=mask, method=method)
-    problem = problem._replace(scores=validation.at_most_list_size("k", k, problem.scores))
-    return SoftTopK(*_top_k(problem, k))
-
-
-_top_k = traced_if_eager(_dispatch.top_k)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power)
+    args = args._replace(scores=validation.at_most_list_size("k", k, args.scores))
+    return SoftTopK(*_operators.top_k(args, k, arguments.boolean("hard", hard)))

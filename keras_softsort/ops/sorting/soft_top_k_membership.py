@@ -8,15 +8,22 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import MEMBERSHIP_METHODS, sort_arguments
+from keras_softsort.ops.sorting import _operators
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
 def soft_top_k_membership(
-    scores: Any, k: int, tau: Any = 1.0, *, method: str = "lapsum", mask: Any = None
+    scores: Any,
+    k: int,
+    tau: Any = 1.0,
+    *,
+    method: str = "lapsum",
+    power: float = 1.0,
+    hard: bool = False,
+    mask: Any = None,
+    direction: str = "DESCENDING",
 ) -> tf.Tensor:
-    """How much each item belongs to the k largest: numbers that sum to k.
+    """How much each item belongs to the k largest (or smallest): numbers that sum to k.
 
     With `"lapsum"`: `p_i = F((s_i - b) / tau)`, F being the distribution function of Laplace's distribution, with the
     threshold b for which they sum to k, found in closed form. Each lies in [0, 1]. The method orders nothing inside the
@@ -29,17 +36,22 @@ def soft_top_k_membership(
       k: how many, 1 to n.
       tau: temperature of `method`: a positive number, scalar tensor or variable. For `"lapsum"` in units of the scores,
         for the others see there.
-      method: `"lapsum"`, `"neural_sort"` or `"soft_sort"` (with power 1).
+      method: a method with memberships: those described above.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      hard: give 1 for the first k items (ties in stable order) and 0 for the others, with the gradient of the soft
+        memberships.
       mask: bool `[..., n]`, True = keep.
+      direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items have 0, unless fewer than k are kept: they then share what is
-      left, and with `"lapsum"` every kept item has 1, with zero gradient. Tied items have equal parts. A list with a
-      score that is not finite gives NaN.
+      left, and with `"lapsum"` every kept item has 1, with zero gradient. Tied items have equal parts,
+      unless `hard`. A list with a score that is not finite gives NaN.
 
     Raises:
       TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
-      ValueError: `k` < 1 or larger than the list, `tau` <= 0, `mask` of another shape, unknown `method`.
+      ValueError: `k` < 1 or larger than the list, `tau` or `power` <= 0, a `power` other than 1 with a method that has
+        none, `mask` of another shape, unknown `direction`, a `method` without memberships.
 
     Cost: `"lapsum"` O(n log n) time and O(n) memory whatever k; the others as `soft_top_k`.
 
@@ -57,9 +69,8 @@ def soft_top_k_membership(
     Sorting and Top-k Selection", ICML 2025, https://arxiv.org/abs/2503.06242.
     """
     k = arguments.positive_integer("k", k)
-    problem = sort_arguments(scores, tau, mask=mask, method=method, methods=MEMBERSHIP_METHODS)
-    problem = problem._replace(scores=validation.at_most_list_size("k", k, problem.scores))
-    return _membership(problem, k)
-
-
-_membership = traced_if_eager(_dispatch.membership)
+    args = sort_arguments(
+        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership"
+    )
+    args = args._replace(scores=validation.at_most_list_size("k", k, args.scores))
+    return _operators.membership(args, k, arguments.boolean("hard", hard))

@@ -6,10 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import METHODS, VALUE_METHODS, sort_arguments
+from keras_softsort.ops.sorting import _operators
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
 def soft_values(
@@ -17,13 +17,17 @@ def soft_values(
     tau: Any = 1.0,
     *,
     method: str = "neural_sort",
+    power: float = 1.0,
     values: Any = None,
+    top_k: int | None = None,
+    hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
     """Softly sorted scores, `P @ scores`, or other `values` carried along in that order, `P @ values`.
 
-    P is the soft permutation of `method`; each result is a mean of the values around its rank.
+    P is the soft permutation of `method`, as `neural_sort` and `soft_sort` give it; each result is a mean of the values
+    around its rank.
 
     Projections have no P, and `values` must be None. With `"projection"`: the point of the permutahedron of the scores
     (the convex hull of all their orders) that is nearest to `(n, ..., 1) / tau`. Neighbours closer than 1 / tau stay as
@@ -38,18 +42,24 @@ def soft_values(
       scores: `[..., n]` floating-point.
       tau: temperature of `method`: a positive number, scalar tensor or variable. For `"neural_sort"` and `"soft_sort"`
         see there; for projections in units of one over the scores.
-      method: `"neural_sort"`, `"soft_sort"` (with power 1), `"projection"` or `"projection_kl"`.
+      method: a method with sorted values: those described above.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
       values: None (the scores themselves), `[..., n]` or `[..., n, d]`, in the dtype of `scores`.
+      top_k: compute the first `top_k` values only.
+      hard: give the values in exact order (ties in stable order) with the gradient of the soft ones.
       mask: bool `[..., n]`, True = keep. The values of masked items are never read.
       direction: `"DESCENDING"` or `"ASCENDING"` order of the scores.
 
     Returns:
-      The shape of `values`, or of `scores`. The ranks after the kept items hold 0, with zero gradient. Tied items
-      share evenly. A list with a score that is not finite gives NaN. Empty lists give empty results.
+      The shape of `values`, or of `scores`, with `top_k` in place of n where it is given. The ranks after the kept
+      items hold 0, with zero gradient. Tied items share evenly. A list with a score that is not finite gives NaN. Empty
+      lists give empty results.
 
     Raises:
       TypeError: `scores` or `values` are not floating-point or differ in dtype, `mask` is not bool.
-      ValueError: `tau` <= 0, a shape that does not fit, unknown `method` or `direction`, `values` with a projection.
+      ValueError: `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a shape that does not fit,
+        `top_k` larger than the list, unknown `direction`, a `method` without sorted values, or without a permutation
+        for `values`.
 
     Cost: O(n^2 d) time and O(n^2) memory on short lists. From a few hundred items on the matrix is never made: O(n)
     memory, and O(n w d) time for windows of w items, about `sqrt(30 tau / gap)` where scores lie evenly `gap` apart
@@ -72,25 +82,29 @@ def soft_values(
 
     Source: as for `neural_sort`, `soft_sort` and, of projections, `soft_rank`.
     """
-    problem = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, methods=VALUE_METHODS)
+    args = sort_arguments(
+        scores,
+        tau,
+        mask=mask,
+        direction=direction,
+        method=method,
+        power=power,
+        capability="values" if values is None else "permutation",
+    )
+    args = args._replace(scores=validation.top_k_rows(top_k, args.scores))
+    hard = arguments.boolean("hard", hard)
     if values is None:
-        return _sorted_scores(problem)
-    if method not in METHODS:
-        raise ValueError(f"values must be None with method {method!r}, which has no soft permutation to carry them")
+        return _operators.sorted_scores(args, top_k, hard)
     values = validation.floating_tensor("values", values)
-    if values.dtype != problem.scores.dtype:
-        raise TypeError(f"values must have the dtype of scores, {problem.scores.dtype.name}, got {values.dtype.name}")
-    extra = values.shape.rank - problem.scores.shape.rank
+    if values.dtype != args.scores.dtype:
+        raise TypeError(f"values must have the dtype of scores, {args.scores.dtype.name}, got {values.dtype.name}")
+    extra = values.shape.rank - args.scores.shape.rank
     lists = values.shape if extra == 0 else values.shape[:-1]
-    if extra not in (0, 1) or not lists.is_compatible_with(problem.scores.shape):
+    if extra not in (0, 1) or not lists.is_compatible_with(args.scores.shape):
         raise ValueError(
             f"values must have shape [..., n] or [..., n, d] with scores [..., n], got {values.shape} and "
-            f"{problem.scores.shape}"
+            f"{args.scores.shape}"
         )
     if extra == 0:
-        return _sorted_vectors(problem, values[..., tf.newaxis])[..., 0]
-    return _sorted_vectors(problem, values)
-
-
-_sorted_scores = traced_if_eager(_dispatch.sorted_scores)
-_sorted_vectors = traced_if_eager(_dispatch.multiply)
+        return _operators.multiply(args, values[..., tf.newaxis], None, top_k, hard)[..., 0]
+    return _operators.multiply(args, values, None, top_k, hard)

@@ -8,8 +8,9 @@ import tensorflow as tf
 from support import modes, oracles
 from support.gradients import central_differences, fixed_weights
 
-import keras_softsort as ks
-from keras_softsort.ops.sorting._dense import neural_sort
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -23,13 +24,10 @@ MASK = np.arange(9) < [[9], [5], [0]]
 each_way = pytest.mark.parametrize("most", [0, 9], ids=["sorted", "compared"])
 
 
-@pytest.fixture
-def compare_up_to(monkeypatch):
-    def up_to(most):
-        monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_TOP_K", most)
-        monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_FULL", most)
-
-    return up_to
+def matrix(scores, tau, mask, most, top_k=None):
+    """NeuralSort's matrix, of lists that are compared with themselves up to `most` items."""
+    thresholds = Thresholds(pairwise_max_size=most, pairwise_max_size_top_k=most)
+    return _dispatch.permutation(sort_arguments(scores, tau, mask=mask, thresholds=thresholds), top_k)
 
 
 CASES = [
@@ -41,14 +39,13 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @each_way
-def test_matrix_and_gradient(compare_up_to, most, case):
-    compare_up_to(most)
+def test_matrix_and_gradient(most, case):
     kind, masked, top_k, mode = case
     scores, tau, mask = LISTS[kind], np.float64(0.8), MASK if masked else None
     weights = fixed_weights([3, top_k or 9, 9])
 
     def ours(scores, tau, mask):
-        return ks.neural_sort(scores, tau, mask=mask, top_k=top_k)
+        return matrix(scores, tau, mask, most, top_k)
 
     def formula(scores, tau):
         return oracles.neural_sort(scores, tau, mask=mask)[:, :top_k]
@@ -62,11 +59,10 @@ def test_matrix_and_gradient(compare_up_to, most, case):
 
 @pytest.mark.parametrize("mask", [None, MASK], ids=["", "masked"])
 @pytest.mark.parametrize("kind", ["tied", "far from 0", "wide"])
-def test_gradients_are_the_same_either_way(compare_up_to, kind, mask):
+def test_gradients_are_the_same_either_way(kind, mask):
     tensors, weights, found = [tf.constant(LISTS[kind]), tf.constant(0.8, tf.float64)], fixed_weights([3, 9, 9]), []
     for most in (0, 9):
-        compare_up_to(most)
-        run = modes.run("traced", lambda s, t, mask: ks.neural_sort(s, t, mask=mask), tensors, weights, mask)
+        run = modes.run("traced", lambda *args, most=most: matrix(*args, most), tensors, weights, mask)
         found.append(run[1])
     for by_sorting, by_comparing in zip(*found, strict=True):
         np.testing.assert_allclose(by_comparing, by_sorting, rtol=1e-6, atol=1e-9)
@@ -75,11 +71,14 @@ def test_gradients_are_the_same_either_way(compare_up_to, kind, mask):
 
 @pytest.mark.parametrize("size", [None, 8, 9, 10])
 @pytest.mark.parametrize("top_k", [None, 2])
-def test_size_decides(monkeypatch, size, top_k):
-    monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_TOP_K", 8)
-    monkeypatch.setattr(neural_sort, "PAIRWISE_MAX_SIZE_FULL", 9)
+def test_size_decides(size, top_k):
+    thresholds = Thresholds(pairwise_max_size=9, pairwise_max_size_top_k=8)
+
+    def matrix(scores):
+        return _dispatch.permutation(sort_arguments(scores, 1.0, thresholds=thresholds), top_k)
+
     signature = [tf.TensorSpec([2, size])]
-    graph = tf.function(lambda s: ks.neural_sort(s, top_k=top_k), input_signature=signature).get_concrete_function()
+    graph = tf.function(matrix, input_signature=signature).get_concrete_function()
     pruned = tf.compat.v1.graph_util.extract_sub_graph(
         graph.graph.as_graph_def(), [output.op.name for output in graph.outputs]
     )

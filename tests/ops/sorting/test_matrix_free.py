@@ -8,12 +8,12 @@ from support.gradients import fixed_weights, tape_gradients
 
 import keras_softsort as ks
 from keras_softsort.ops._core.decay_scan import decay_scan
+from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
 from keras_softsort.ops.sorting._matrix_free import products as matrix_free
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort_band import neural_sort_band
-from keras_softsort.ops.sorting._ordering import ordered_lists
 
 pytestmark = pytest.mark.default_stack_only
 # Two whole blocks and a part.
@@ -34,16 +34,13 @@ def random_lists(kind="normal", lists=2, size=SIZE, seed=0):
 
 def products(scores, tau, values, ranks, mask=None, **options):
     """P v of values of the items, and P^T u of numbers of the ranks, without the matrix whatever the size."""
-    problem = sort_arguments(scores, tau, mask=mask, **options)
-    lists = ordered_lists(problem)
-    kept = values if mask is None else tf.where(mask[:, :, tf.newaxis], values, tf.zeros_like(values))
-    forward = matrix_free.multiply(problem, lists, kept)
-    return tf.concat([forward, matrix_free.multiply_transposed(problem, lists, ranks)], axis=-1)
+    args = sort_arguments(scores, tau, mask=mask, thresholds=Thresholds(matrix_free_min_size=0), **options)
+    forward = _dispatch.multiply(args, values)
+    return tf.concat([forward, _dispatch.multiply_transposed(args, ranks)], axis=-1)
 
 
 def dense_products(scores, tau, values, ranks, mask=None, **options):
-    problem = sort_arguments(scores, tau, mask=mask, **options)
-    matrix = _dispatch.permutation(problem)
+    matrix = _dispatch.permutation(sort_arguments(scores, tau, mask=mask, **options))
     if mask is not None:
         values = tf.where(mask[:, :, tf.newaxis], values, tf.zeros_like(values))
     forward, backward = matrix @ values, tf.matmul(matrix, ranks, transpose_a=True)
@@ -156,8 +153,8 @@ def test_eps_bounds_what_is_left_out(eps):
     scores, values = tf.constant(random_lists(size=SIZE)), np.ones((2, SIZE, 1))
     values[:, ::2] = -1
     rough = ks.linalg.LinearOperatorNeuralSort(scores, 0.01, eps=eps)
-    problem = sort_arguments(scores, 0.01)
-    found = matrix_free.multiply(problem, ordered_lists(problem), tf.constant(values), eps)
+    args = sort_arguments(scores, 0.01, thresholds=Thresholds(matrix_free_min_size=0))
+    found = _dispatch.multiply(args, tf.constant(values), eps=eps)
     error = np.abs(found - oracles.neural_sort(scores, 0.01) @ values).max()
     assert 0 < error <= 2 * eps
     assert rough.eps == eps
@@ -223,7 +220,7 @@ def test_decayed_sums(size):
 @pytest.mark.parametrize("mode", ["known", "unknown", "unknown xla"])
 def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
     """On either side of the crossover, which is moved to where both are quick, results agree to rounding."""
-    monkeypatch.setattr(_dispatch, "CROSSOVERS", {"neural_sort": 80})
+    thresholds = Thresholds(matrix_free_min_size=80)
     taken, multiply = [], matrix_free.multiply
     monkeypatch.setattr(matrix_free, "multiply", lambda *args: taken.append(1) or multiply(*args))
     weights = fixed_weights((2, 80))
@@ -231,7 +228,9 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
         scores = tf.constant(random_lists(size=size))
 
         def both(scores, weights=weights[:, :size]):
-            return tape_gradients(lambda s: ks.soft_values(s, 0.5), [scores], weights)
+            return tape_gradients(
+                lambda s: _dispatch.sorted_scores(sort_arguments(s, 0.5, thresholds=thresholds)), [scores], weights
+            )
 
         taken.clear()
         shape = scores.shape if mode == "known" else [None, None]
@@ -240,9 +239,9 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
         found, (gradient,) = tf.function(both, input_signature=signature, jit_compile=jit, autograph=False)(scores)
         assert bool(taken) == (mode != "known" or size == 80)
         np.testing.assert_allclose(found, oracles.soft_values(scores, 0.5), rtol=1e-9)
-        problem = sort_arguments(scores, 0.5)
+        args = sort_arguments(scores, 0.5)
         _, (truth,) = tape_gradients(
-            lambda s, problem=problem: tf.linalg.matvec(_dispatch.permutation(problem._replace(scores=s)), s),
+            lambda s, args=args: tf.linalg.matvec(_dispatch.permutation(args._replace(scores=s)), s),
             [scores],
             weights[:, :size],
         )

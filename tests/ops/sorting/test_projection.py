@@ -289,7 +289,7 @@ def test_no_projection_where_a_permutation_is_needed():
         lambda: ks.SoftTopKLayer(2, method="projection"),
         lambda: ks.RelaxedPlackettLuce(scores, 1.0, relaxation="projection"),
     ):
-        with pytest.raises(ValueError, match=r"(method|relaxation) must be one of \[.*\], got 'projection'"):
+        with pytest.raises(ValueError, match=r"method must be one of \[.*\], got 'projection'"):
             call()
-    with pytest.raises(ValueError, match="values must be None with method 'projection_kl'"):
+    with pytest.raises(ValueError, match="got 'projection_kl', which has no permutation"):
         ops.soft_values(scores, method="projection_kl", values=scores)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.sorting._dense.neural_sort_pairwise import PairwiseLogitGaps
 from keras_softsort.ops.sorting._dense.neural_sort_prefix_sums import PrefixSumLogitGaps
 from keras_softsort.ops.sorting._dense.row_softmax import peaked_logits, softmax_gradient
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
-# Up to so many items lists are faster compared with themselves than sorted, where some rows are wanted or all of them
-# (benchmarks/results/dense_matrix.md).
-PAIRWISE_MAX_SIZE_TOP_K, PAIRWISE_MAX_SIZE_FULL = 64, 128
-
 
 def neural_sort_rows(lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> tf.Tensor:
     """Rows `rows` [B, r] of the soft permutation of `lists`, or their logarithms: [B, r, n]."""
     size = lists.scores.shape[-1]
-    most = PAIRWISE_MAX_SIZE_FULL if rows.shape[-1] == size else PAIRWISE_MAX_SIZE_TOP_K
-    drops = (PairwiseLogitGaps if size is not None and size <= most else PrefixSumLogitGaps)(lists, rows)
+    limits = lists.thresholds
+    limit = limits.pairwise_max_size if rows.shape[-1] == size else limits.pairwise_max_size_top_k
+    drops = (PairwiseLogitGaps if is_at_most(size, limit) else PrefixSumLogitGaps)(lists, rows)
     valid_rows = lists.valid_ranks(rows)
 
     @tf.custom_gradient

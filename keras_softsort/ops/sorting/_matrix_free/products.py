@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops.sorting._arguments import SortArguments
 from keras_softsort.ops.sorting._matrix_free import banded, separable
-from keras_softsort.ops.sorting._matrix_free.block_sums import blocks_of
+from keras_softsort.ops.sorting._matrix_free.block_sums import BlockedLists, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort_band import NeuralSortBand, neural_sort_band
 from keras_softsort.ops.sorting._matrix_free.soft_sort_band import soft_sort_band
 from keras_softsort.ops.sorting._ordering import OrderedLists
@@ -36,23 +35,30 @@ def default_eps(dtype: tf.DType) -> float:
     return 2.0**-60 if dtype == tf.float64 else 2.0**-30
 
 
-def has_engine(problem: SortArguments) -> bool:
-    """Whether there is a way without the matrix."""
-    return problem.method == "neural_sort" or problem.power in (1, 2)
+# (lists, scores, tau, eps): the products of `lists` with these scores and temperatures.
+MakeProducts = Callable[[OrderedLists, tf.Tensor, tf.Tensor, float | None], MatrixFreeProducts]
 
 
-def multiply(problem: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
+class MatrixFree(NamedTuple):
+    """A method without its matrix."""
+
+    make_products: MakeProducts
+    degree: float  # P(c s, c^degree tau) = P(s, tau)
+    min_size: float  # of lists for which this is faster than the matrix
+
+
+def multiply(method: MatrixFree, lists: OrderedLists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P @ values for `values` [L, n, d], 0 where masked: [L, n, d], 0 at ranks of masked items."""
 
     @tf.custom_gradient
     def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        products = _products(problem, lists, scores, tau, eps)
+        products = method.make_products(lists, scores, tau, eps)
         ordered = take(values, lists.order)
         rows = products.rows(ordered)
 
         def gradient(upstream: tf.Tensor) -> tuple:
             sums, slopes = products.gradient(rows, upstream, ordered)
-            return *_to_arguments(slopes, scores, tau, problem), tf.cast(take(sums, lists.ranks), values.dtype)
+            return *_to_arguments(slopes, scores, tau, method.degree), tf.cast(take(sums, lists.ranks), values.dtype)
 
         return tf.cast(products.products(rows), values.dtype), gradient
 
@@ -60,13 +66,13 @@ def multiply(problem: SortArguments, lists: OrderedLists, values: tf.Tensor, eps
 
 
 def multiply_transposed(
-    problem: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
+    method: MatrixFree, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
 ) -> tf.Tensor:
     """P^T @ values for `values` [L, n, d], one row a rank: [L, n, d], 0 for masked items."""
 
     @tf.custom_gradient
     def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        products = _products(problem, lists, scores, tau, eps)
+        products = method.make_products(lists, scores, tau, eps)
         sums = products.transposed(products.rows(values[:, :, :0]), values)
 
         def gradient(upstream: tf.Tensor) -> tuple:
@@ -78,37 +84,52 @@ def multiply_transposed(
             ordered = take(kept, lists.order)
             rows = products.rows(ordered)
             _, slopes = products.gradient(rows, values, ordered)
-            return *_to_arguments(slopes, scores, tau, problem), tf.cast(products.products(rows), values.dtype)
+            return *_to_arguments(slopes, scores, tau, method.degree), tf.cast(products.products(rows), values.dtype)
 
         return tf.cast(take(sums, lists.ranks), values.dtype), gradient
 
     return product(lists.scores, lists.tau, values)
 
 
-def _to_arguments(slopes: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor, problem: SortArguments) -> tuple:
+def _to_arguments(slopes: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor, degree: float) -> tuple:
     """The gradients of scores and temperature, of `slopes` [L, n] of the items, times tau."""
-    power = problem.power if problem.method == "soft_sort" else 1.0
     d_scores = tf.cast(slopes, scores.dtype) / tau
-    # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
+    # P(c s, c^degree tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
     middle = tf.reduce_mean(scores, axis=-1, keepdims=True)
-    return d_scores, -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
+    return d_scores, -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (degree * tau)
 
 
-def _products(
-    problem: SortArguments, lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None
+def neural_sort_products(
+    lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None
 ) -> MatrixFreeProducts:
+    """NeuralSort's, banded."""
     ordered, valid = _sorted_scores(lists, scores, tau)
-    wide_tau = tf.cast(tau, tf.float64)
-    if problem.method == "soft_sort" and problem.power == 1:
-        return _recurrent(lists, separable.SortedPositions(-ordered / wide_tau, valid, *lists.ties()))
     blocks = blocks_of(scores)
-    # What is left out of a row are fewer than n weights, each at most exp(-cut) of its largest.
-    cut = tf.math.log(tf.cast(blocks.size, tf.float64)) - math.log(eps or default_eps(scores.dtype))
-    if problem.method == "soft_sort":
-        return _banded(
-            lists, soft_sort_band(blocks, blocks.extend(ordered / tf.sqrt(wide_tau)), cut, scores.dtype), valid, tau
-        )
-    return _banded(lists, neural_sort_band(blocks, blocks.extend(ordered / wide_tau), cut, scores.dtype), valid, tau)
+    units = blocks.extend(ordered / tf.cast(tau, tf.float64))
+    return _banded(lists, neural_sort_band(blocks, units, _cut(blocks, scores, eps), scores.dtype), valid, tau)
+
+
+def soft_sort_products(power: float) -> MakeProducts | None:
+    """SoftSort's of this power: separable for 1, banded for 2, None for another."""
+    return {1.0: _separable_soft_sort, 2.0: _banded_soft_sort}.get(power)
+
+
+def _separable_soft_sort(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, _: float | None) -> MatrixFreeProducts:
+    ordered, valid = _sorted_scores(lists, scores, tau)
+    positions = -ordered / tf.cast(tau, tf.float64)
+    return _recurrent(lists, separable.SortedPositions(positions, valid, *lists.ties()))
+
+
+def _banded_soft_sort(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None) -> MatrixFreeProducts:
+    ordered, valid = _sorted_scores(lists, scores, tau)
+    blocks = blocks_of(scores)
+    units = blocks.extend(ordered / tf.sqrt(tf.cast(tau, tf.float64)))
+    return _banded(lists, soft_sort_band(blocks, units, _cut(blocks, scores, eps), scores.dtype), valid, tau)
+
+
+def _cut(blocks: BlockedLists, scores: tf.Tensor, eps: float | None) -> tf.Tensor:
+    """What is left out of a row are fewer than n weights, each at most exp(-cut) of its largest."""
+    return tf.math.log(tf.cast(blocks.size, tf.float64)) - math.log(eps or default_eps(scores.dtype))
 
 
 def _sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

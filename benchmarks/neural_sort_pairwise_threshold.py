@@ -1,9 +1,9 @@
 """Up to which list size NeuralSort's matrix is faster by comparing items than by sorting them, forward and backward.
 
-For the two thresholds in `keras_softsort/ops/sorting/_dense/neural_sort.py`. The two ways alternate within one process
+For the thresholds in `keras_softsort/ops/sorting/_methods/neural_sort.py`. The two ways alternate within one process
 and the figures are medians.
 
-    python benchmarks/comparing.py
+    python benchmarks/neural_sort_pairwise_threshold.py
 """
 
 from __future__ import annotations
@@ -13,28 +13,25 @@ from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
-from crossovers import medians
+from dense_matrix_free_threshold import medians
 
-import keras_softsort as ks
-from keras_softsort.ops.sorting._dense import neural_sort
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
 def step(scores: tf.Tensor, top_k: int | None, most: int, jit: bool) -> Callable:
     """The gradient of half the sum of squares, traced for lists of up to `most` items to be compared."""
+    thresholds = Thresholds(pairwise_max_size=most, pairwise_max_size_top_k=most)
 
     @tf.function(jit_compile=True if jit else None, autograph=False)
     def run(scores: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            total = tf.reduce_sum(tf.square(ks.neural_sort(scores, top_k=top_k))) / 2
+            matrix = _dispatch.permutation(sort_arguments(scores, 1.0, thresholds=thresholds), top_k)
+            total = tf.reduce_sum(tf.square(matrix)) / 2
         return tape.gradient(total, scores)
 
-    kept = neural_sort.PAIRWISE_MAX_SIZE_TOP_K, neural_sort.PAIRWISE_MAX_SIZE_FULL
-    try:
-        neural_sort.PAIRWISE_MAX_SIZE_TOP_K = neural_sort.PAIRWISE_MAX_SIZE_FULL = most
-        run = run.get_concrete_function(scores)
-    finally:
-        neural_sort.PAIRWISE_MAX_SIZE_TOP_K, neural_sort.PAIRWISE_MAX_SIZE_FULL = kept
     return lambda: run(scores).numpy()
 
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.decay_scan import decay_scan
+from keras_softsort.ops.sorting._methods.method import Method
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 
 
@@ -151,3 +152,6 @@ def _attached(threshold: tf.Tensor, positions: tf.Tensor, kept: tf.Tensor) -> tf
         return tf.identity(threshold), gradient
 
     return attached(positions)
+
+
+LAPSUM = Method(name="lapsum", ranks=lapsum_ranks, membership=lapsum_membership)

@@ -1,9 +1,9 @@
 """From which list size on products without the matrix are faster than the dense engine, forward and backward.
 
-For `CROSSOVERS` in `keras_softsort/ops/_dispatch.py`. Softly sorted values and soft ranks by each engine, with about
+For `min_size` in `keras_softsort/ops/sorting/_methods/`. Softly sorted values and soft ranks by each engine, with about
 `--items` items in all lists together; the two alternate within one process and the figures are medians.
 
-    python benchmarks/crossovers.py
+    python benchmarks/dense_matrix_free_threshold.py
 """
 
 from __future__ import annotations
@@ -15,46 +15,30 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-import keras_softsort as ks
+from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._arguments import sort_arguments
 
 METHODS: dict[str, dict] = {
     "neural_sort": {"method": "neural_sort"},
     "soft_sort": {"method": "soft_sort"},
-    "soft_sort, power 2": {"power": 2.0},
+    "soft_sort, power 2": {"method": "soft_sort", "power": 2.0},
 }
 
 
-def product(options: dict, what: str) -> Callable:
-    """Values or ranks of scores, with whichever engine `CROSSOVERS` chooses."""
-
-    def run(scores: tf.Tensor) -> tf.Tensor:
-        if "power" in options:  # which the operators do not offer
-            operator = ks.LinearOperatorSoftSort(scores, 1.0, **options)
-            places = tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype)
-            vector = scores if what == "values" else tf.broadcast_to(places, scores.shape)
-            return operator.matvec(vector, adjoint=what == "ranks")
-        return (ks.soft_values if what == "values" else ks.soft_rank)(scores, **options)
-
-    return run
-
-
-def step(function: Callable, scores: tf.Tensor, crossover: int, jit: bool) -> Callable:
-    """The gradient of half the sum of squares, traced for lists from `crossover` on without the matrix."""
+def step(options: dict, what: str, scores: tf.Tensor, min_size: int, jit: bool) -> Callable:
+    """The gradient of half the sum of squares of values or ranks, without the matrix from `min_size` items on."""
+    thresholds = Thresholds(pairwise_max_size=128, matrix_free_min_size=min_size)
+    product = _dispatch.sorted_scores if what == "values" else _dispatch.soft_ranks
 
     @tf.function(jit_compile=True if jit else None, autograph=False)
     def run(scores: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            total = tf.reduce_sum(tf.square(function(scores))) / 2
+            result = product(sort_arguments(scores, 1.0, thresholds=thresholds, **options))
+            total = tf.reduce_sum(tf.square(result)) / 2
         return tape.gradient(total, scores)
 
-    kept = dict(_dispatch.CROSSOVERS)
-    try:
-        _dispatch.CROSSOVERS.update(dict.fromkeys(kept, crossover))
-        run = run.get_concrete_function(scores)
-    finally:
-        _dispatch.CROSSOVERS.update(kept)
     return lambda: run(scores).numpy()
 
 
@@ -97,8 +81,7 @@ def main() -> None:
                 for size in options.sizes:
                     shape = (max(options.items // size, 1), size)
                     scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
-                    function = product(METHODS[method], what)
-                    free, dense = (step(function, scores, crossover, jit) for crossover in (1, 2**31))
+                    free, dense = (step(METHODS[method], what, scores, size, jit) for size in (1, 2**31))
                     free_seconds, dense_seconds = medians([free, dense], options.repeats, options.seconds)
                     ratios.append(dense_seconds / free_seconds)
                 cells = " | ".join(f"{ratio:.2f}" for ratio in ratios)

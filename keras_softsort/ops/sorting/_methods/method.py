@@ -1,0 +1,32 @@
+"""What a way to sort consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
+from keras_softsort.ops.sorting._ordering import OrderedLists
+
+# (lists, ranks [B, r], power): the rows of the matrix at those ranks, or their logarithms, [B, r, n].
+Rows = Callable[[OrderedLists, tf.Tensor, float], tf.Tensor]
+
+
+class Method(NamedTuple):
+    """A way to sort. What it does not give is None, and follows from `rows` if there are any.
+
+    All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last.
+    """
+
+    name: str
+    rows: Rows | None = None  # of the soft permutation matrix, each summing to 1
+    log_rows: Rows | None = None  # finite where `rows` underflow; by default the logarithm of `rows`
+    matrix_free: Callable[[float], MatrixFree | None] | None = None  # products for this power without the matrix
+    ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
+    sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
+    membership: Callable[[OrderedLists, int], tf.Tensor] | None = None  # [B, n], summing to k
+    takes_power: bool = False
+    thresholds: Thresholds = Thresholds()

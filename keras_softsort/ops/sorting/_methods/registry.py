@@ -1,0 +1,79 @@
+"""The registered methods. Nothing else in the package knows a method by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.sorting._methods.lapsum import LAPSUM
+from keras_softsort.ops.sorting._methods.method import Method
+from keras_softsort.ops.sorting._methods.neural_sort import NEURAL_SORT
+from keras_softsort.ops.sorting._methods.projection import PROJECTION, PROJECTION_KL
+from keras_softsort.ops.sorting._methods.soft_sort import SOFT_SORT
+
+# What an operator may ask of a method, and the fields of `Method` of which one is enough to have it.
+CAPABILITIES = {
+    "permutation": ("rows",),
+    "values": ("rows", "sorted_scores"),
+    "ranks": ("rows", "ranks"),
+    "membership": ("rows", "membership"),
+}
+_METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> Method:
+    """Make `method` known by its name to every operator, layer and loss."""
+    if method.name in _METHODS:
+        raise ValueError(f"method names must be unique, got {method.name!r}, which is registered already")
+    _METHODS[method.name] = method
+    return method
+
+
+def unregister(name: str) -> None:
+    """Forget the method of that name."""
+    del _METHODS[name]
+
+
+def get(name: str) -> Method:
+    """The method of that name."""
+    return _METHODS[name]
+
+
+def names(capability: str = "permutation") -> tuple[str, ...]:
+    """The names of the methods that give `capability`, sorted."""
+    return tuple(sorted(name for name, method in _METHODS.items() if _has(method, capability)))
+
+
+def checked_method(method: Any, capability: str = "permutation") -> str:
+    """`method`, which must be the name of a method that gives `capability`."""
+    allowed = names(capability)
+    if method not in allowed:
+        lacks = f", which has no {capability}" if method in _METHODS else ""
+        raise ValueError(f"method must be one of {list(allowed)}, got {method!r}{lacks}")
+    return method
+
+
+def checked_power(power: Any, method: str) -> float:
+    """`power`, a positive number, which must be 1 for a method that has none."""
+    number = arguments.positive_number("power", power)
+    if number != 1 and not get(method).takes_power:
+        raise ValueError(f"power must be 1 with method {method!r}, which has none, got {power!r}")
+    return number
+
+
+def thresholds(method: str, power: float) -> Thresholds:
+    """The list sizes at which the algorithms of that method change."""
+    known = get(method)
+    matrix_free = None if known.matrix_free is None else known.matrix_free(power)
+    if matrix_free is None:
+        return known.thresholds
+    return known.thresholds._replace(matrix_free_min_size=matrix_free.min_size)
+
+
+def _has(method: Method, capability: str) -> bool:
+    return any(getattr(method, field) is not None for field in CAPABILITIES[capability])
+
+
+for _method in (NEURAL_SORT, SOFT_SORT, PROJECTION, PROJECTION_KL, LAPSUM):
+    register(_method)

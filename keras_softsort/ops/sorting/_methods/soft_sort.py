@@ -1,0 +1,25 @@
+"""SoftSort as a method."""
+
+from __future__ import annotations
+
+from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_rows
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFree, soft_sort_products
+from keras_softsort.ops.sorting._methods.method import Method
+
+
+def _matrix_free(power: float) -> MatrixFree | None:
+    """Products exist for powers 1 and 2."""
+    products = soft_sort_products(power)
+    if products is None:
+        return None
+    # Measured by benchmarks/dense_matrix_free_threshold.py. The band of power 2 saves memory rather than time.
+    return MatrixFree(products, degree=power, min_size=128 if power == 1 else 2048)
+
+
+SOFT_SORT = Method(
+    name="soft_sort",
+    rows=soft_sort_rows,
+    log_rows=lambda lists, ranks, power: soft_sort_rows(lists, ranks, power, log=True),
+    matrix_free=_matrix_free,
+    takes_power=True,
+)

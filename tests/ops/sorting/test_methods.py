@@ -1,0 +1,103 @@
+"""The registry of methods: a new one works everywhere at once, and what a method lacks is one error."""
+
+import ast
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_rows
+from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting._methods.method import Method
+
+pytestmark = pytest.mark.default_stack_only
+
+SCORES = tf.constant(objects.scores(3, 5))
+LABELS = tf.constant([[2.0, 0.0, 1.0, 3.0, 0.0], [0.0, 1.0, 0.0, 2.0, 1.0], [1.0, 1.0, 0.0, 0.0, 3.0]])
+CLASSES = tf.constant([0, 1, 0])
+# Everything with the argument `method`, on scores [3, 5].
+USES = {
+    "soft_values": lambda s, method: ks.soft_values(s, method=method),
+    "soft_values of vectors": lambda s, method: ks.soft_values(s, values=tf.stack([s, s * s], -1), method=method),
+    "soft_values, the first": lambda s, method: ks.soft_values(s, top_k=2, method=method),
+    "soft_rank": lambda s, method: ks.soft_rank(s, method=method),
+    "soft_top_k": lambda s, method: ks.soft_top_k(s, 2, method=method).values,
+    "soft_top_k_membership": lambda s, method: ks.soft_top_k_membership(s, 2, method=method),
+    "soft_quantile": lambda s, method: ks.soft_quantile(s, 0.3, method=method),
+    "SoftRankLayer": lambda s, method: ks.SoftRankLayer(method=method)(s),
+    "SoftTopKLayer": lambda s, method: ks.SoftTopKLayer(2, method=method)(s),
+    "SoftQuantileLayer": lambda s, method: ks.SoftQuantileLayer(0.3, method=method)(s),
+    "DkNNLayer": lambda s, method: ks.DkNNLayer(2, method=method)([s[:, :, None], s[:, ::-1, None]]),
+    "SpearmanLoss": lambda s, method: ks.SpearmanLoss(method=method)(LABELS, s),
+    "NeuralNDCGLoss": lambda s, method: ks.NeuralNDCGLoss(method=method)(LABELS, s),
+    "DkNNLoss": lambda s, method: ks.DkNNLoss(1, num_queries=1, method=method)(CLASSES, s),
+    "DkNNLoss, log": lambda s, method: ks.DkNNLoss(1, num_queries=1, objective="log", method=method)(CLASSES, s),
+}
+# What needs more of a method than its ranks.
+NEEDS_PERMUTATION = [name for name in USES if name not in {"soft_rank", "SoftRankLayer", "SpearmanLoss"}]
+
+
+@pytest.fixture
+def toy():
+    """A method of a single function."""
+    registry.register(Method("toy", rows=lambda lists, ranks, _: soft_sort_rows(lists, ranks, 1.0)))
+    yield "toy"
+    registry.unregister("toy")
+
+
+def value_and_gradient(use, method):
+    with tf.GradientTape() as tape:
+        tape.watch(SCORES)
+        value = use(SCORES, method)
+    return value, tape.gradient(value, SCORES)
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_registered_method_works(use, toy):
+    for found, wanted in zip(value_and_gradient(use, toy), value_and_gradient(use, "soft_sort"), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture
+def ranks_only():
+    registry.register(Method("ranks_only", ranks=lambda lists: tf.cast(lists.ranks + 1, lists.scores.dtype)))
+    yield "ranks_only"
+    registry.unregister("ranks_only")
+
+
+@pytest.mark.parametrize("use", NEEDS_PERMUTATION)
+def test_what_a_method_lacks(use, ranks_only):
+    lacks = r"method must be one of \[.*'soft_sort'.*\], got 'ranks_only', which has no "
+    with pytest.raises(ValueError, match=lacks + "(permutation|values|membership)"):
+        USES[use](SCORES, ranks_only)
+
+
+def test_an_unknown_method_after_the_last_is_gone():
+    with pytest.raises(ValueError, match=r"method must be one of \['lapsum', 'neural_sort', .*\], got 'toy'$"):
+        ks.soft_rank(SCORES, method="toy")
+
+
+def test_a_name_is_registered_once(toy):
+    with pytest.raises(ValueError, match="method names must be unique, got 'toy', which is registered already"):
+        registry.register(Method(toy))
+
+
+def test_a_method_without_power():
+    with pytest.raises(ValueError, match=r"power must be 1 with method 'lapsum', which has none, got 2\.0"):
+        ks.soft_rank(SCORES, method="lapsum", power=2.0)
+
+
+def test_nothing_else_compares_names():
+    """Outside the registry the name of a method is only ever handed on."""
+    root = pathlib.Path(ks.__file__).parent
+    names = set(registry.names("ranks")) | set(registry.names("values"))
+    for path in root.rglob("*.py"):
+        if "_methods" in path.parts or path.name == "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare | ast.Tuple | ast.List | ast.Set):
+                constants = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                assert not constants & names, f"{path.relative_to(root)}:{node.lineno}"
