@@ -1,4 +1,4 @@
-"""Lists of like sizes put together, so that batches have few shapes."""
+"""Groups lists of similar sizes, so that batches have few shapes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 
-# Lists that are padded no wider than twice their size, however long they are.
+# No list of 8 or more items is padded to more than twice its size.
 POWERS = tuple(2**power for power in range(3, 31))
 
 
 def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
-    """`boundaries`, which must be integers from 1 on that ascend."""
+    """`boundaries`, which must be strictly increasing integers of at least 1."""
     sizes = tuple(arguments.positive_integer("boundaries", size) for size in boundaries)
     if not sizes or list(sizes) != sorted(set(sizes)):
-        raise ValueError(f"boundaries must ascend, and one must be there, got {tuple(boundaries)}")
+        raise ValueError(f"boundaries must be non-empty and strictly increasing, got {tuple(boundaries)}")
     return sizes
 
 
 def padded_size(sizes: tf.Tensor, boundaries: tuple[int, ...]) -> tf.Tensor:
-    """The smallest of `boundaries` that holds a list of each of `sizes`, or the largest: int64."""
+    """For each of `sizes` the smallest of `boundaries` that holds it, else the largest: int64."""
     bounds = tf.constant(boundaries, tf.int64)
     places = tf.searchsorted(bounds, tf.reshape(tf.cast(sizes, tf.int64), [-1]))
     return tf.reshape(tf.gather(bounds, tf.minimum(places, len(boundaries) - 1)), tf.shape(sizes))
 
 
 def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: bool) -> tf.data.Dataset:
-    """Of pairs (padded size, element): batches (padded size, elements [batch]) of one padded size each."""
+    """Pairs (padded size, element) as batches (padded size, elements `[batch]`) of one padded size each."""
 
     def batches(size: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
         return window.batch(batch_size, drop_remainder=drop_remainder).map(lambda _, elements: (size, elements))
@@ -38,5 +38,5 @@ def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: b
 
 
 def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
-    """`size`, as a Python number where there is but one, which the shapes of batches then tell."""
+    """`size`, as a Python number if there is only one, which makes the shapes of batches static."""
     return boundaries[0] if len(boundaries) == 1 else size

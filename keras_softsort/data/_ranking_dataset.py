@@ -1,53 +1,63 @@
-"""Judged lists of any lengths, one after another in flat arrays."""
+"""Lists of any lengths, one after another in flat arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
 class RankingDataset:
-    """The items of many lists, one list after another: what `read_svmlight` gives and `bucketed_batches` takes.
+    """The items of many lists, one list after another.
 
-    As a sequence it holds one pair a list: features `[n, f]` and labels `[n]`, views without padding.
+    `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_by_group` and `write_elwc`
+    take it. As a sequence it holds one pair per list: features `[n, f]` and labels `[n]`, views without padding. With
+    weights it holds triples. A slice, an array of list numbers or an array of booleans selects lists and returns a
+    `RankingDataset`.
 
     Args:
-      features: `[items, f]`, kept as float32.
-      labels: `[items]`, kept as float32: relevance, finite and from 0 on (below 0 it would be padding).
-      sizes: how many items each list has, `[lists]`, in the order of the items.
-      query_ids: integers `[lists]`, or `None`.
+      features: `[items, f]`, stored as float32.
+      labels: `[items]`, finite, stored as float32.
+      sizes: number of items of each list, `[lists]`, in the order of the items.
+      query_ids: what identifies each list, `[lists]`, integers or any other one-dimensional array; or `None`.
+      weights: of the items, `[items]`, at least 0 and finite, stored as float32; or `None`.
 
     Raises:
-      ValueError: shapes that do not match, sizes that do not add up to the items, a label below 0 or not finite.
+      ValueError: shapes that do not match, sizes that do not add up to the items, a label that is not finite, a weight
+        that is not finite or below 0.
 
     Example:
 
     >>> import numpy as np
     >>> import keras_softsort as ks
-    >>> lists = ks.data.RankingDataset(np.eye(5), [0, 1, 2, 1, 0], sizes=[3, 2])
+    >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 2, 1])
     >>> features, labels = lists[1]
     >>> features.shape, labels.tolist(), [len(labels) for _, labels in lists]
-    ((2, 5), [1.0, 0.0], [3, 2])
+    ((2, 6), [1.0, 0.0], [3, 2, 1])
+    >>> train, valid = lists[:2], lists[2:]
+    >>> lists[[2, 0]].labels.tolist()
+    [4.0, 0.0, 1.0, 2.0]
     """
 
     features: np.ndarray
     labels: np.ndarray
     sizes: np.ndarray
     query_ids: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        kept = {
+        stored = {
             "features": np.asarray(self.features, np.float32),
             "labels": np.asarray(self.labels, np.float32),
             "sizes": _integers("sizes", self.sizes),
-            "query_ids": None if self.query_ids is None else _integers("query_ids", self.query_ids),
+            "query_ids": None if self.query_ids is None else np.asarray(self.query_ids),
+            "weights": None if self.weights is None else np.asarray(self.weights, np.float32),
         }
-        for name, value in kept.items():
+        for name, value in stored.items():
             object.__setattr__(self, name, value)
         items, lists = self.labels.shape, self.sizes.shape
         if len(items) != 1 or self.features.ndim != 2 or len(self.features) != items[0]:
@@ -58,42 +68,82 @@ class RankingDataset:
             raise ValueError(f"sizes must be at least 0 and add up to the {items[0]} items, got {self.sizes}")
         if self.query_ids is not None and self.query_ids.shape != lists:
             raise ValueError(f"query_ids must have one for each of the {lists[0]} lists, got {self.query_ids.shape}")
-        wrong = np.flatnonzero(~(np.isfinite(self.labels) & (self.labels >= 0)))
-        if wrong.size:
-            at = np.searchsorted(np.cumsum(self.sizes), wrong[0], side="right")
-            raise ValueError(f"labels must be finite and at least 0, got {self.labels[wrong[0]]} in list {at}")
+        self._check("labels", self.labels, np.isfinite(self.labels), "finite")
+        if self.weights is not None:
+            if self.weights.shape != items:
+                raise ValueError(f"weights must have one for each of the {items[0]} items, got {self.weights.shape}")
+            self._check("weights", self.weights, self.weights >= 0, "at least 0")
+            self._check("weights", self.weights, self.weights < np.inf, "finite")
+
+    def _check(self, name: str, values: np.ndarray, is_valid: np.ndarray, rule: str) -> None:
+        """Raise an error that names the first list with a value that is not valid."""
+        if not np.all(is_valid):
+            item = int(np.argmin(is_valid))
+            at = np.searchsorted(np.cumsum(self.sizes), item, side="right")
+            raise ValueError(f"{name} must be {rule}, got {values[item]} in list {at}")
 
     @classmethod
-    def of(cls, lists: RankingDataset | Sequence[tuple[Any, Any]]) -> RankingDataset:
-        """`lists` itself, or a sequence of pairs (features `[n, f]`, labels `[n]`) put one after another."""
+    def of(cls, lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
+        """`lists` itself, or a sequence of (features `[n, f]`, labels `[n]`[, weights `[n]`]) as one dataset."""
         if isinstance(lists, cls):
             return lists
-        pairs = [(np.asarray(features, np.float32), np.asarray(labels, np.float32)) for features, labels in lists]
-        if not pairs:
-            raise ValueError("lists must hold a list at least, got none")
-        for i, (features, labels) in enumerate(pairs):
-            expected = (len(labels) if labels.ndim else "n", pairs[0][0].shape[-1] if pairs[0][0].ndim else "f")
+        arrays = [tuple(np.asarray(part, np.float32) for part in parts) for parts in lists]
+        if not arrays:
+            raise ValueError("lists must hold at least one list, got none")
+        for i, (features, labels, *weights) in enumerate(arrays):
+            expected = (len(labels) if labels.ndim else "n", arrays[0][0].shape[-1] if arrays[0][0].ndim else "f")
             if labels.ndim != 1 or features.shape != expected:
                 raise ValueError(
                     f"lists[{i}] must be features [n, f] and labels [n], {expected} with these labels and the "
                     f"features of lists[0], got {features.shape} and {labels.shape}"
                 )
-        features, labels = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        return cls(features, labels, np.array([len(labels) for _, labels in pairs]))
+            if len(weights) != len(arrays[0]) - 2 or any(weight.shape != labels.shape for weight in weights):
+                raise ValueError(
+                    f"lists[{i}] must have weights {labels.shape} if lists[0] has weights, and none otherwise, got "
+                    f"{[weight.shape for weight in weights]}"
+                )
+        features, labels, *weights = (np.concatenate(parts) for parts in zip(*arrays, strict=True))
+        sizes = np.array([len(parts[1]) for parts in arrays])
+        return cls(features, labels, sizes, weights=weights[0] if weights else None)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def __getitem__(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        size, start = self.sizes[i], self.starts[i]
-        return self.features[start : start + size], self.labels[start : start + size]
+    @overload
+    def __getitem__(self, i: int) -> tuple[np.ndarray, ...]: ...
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    @overload
+    def __getitem__(self, i: slice | Sequence[int] | np.ndarray) -> RankingDataset: ...
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice) or np.ndim(i):
+            return self._selected(np.arange(len(self))[i if isinstance(i, slice) else np.asarray(i)])
+        start = self.starts[i]
+        return self._items(slice(start, start + self.sizes[i]))
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, ...]]:
         return (self[i] for i in range(len(self)))
+
+    def _items(self, items: Any) -> tuple[np.ndarray, ...]:
+        """Features, labels and, if there are any, weights of `items`."""
+        columns = (self.features, self.labels, self.weights)
+        return tuple(column[items] for column in columns if column is not None)
+
+    def _selected(self, lists: np.ndarray) -> RankingDataset:
+        """The lists with these numbers: views of neighboring lists, copies otherwise."""
+        sizes, starts = self.sizes[lists], self.starts[lists]
+        ids = None if self.query_ids is None else self.query_ids[lists]
+        items: Any = slice(0, 0)
+        if len(lists) and np.all(np.diff(lists) == 1):
+            items = slice(starts[0], starts[-1] + sizes[-1])
+        elif len(lists):
+            items = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        features, labels, *weights = self._items(items)
+        return RankingDataset(features, labels, sizes, ids, weights[0] if weights else None)
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each list begins among the items: [lists]."""
+        """Index of the first item of each list: `[lists]`."""
         return np.cumsum(self.sizes) - self.sizes
 
 

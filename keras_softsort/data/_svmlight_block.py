@@ -1,4 +1,4 @@
-"""Many lines of an SVMlight file at once: a number of passes over arrays instead of a Python loop over numbers."""
+"""Parses many lines of an SVMlight file at once, by passes over arrays instead of a Python loop over numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_softsort.data._svmlight_lines import DECIMAL, LARGEST, LARGEST_ID, Rules
+from keras_softsort.data import _arrays
+from keras_softsort.data._svmlight_lines import DECIMAL, LARGEST, Rules, query_id
 
 COLON, SPACE, NEWLINE, DOT = b": \n."
 _DIGIT, _SEPARATOR, _SIGN, _DOT, _OTHER = range(5)
@@ -27,14 +28,14 @@ class Block(NamedTuple):
     """The lines of a block."""
 
     labels: np.ndarray  # [lines]
-    queries: np.ndarray  # [lines] int64, or [0] where lines have none
-    features: np.ndarray  # [lines, the largest index that came]
+    queries: np.ndarray  # [lines] int64, or [0] if lines have none
+    features: np.ndarray  # [lines, largest index]
 
 
 def parse_block(text: bytes, rules: Rules) -> Block | None:
-    """Whole lines, each ended by a newline, without comments and empty lines; `None` if anything is not right.
+    """Parses whole lines without comments and empty lines, each ended by a newline; `None` if anything is malformed.
 
-    Between numbers there is one space or one colon and nothing else.
+    Numbers must be separated by exactly one space or one colon.
     """
     if rules.has_query:
         count = text.count(b" qid:")
@@ -45,40 +46,43 @@ def parse_block(text: bytes, rules: Rules) -> Block | None:
     if tokens is None:
         return None
     ends, separators = tokens
-    # Which number is what: the first of a line is its label; one before a colon is an index.
+    # The first number of a line is its label; a number before a colon is an index.
     firsts = np.concatenate([[True], separators[:-1] == NEWLINE])
     indices = separators == COLON
     queries = np.zeros_like(firsts)
     if rules.has_query:
         queries[1:] = firsts[:-1]
         indices &= ~firsts
-    values = _numbers(text, ends, indices | queries)
-    if values is None:
+    numbers = _numbers(text, ends, indices, queries)
+    if numbers is None:
         return None
-    labels, ids = values[firsts], values[queries]
-    if not np.all((labels >= 0) & (labels <= LARGEST)) or np.any(ids >= LARGEST_ID):
+    values, whole = numbers
+    labels = values[firsts]
+    if not np.all((labels >= 0) & (labels <= LARGEST)):
         return None
     rows = np.cumsum(firsts)[indices] - 1
     features = _dense(rows, values[indices], values[np.flatnonzero(indices) + 1], len(labels), rules)
-    return None if features is None else Block(labels.astype(np.float32), ids.astype(np.int64), features)
+    return None if features is None else Block(labels.astype(np.float32), whole[queries], features)
 
 
 def _tokens(text: bytes, allowed: set[bytes]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Where each number ends, and what ends it, if the order of separators is right."""
+    """Where each number ends and its separator, or `None` if a separator is misplaced."""
     kinds = _KINDS[np.frombuffer(text, np.uint8)]
     ends = np.flatnonzero(kinds == _SEPARATOR)
     separators = np.frombuffer(text, np.uint8)[ends]
     before = np.concatenate([[np.uint8(NEWLINE)], separators[:-1]]).astype(np.uint16)
-    wanted = [first << 8 | second for first, second in allowed]
-    right = np.isin(before << 8 | separators, np.array(wanted, np.uint16))
-    return (ends, separators) if np.all(right) else None
+    expected = [first << 8 | second for first, second in allowed]
+    is_valid = np.isin(before << 8 | separators, np.array(expected, np.uint16))
+    return (ends, separators) if np.all(is_valid) else None
 
 
-def _numbers(text: bytes, ends: np.ndarray, integers: np.ndarray) -> np.ndarray | None:
-    """Each number as float64, those marked `integers` being digits and nothing else.
+def _numbers(
+    text: bytes, ends: np.ndarray, indices: np.ndarray, queries: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Each number as float64 and, where `indices` or `queries` mark it, as int64; `None` if one is malformed.
 
-    Without their dots numbers are integers, which NumPy reads eight times as fast as decimals. What such an integer
-    cannot hold, exponents above all, is read one by one.
+    Without their dots numbers are integers, which NumPy reads eight times as fast as decimals. Numbers that do not fit
+    into such an integer, above all those with an exponent, are read one by one.
     """
     characters = np.frombuffer(text, np.uint8).copy()
     kinds = _KINDS[characters]
@@ -86,18 +90,26 @@ def _numbers(text: bytes, ends: np.ndarray, integers: np.ndarray) -> np.ndarray 
     odd = np.union1d(
         np.searchsorted(ends, np.flatnonzero(kinds == _OTHER)), np.flatnonzero(ends - starts > _INT64_DIGITS)
     )
-    read_singly = []
-    for start, end in zip(starts[odd], ends[odd], strict=True):
-        if not DECIMAL.fullmatch(text, start, end):
+    read_singly, long_ids = [], {}
+    for at, start, end in zip(odd, starts[odd], ends[odd], strict=True):
+        if queries[at]:
+            long_ids[at] = query_id(text[start:end])
+        if not DECIMAL.fullmatch(text, start, end) or long_ids.get(at, 0) is None:
             return None
         read_singly.append(float(text[start:end]))
         characters[start:end], kinds[start:end] = ord("0"), _DIGIT
     dots = np.flatnonzero(kinds == _DOT)
     dotted, signed = np.searchsorted(ends, dots), np.searchsorted(ends, np.flatnonzero(kinds == _SIGN))
-    if np.any(np.diff(dotted) == 0) or any(np.any(integers[found]) for found in (odd, dotted, signed)):
+    has_dot = np.zeros(len(ends), bool)
+    has_dot[dotted] = True
+    without_digit = (ends - starts)[signed] - has_dot[signed] < 2
+    integers = indices | queries
+    if np.any(np.diff(dotted) == 0) or np.any(without_digit):
+        return None
+    if np.any(indices[odd]) or np.any(integers[dotted]) or np.any(integers[signed]):
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # NumPy 1 warns of a number that is none
+        warnings.simplefilter("error", DeprecationWarning)  # NumPy 1 only warns of text that is no number
         try:
             whole = np.fromstring(characters.tobytes().translate(_COLON_TO_SPACE, b"."), dtype=np.int64, sep=" ")
         except (ValueError, DeprecationWarning):
@@ -107,17 +119,18 @@ def _numbers(text: bytes, ends: np.ndarray, integers: np.ndarray) -> np.ndarray 
     values = whole.astype(np.float64)
     values[dotted] /= np.power(10.0, np.arange(_INT64_DIGITS + 1))[ends[dotted] - dots - 1]
     values[odd] = read_singly
-    return values
+    for at, number in long_ids.items():
+        whole[at] = number
+    return values, whole
 
 
 def _dense(rows: np.ndarray, indices: np.ndarray, values: np.ndarray, lines: int, rules: Rules) -> np.ndarray | None:
-    """Features [lines, f] of the numbers `values`, 0 where there is none."""
+    """Features `[lines, f]` from the `values` at `indices`, 0 elsewhere."""
     columns = indices.astype(np.int64) - rules.first
     ascending = (np.diff(columns) > 0) | (np.diff(rows) > 0)
     width = columns.max(initial=-1) + 1
-    right = np.all(ascending) and columns.min(initial=0) >= 0
-    if not right or (rules.num_features is not None and width > rules.num_features):
+    if not np.all(ascending) or columns.min(initial=0) < 0 or width > rules.most_features:
         return None
-    features = np.zeros([lines, width], np.float32)
+    features = _arrays.zeros((lines, width))
     features[rows, columns] = np.clip(values, -LARGEST, LARGEST)
     return features

@@ -1,6 +1,6 @@
-"""What is wrong with a line of an SVMlight file: the rules one by one, for the message.
+"""The rules for a line of an SVMlight file, checked one by one for the error message.
 
-A file is read by `_svmlight_block.py`, many lines at a time, which knows only whether they all are right.
+`_svmlight_block.py` reads many lines at a time and knows only whether all of them are valid.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 DECIMAL = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-LARGEST_ID = 2**53  # as a float64 it is still told from its neighbours
+LARGEST_ID = 2**63 - 1  # int64, as in scikit-learn
 LARGEST = float(np.finfo(np.float32).max)
+MOST_FEATURES = 100_000  # without `num_features`: the features become a dense array
+_MOST_SHOWN = 60  # characters of a part of a line in a message
 
 
 class Rules(NamedTuple):
@@ -20,31 +22,44 @@ class Rules(NamedTuple):
 
     has_query: bool  # every line has a `qid:`
     first: int  # the first index
-    num_features: int | None  # how many there may be
+    num_features: int | None  # as the caller gave it
+
+    @property
+    def most_features(self) -> int:
+        """How many features there may be."""
+        return MOST_FEATURES if self.num_features is None else self.num_features
 
 
 def content(line: bytes) -> list[bytes]:
-    """The parts of a line without its comment; none where there is but a comment."""
+    """The parts of a line without its comment; empty for an empty line or a comment."""
     return line.partition(b"#")[0].split()
 
 
 def has_query(parts: list[bytes]) -> bool:
-    """Whether a line tells its query."""
+    """Whether a line names its query."""
     return len(parts) > 1 and parts[1].startswith(b"qid:")
 
 
+def query_id(text: bytes) -> int | None:
+    """The integer after `qid:`, or `None` if it is not one from 0 to 2^63 - 1."""
+    digits = text.lstrip(b"0") or text[-1:]
+    if not re.fullmatch(rb"\d{1,19}", digits) or int(digits) > LARGEST_ID:
+        return None
+    return int(digits)
+
+
 def complaint(parts: list[bytes], rules: Rules) -> str | None:
-    """What was expected of the line and what came, or `None` if it is right."""
+    """What was expected of the line and what was received, or `None` if the line is valid."""
     label, rest = parts[0], parts[1:]
     if not DECIMAL.fullmatch(label) or not 0 <= float(label) <= LARGEST:
-        return f"expected a label that is a finite number from 0 on (below 0 is padding), got {_shown(label)}"
+        return f"expected a label that is a finite number of at least 0 (below 0 marks padding), got {_shown(label)}"
     if has_query(parts) != rules.has_query:
         expected = "qid:ID after the label" if rules.has_query else "no qid:"
         return f"expected {expected}, as in the first line, got {_shown(rest[0]) if rest else 'nothing'}"
     if rules.has_query:
         query = rest.pop(0)[4:]
-        if not re.fullmatch(rb"\d{1,18}", query) or int(query) >= LARGEST_ID:
-            return f"expected an integer from 0 to 2^53 after qid:, got {_shown(query)}"
+        if query_id(query) is None:
+            return f"expected an integer from 0 to 2^63 - 1 after qid:, got {_shown(query)}"
     return _complaint_of_features(rest, rules)
 
 
@@ -56,14 +71,19 @@ def _complaint_of_features(parts: list[bytes], rules: Rules) -> str | None:
             return f"expected INDEX:VALUE, an integer and a finite number, got {_shown(part)}"
         index = int(found[1])
         if index < rules.first:
-            return f"expected indices from 1 on, got {_shown(part)}; those of zero_based=True begin at 0"
-        if rules.num_features is not None and index - rules.first >= rules.num_features:
-            return f"expected at most num_features={rules.num_features} features, got {_shown(part)}"
+            return f"expected indices of at least 1, got {_shown(part)}; zero_based=True allows 0"
+        if index - rules.first >= rules.most_features:
+            if rules.num_features is not None:
+                return f"expected at most num_features={rules.num_features} features, got {_shown(part)}"
+            return f"expected at most {MOST_FEATURES} features unless num_features allows more, got {_shown(part)}"
         if index <= last:
-            return f"expected indices that ascend, got {_shown(part)} after {last}"
+            return f"expected strictly increasing indices, got {_shown(part)} after {last}"
         last = index
     return None
 
 
 def _shown(part: bytes) -> str:
-    return repr(part.decode("utf-8", "replace"))
+    text = part.decode("utf-8", "replace")
+    if len(text) <= _MOST_SHOWN:
+        return repr(text)
+    return f"{text[:_MOST_SHOWN]!r} and {len(text) - _MOST_SHOWN} more characters"

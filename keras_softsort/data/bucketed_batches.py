@@ -1,4 +1,4 @@
-"""Lists in memory to padded batches."""
+"""Padded batches of lists in memory."""
 
 from __future__ import annotations
 
@@ -9,54 +9,62 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data import _buckets
+from keras_softsort.data import _buckets, _options
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._shared import SharedLists, without_copies
 
 
 def bucketed_batches(
-    lists: RankingDataset | Sequence[tuple[Any, Any]],
+    lists: RankingDataset | Sequence[tuple[Any, ...]],
     batch_size: int,
     *,
     boundaries: Sequence[int] | None = None,
     truncate: bool = False,
+    padding: str | None = "negative_labels",
     shuffle: bool = True,
     seed: int | None = None,
     drop_remainder: bool = False,
     mask: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    """Batches for `model.fit` of lists of like sizes: features `[batch, n, f]` and labels `[batch, n]`.
+    """Make batches for `model.fit` of lists of similar sizes: features `[batch, n, f]` and labels `[batch, n]`.
 
-    Each list is padded to the smallest of a few sizes n that holds it, and a batch is made of lists of one padded size,
-    so that XLA compiles as many shapes as there are such sizes (twice as many with batches that are not full). Padding
-    is 0 among features and -1 among labels, which every loss and metric here leaves out, and so do those of TF-Ranking
-    and Keras-RS.
+    Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size. XLA
+    then compiles as many shapes as there are padded sizes (twice as many with partial batches). Padded features are 0.
 
     Args:
-      lists: a `RankingDataset`, which `read_svmlight` returns, or a sequence of pairs: features `[n, f]` and
-        labels `[n]` of one list, as anything that NumPy takes. Labels are relevance, finite and from 0 on.
-      batch_size: lists in a batch.
-      boundaries: the padded sizes, ascending. `None` chooses the powers of 2 from 8 on, the last of them replaced by
-        the size of the longest list.
-      truncate: what is done with a list that is longer than the last of `boundaries`: with False it is an error, with
-        True its first items are kept, as they stand.
-      shuffle: whether lists come in another order in each epoch. Without it batches are the same in each epoch, but
-        by bucketing not in the order of the lists.
-      seed: of the order of lists; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
-      drop_remainder: whether batches that are not full are left out, so that `batch` is static: up to
-        `batch_size - 1` lists of each padded size are not seen in an epoch. With one boundary n is static as well.
-      mask: whether features are a dictionary of the `"features"` and a `"mask"` `[batch, n]`, True for items and False
-        for padding: for models with two inputs of these names.
+      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, anything that
+        NumPy accepts. Triples have weights `[n]` as well.
+      batch_size: number of lists in a batch.
+      boundaries: the padded sizes, strictly increasing. `None` chooses the powers of 2 from 8 on, the last of them
+        replaced by the size of the longest list.
+      truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
+        list is an error.
+      padding: how padding is marked. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels
+        are -1, and labels must be at least 0. `"nan_labels"`: padded labels are NaN, and labels may have any sign.
+        `None`: nothing is padded, each batch holds lists of one size, and `boundaries` must be `None`.
+      shuffle: whether the order of the lists differs from epoch to epoch. Without it batches are the same in each
+        epoch, but because of the padded sizes not in the order of the lists.
+      seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
+      drop_remainder: whether partial batches are left out, so that `batch` is static. Up to `batch_size - 1` lists of
+        each padded size are then not seen in an epoch. With one boundary n is static as well.
+      mask: whether features are a dictionary of `"features"` and `"mask"` `[batch, n]`, True for items and False for
+        padding, for models with two inputs of these names.
+      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th list, so each list belongs to
+        exactly one worker. The number of batches may differ between workers.
 
     Returns:
-      A `tf.data.Dataset` of pairs (features, labels), float32, whose cardinality is known. A list without items is
-      padding throughout.
+      A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[batch, n]` (0 in the padding), float32.
+      Its cardinality is known. A list without items is padding throughout.
 
     Raises:
-      ValueError: no item, lists whose features differ in number, a label below 0 or not finite, `batch_size` below 1,
-        boundaries that do not ascend, a list longer than the last of them without `truncate`.
+      ValueError: no item, lists with different numbers of features, a label that is not finite, a label below 0 with
+        `padding="negative_labels"`, `batch_size` below 1, boundaries that do not increase, a list longer than the last
+        of them without `truncate`, a `shard` that is not a pair.
       TypeError: an argument of another type.
 
-    Cost: the lists are copied once into the memory of TensorFlow; each batch is one gather.
+    Cost: each batch is one gather. Features are copied once into the memory of TensorFlow, except those that
+    `read_svmlight`, `from_frame` and `read_parquet` returned, which are shared: do not change them afterwards.
 
     Example:
 
@@ -72,34 +80,60 @@ def bucketed_batches(
     batch_size = arguments.positive_integer("batch_size", batch_size)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
-    judged = RankingDataset.of(lists)
-    if not judged.labels.size:
-        raise ValueError("lists must hold an item at least, got none")
-    bounds = _boundaries(boundaries, judged.sizes, arguments.boolean("truncate", truncate))
-    with tf.device("CPU:0"):  # where the input pipeline runs: a GPU would be asked for every batch
-        features, labels = tf.constant(judged.features), tf.constant(judged.labels)
-        starts, sizes = tf.constant(judged.starts), tf.constant(judged.sizes)
-        padded = _buckets.padded_size(sizes, bounds)
+    index, count = _options.checked_shard(shard)
+    padded_label = _options.padded_label(padding, optional=True)
+    flat = RankingDataset.of(lists)
+    if not flat.labels.size:
+        raise ValueError("lists must hold at least one item, got none")
+    if padding == _options.NEGATIVE:
+        _check_no_label_is_padding(flat)
+    arguments.boolean("truncate", truncate)
+    if padding is None:
+        bounds = _sizes_without_padding(boundaries, flat.sizes)
+    else:
+        bounds = _boundaries(boundaries, flat.sizes, truncate)
+    tensors = SharedLists.of(flat)
+    with tf.device("CPU:0"):
+        padded = _buckets.padded_size(tensors.sizes, bounds)
 
     def batch(size: tf.Tensor, members: tf.Tensor) -> tuple:
-        places = tf.range(_buckets.static_size(size, bounds), dtype=tf.int64)
-        kept = places < tf.gather(sizes, members)[:, tf.newaxis]
-        items = tf.where(kept, tf.gather(starts, members)[:, tf.newaxis] + places, 0)
-        inputs = tf.where(kept[..., tf.newaxis], tf.gather(features, items), 0)
-        return {"features": inputs, "mask": kept} if mask else inputs, tf.where(kept, tf.gather(labels, items), -1)
+        positions = tf.range(_buckets.static_size(size, bounds), dtype=tf.int64)
+        valid = positions < tf.gather(tensors.sizes, members)[:, tf.newaxis]
+        items = tf.where(valid, tf.gather(tensors.starts, members)[:, tf.newaxis] + positions, 0)
+        inputs = tf.where(valid[..., tf.newaxis], tf.gather(tensors.features, items), 0)
+        labels = tf.gather(tensors.labels, items)
+        if padded_label is not None:
+            labels = tf.where(valid, labels, padded_label)
+        result = ({"features": inputs, "mask": valid} if mask else inputs, labels)
+        return result if tensors.weights is None else (*result, tf.where(valid, tf.gather(tensors.weights, items), 0))
 
-    dataset = tf.data.Dataset.range(len(judged))
-    if shuffle:
-        dataset = dataset.shuffle(len(judged), seed=seed)
+    members = np.arange(len(flat))[index::count]
+    dataset = tf.data.Dataset.range(index, len(flat), count)
+    if shuffle and members.size:
+        dataset = dataset.shuffle(members.size, seed=seed)
     dataset = dataset.map(lambda i: (tf.gather(padded, i), i))
     dataset = _buckets.batched_by_size(dataset, batch_size, drop_remainder)
     dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
-    members = np.unique(padded.numpy(), return_counts=True)[1]
-    count = np.sum(members // batch_size if drop_remainder else -(-members // batch_size))
-    options = tf.data.Options()
-    options.experimental_optimization.apply_default_optimizations = False  # which would copy all features once more
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(count)).with_options(options)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
+    batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
+    return without_copies(dataset, int(batches.sum()))
+
+
+def _check_no_label_is_padding(lists: RankingDataset) -> None:
+    negative = lists.labels < 0
+    if np.any(negative):
+        item = int(np.argmax(negative))
+        at = np.searchsorted(np.cumsum(lists.sizes), item, side="right")
+        raise ValueError(
+            'labels must be at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
+            f'padding="nan_labels" allows them, got {lists.labels[item]} in list {at}'
+        )
+
+
+def _sizes_without_padding(boundaries: Sequence[int] | None, sizes: np.ndarray) -> tuple[int, ...]:
+    if boundaries is not None:
+        raise ValueError(f"boundaries must be None with padding=None, got {tuple(boundaries)}")
+    return tuple(map(int, np.unique(sizes)))
 
 
 def _boundaries(boundaries: Sequence[int] | None, sizes: np.ndarray, truncate: bool) -> tuple[int, ...]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._svmlight_block import Block, parse_block
 from keras_softsort.data._svmlight_lines import Rules, complaint, content, has_query
 
-BLOCK = 2**23  # bytes that are read at a time
+READ_BYTES = 2**23  # at a time
+_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_svmlight(
@@ -24,32 +30,34 @@ def read_svmlight(
     zero_based: bool = False,
     query_file: str | os.PathLike | None = None,
 ) -> RankingDataset:
-    r"""The judged lists of an SVMlight or LETOR file: MSLR-WEB30K, Istella, Yahoo and the like, as distributed.
+    r"""Read the lists of an SVMlight or LETOR file: MSLR-WEB30K, Istella, Yahoo and the like, as distributed.
 
     A line is a document: `label qid:ID index:value index:value ... # comment`. Features that a line does not name are
-    0. Lines that hold nothing but a comment are passed over. Where lines have no `qid:`, a second file has the number
-    of documents of each query in order, one a line; by default it has the name of the first with `.query` after it.
+    0. Lines with nothing but a comment are skipped. If lines have no `qid:`, a second file holds the number of
+    documents of each query in order, one per line. By default it has the name of the first file followed by `.query`.
 
     Args:
-      path: of the file.
-      num_features: how many features there are; `None` takes the largest index that comes. To be given for files that
-        belong together, since one of them may not name the last features.
-      zero_based: whether indices begin at 0 and not at 1.
-      query_file: path of the numbers of documents. Where lines have `qid:`, they must agree with such a file.
+      path: the file. Names that end in `.gz` or `.bz2` are decompressed.
+      num_features: number of features. `None` takes the largest index in the file, which may be up to 100,000. Give it
+        for files that belong together, since one of them may not name the last features.
+      zero_based: whether indices begin at 0 instead of 1.
+      query_file: path of the numbers of documents. If lines have `qid:`, the file must agree with them.
 
     Returns:
-      a `RankingDataset` in the order of the file: `features` `[documents, f]`, `labels` `[documents]`, `sizes`
-      `[queries]` and `query_ids` `[queries]` (`None` without `qid:`). Numbers are float32; one that is
-      beyond float32 (Istella has 1.8e308 for what is missing) becomes its largest, 3.4e38.
+      A `RankingDataset` in the order of the file: `features` `[documents, f]`, `labels` `[documents]`, `sizes`
+      `[queries]` and `query_ids` `[queries]`, int64 (`None` without `qid:`). Numbers are float32. A number beyond
+      float32 (Istella writes 1.8e308 for missing values) becomes the largest float32, 3.4e38.
 
     Raises:
-      ValueError: a line that is not as above, a label that is NaN or below 0 (which would be padding), a value that is
-        NaN or infinite, indices that do not ascend or are outside `num_features`, a `qid:` in some lines alone, a query
-        whose lines do not stand together, no way to tell queries apart, sizes that do not fit the lines, a file without
-        lines. The message has the file, the line, what was expected and what came.
-      OSError: a file that cannot be read.
+      ValueError: a malformed line, a label that is NaN or below 0 (which would mark padding), a value that is NaN or
+        infinite, indices that do not increase or exceed the number of features, a query id beyond int64, a `qid:` only
+        in some lines, a query whose lines do not stand together, no `qid:` and no query file, sizes that do not add up
+        to the lines, a file without documents. The message names the file, the line, what was expected and what was
+        received.
+      OSError: a file that cannot be read, or whose compressed data are damaged or incomplete.
 
-    Cost: about two thirds of the time of scikit-learn's `load_svmlight_file`, and the memory of the dense features.
+    Cost: the memory of the dense features and of one block of the file. `benchmarks/results/data_reading.md` compares
+    the time with scikit-learn's `load_svmlight_file`.
 
     Example:
 
@@ -71,30 +79,31 @@ def read_svmlight(
         num_features = arguments.positive_integer("num_features", num_features)
     blocks = list(_blocks(path, 0 if arguments.boolean("zero_based", zero_based) else 1, num_features))
     if not blocks:
-        raise ValueError(f"{path} must hold a document at least, got none")
+        raise ValueError(f"{path} must hold at least one document, got none")
     labels = np.concatenate([block.labels for block in blocks])
     queries = np.concatenate([block.queries for block in blocks])
     parts = [block.features for block in blocks]
-    del blocks  # lest their features stay beside the stacked ones
+    del blocks  # their features would stay beside the stacked ones
     features = _stacked(parts, num_features)
-    counted = _counted(Path(query_file or f"{path}.query"), len(labels), path, wanted=query_file is not None)
+    sizes_path = Path(query_file or f"{path.with_suffix('') if path.suffix in _COMPRESSED else path}.query")
+    counted = _counted(sizes_path, len(labels), path, required=query_file is not None)
     if not len(queries):
         if counted is None:
-            raise ValueError(f"{path} must tell queries by qid: in its lines or by a file {path}.query, got neither")
+            raise ValueError(f"{path} must name queries by qid: in its lines or by a file {sizes_path}, got neither")
         return RankingDataset(features, labels, counted)
     sizes, ids = _grouped(queries, path)
     if counted is not None and not np.array_equal(sizes, counted):
         raise ValueError(
-            f"{query_file or f'{path}.query'} must agree with the {len(sizes)} queries that qid: tells in {path}, "
-            f"got {len(counted)} sizes that are others"
+            f"{sizes_path} must agree with the {len(sizes)} queries that qid: marks in {path}, "
+            f"got {len(counted)} sizes that differ"
         )
     return RankingDataset(features, labels, sizes, ids)
 
 
 def _blocks(path: Path, first: int, num_features: int | None) -> Iterator[Block]:
     rules, lines = None, 0
-    with path.open("rb") as file:
-        while raw := file.read(BLOCK) + file.readline():
+    with _opened(path) as file:
+        while raw := _read_lines(file, path):
             text = _plain(raw)
             if text:
                 if rules is None:
@@ -106,8 +115,20 @@ def _blocks(path: Path, first: int, num_features: int | None) -> Iterator[Block]
             lines += raw.count(b"\n")
 
 
+def _opened(path: Path) -> IO[bytes]:
+    return _COMPRESSED.get(path.suffix, open)(path, "rb")
+
+
+def _read_lines(file: IO[bytes], path: Path) -> bytes:
+    """About `READ_BYTES` of whole lines."""
+    try:
+        return file.read(READ_BYTES) + file.readline()
+    except (EOFError, OSError, zlib.error) as error:
+        raise OSError(f"{path} cannot be read or decompressed: {error}") from error
+
+
 def _plain(text: bytes) -> bytes:
-    """`text` without comments and empty lines, with one space where there is space, each line ended."""
+    """`text` without comments and empty lines, with single spaces, each line ended by a newline."""
     if b"#" in text:
         text = re.sub(rb"#[^\n]*", b"", text)
     text = text.translate(bytes.maketrans(b"\t\r\v\f", b"    "))
@@ -121,20 +142,20 @@ def _plain(text: bytes) -> bytes:
 
 
 def _first_complaint(raw: bytes, before: int, rules: Rules) -> str:
-    """What is wrong with the first wrong line, with its number; `before` lines stand before these."""
+    """The complaint about the first malformed line, with its number; `before` lines precede these."""
     lines = raw.split(b"\n")
     for number, line in enumerate(lines, start=before + 1):
         parts = content(line)
-        wrong = complaint(parts, rules) if parts else None
-        if wrong:
-            return f"line {number}: {wrong}"
+        found = complaint(parts, rules) if parts else None
+        if found:
+            return f"line {number}: {found}"
     return f"lines {before + 1} to {before + len(lines)}: expected lines `label qid:ID index:value ...`"
 
 
 def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
-    """All features; the parts are given up one by one, so that memory holds them once."""
+    """All features; the parts are freed one by one, so that memory holds them once."""
     width = num_features or max(part.shape[1] for part in parts)
-    features = np.zeros([sum(map(len, parts)), width], np.float32)
+    features = _arrays.zeros((sum(map(len, parts)), width))
     start = 0
     parts.reverse()
     while parts:
@@ -145,13 +166,13 @@ def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
 
 
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes and identities of runs of equal queries; each query has but one."""
+    """Sizes and ids of runs of equal queries; each query must have one run."""
     starts = np.flatnonzero(np.concatenate([[True], np.diff(queries) != 0]))
     ids, inverse = queries[starts], np.unique(queries[starts], return_index=True)[1]
     again = np.setdiff1d(np.arange(len(ids)), inverse)
     if again.size:
         earlier = starts[np.argmax(ids == ids[again[0]])]
-        with path.open("rb") as file:
+        with _opened(path) as file:
             numbers = [number for number, line in enumerate(file, start=1) if content(line)]
         raise ValueError(
             f"{path}, line {numbers[starts[again[0]]]}: expected the lines of each query to stand together, got "
@@ -160,12 +181,14 @@ def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.diff(starts, append=len(queries)), ids
 
 
-def _counted(path: Path, documents: int, judged: Path, wanted: bool) -> np.ndarray | None:
-    """The sizes that the file at `path` has; `None` if there is no such file and none is `wanted`."""
-    if not wanted and not path.exists():
+def _counted(path: Path, documents: int, judged: Path, required: bool) -> np.ndarray | None:
+    """The sizes in the file at `path`; `None` if there is no such file and it is not `required`."""
+    if not required and not path.exists():
         return None
     sizes = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    with _opened(path) as file:
+        lines = file.read().splitlines()
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             if not re.fullmatch(rb"0*[1-9]\d{0,17}", line.strip()):
                 raise ValueError(f"{path}, line {number}: expected a number of documents, at least 1, got {line!r}")

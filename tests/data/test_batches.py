@@ -7,6 +7,7 @@ from support.elwc import elwc, example
 from support.judged import random_lists
 
 import keras_softsort as ks
+from keras_softsort.data import _arrays
 
 SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
 LISTS = random_lists(SIZES)
@@ -166,6 +167,147 @@ def test_ranking_dataset_are_the_same_lists():
     assert seen(in_memory(2, flat, seed=3)) == seen(in_memory(2, seed=3))
 
 
+def test_ranking_dataset_is_cut_like_a_sequence():
+    """By slices, numbers and booleans: the lists, ids and weights of the same slices of a Python list."""
+    one = ks.data.RankingDataset.of(LISTS)
+    lists = ks.data.RankingDataset(one.features, one.labels, one.sizes, 100 + np.arange(10), 1 + np.arange(76))
+    every = list(zip(lists, lists.query_ids, strict=True))
+    odd = np.arange(10) % 2 == 1
+    cuts = {
+        "first": (lists[:4], every[:4]),
+        "rest": (lists[4:], every[4:]),
+        "middle": (lists[-3:-1], every[-3:-1]),
+        "steps": (lists[::3], every[::3]),
+        "backwards": (lists[::-1], every[::-1]),
+        "none": (lists[3:3], []),
+        "numbers": (lists[np.array([7, -1, 2, 2])], [every[i] for i in (7, -1, 2, 2)]),
+        "a list of numbers": (lists[[1, 0]], [every[1], every[0]]),
+        "booleans": (lists[odd], every[1::2]),
+    }
+    for name, (found, expected) in cuts.items():
+        assert isinstance(found, ks.data.RankingDataset), name
+        assert len(found) == len(expected)
+        for parts, query_id, (parts_expected, id_expected) in zip(found, found.query_ids, expected, strict=True):
+            assert [part.tolist() for part in parts] == [part.tolist() for part in parts_expected], name
+            assert query_id == id_expected
+    assert np.shares_memory(lists[2:5].features, lists.features)
+    for wrong in ([10], [0.5], odd[:3]):
+        with pytest.raises(IndexError):
+            lists[wrong]
+
+
+CENTERED = [(features, labels - 2.5) for features, labels in LISTS]
+
+
+def without_padding(dataset):
+    """As `seen`, of labels that are NaN in the padding and of weights, if there are any."""
+    found = []
+    for features, labels, *weights in dataset.as_numpy_iterator():
+        for i, label in enumerate(labels):
+            valid = ~np.isnan(label)
+            assert not valid[valid.sum() :].any()
+            assert not features[i][~valid].any()
+            assert all(not weight[i][~valid].any() for weight in weights)
+            found.append([part[i][valid].tolist() for part in (features, labels, *weights)])
+    return found
+
+
+def test_padding_by_nan_labels():
+    expected = [[features.tolist(), labels.tolist()] for features, labels in CENTERED]
+    assert sorted(without_padding(in_memory(3, CENTERED, padding="nan_labels"))) == sorted(expected)
+    message = r'padding="negative_labels", .*padding="nan_labels" allows them, got -2\.5 in list 0'
+    flat = ks.data.RankingDataset.of(CENTERED)
+    first = int(np.argmax(flat.labels < 0))
+    assert flat.labels[first] == -2.5
+    with pytest.raises(ValueError, match=message.replace("list 0", f"list {np.searchsorted(np.cumsum(SIZES), first)}")):
+        in_memory(3, CENTERED)
+
+
+def test_no_padding_is_one_size_per_batch():
+    lists = CENTERED + CENTERED[2:6]
+    batches = list(in_memory(2, lists, padding=None).as_numpy_iterator())
+    found = [(x.tolist(), y.tolist()) for features, labels in batches for x, y in zip(features, labels, strict=True)]
+    assert sorted(found) == sorted(given(lists))
+    assert len(batches) == in_memory(2, lists, padding=None).cardinality().numpy() == 10  # three lists of size 5 are two batches
+    with pytest.raises(ValueError, match=r"boundaries must be None with padding=None, got \(20,\)"):
+        in_memory(2, lists, padding=None, boundaries=(20,))
+
+
+def test_weights_become_sample_weights():
+    lists = [(features, labels, labels + 1 / 8) for features, labels in CENTERED[:6] if labels.min(initial=0) >= -2.5]
+    lists = [(x, y, y + 3) for x, y, _ in lists]
+    expected = [[part.tolist() for part in parts] for parts in lists]
+    assert sorted(without_padding(in_memory(3, lists, padding="nan_labels"))) == sorted(expected)
+    found = [[part.tolist() for part in parts] for parts in ks.data.batches_by_group(lists).as_numpy_iterator()]
+    assert sorted(found) == sorted(expected)
+    with pytest.raises(ValueError, match=r"lists\[1\] must have weights \(20,\) if lists\[0\] has weights"):
+        in_memory(3, [lists[0], lists[1][:2]])
+
+
+def by_group(**options):
+    return [(x.tolist(), y.tolist()) for x, y in ks.data.batches_by_group(CENTERED, **options).as_numpy_iterator()]
+
+
+def test_batches_by_group():
+    expected = [one for one in given(CENTERED) if one[1]]
+    assert by_group(shuffle=False) == expected
+    epochs = [by_group(seed=1), by_group(seed=1), by_group(seed=2)]
+    assert epochs[0] == epochs[1] != epochs[2]
+    assert all(sorted(epoch) == sorted(expected) for epoch in epochs)
+    dataset = ks.data.batches_by_group(CENTERED, seed=1)
+    assert dataset.cardinality().numpy() == 9
+    assert [spec.shape.as_list() for spec in dataset.element_spec] == [[None, 3], [None]]
+    assert len({str(list(dataset.as_numpy_iterator())) for _ in range(3)}) > 1
+    with pytest.raises(ValueError, match="lists must hold at least one item, got none"):
+        ks.data.batches_by_group([LISTS[7]])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 20])
+def test_shards_hold_every_list_once(count):
+    """Whatever the number of workers, also more than there are lists, and in every epoch of a shuffled order."""
+    for options in ({"seed": 1}, {"shuffle": False}):
+        shards = [in_memory(2, boundaries=(4, 20), shard=(i, count), **options) for i in range(count)]
+        for _ in range(2):
+            found = [one for shard in shards for one in seen(shard)]
+            assert sorted(found) == sorted(given())
+        assert [shard.cardinality().numpy() for shard in shards] == [len(shapes(shard)) for shard in shards]
+        found = [one for i in range(count) for one in by_group(shard=(i, count), **options)]
+        assert sorted(found) == sorted(one for one in given(CENTERED) if one[1])
+
+
+@pytest.mark.parametrize("batches", [lambda **options: in_memory(2, **options), by_group])
+@pytest.mark.parametrize(
+    ("shard", "error", "message"),
+    [
+        (3, ValueError, r"shard must be None or a pair \(index, count\), got 3"),
+        ((1, 2, 3), ValueError, r"shard must be None or a pair"),
+        ("01", ValueError, r"shard must be None or a pair"),
+        ((2, 2), ValueError, r"an index below the count, got \(2, 2\)"),
+        ((-1, 2), ValueError, "shard must be at least 0, got -1"),
+        ((0, 0), ValueError, "shard must be at least 1, got 0"),
+        ((0.0, 1), TypeError, "shard must be an integer, got 0.0"),
+    ],
+)
+def test_bad_shards(batches, shard, error, message):
+    with pytest.raises(error, match=message):
+        batches(shard=shard)
+
+
+def test_aligned_features_are_shared_with_tensorflow():
+    """A copy would show here as stale numbers; memory that is not aligned or read-only is copied."""
+    lists = ks.data.RankingDataset.of(LISTS)
+    aligned = _arrays.zeros(lists.features.shape)
+    for features in (aligned, aligned[1:], lists.features):
+        flat = ks.data.RankingDataset(features, lists.labels[: len(features)], [len(features)])
+        flat.features[:] = 1
+        dataset = in_memory(1, flat)
+        flat.features[:] = 7
+        (batch, _), *_ = dataset.as_numpy_iterator()
+        assert np.all(batch == 7) or features is not aligned
+    lists.features.flags.writeable = False
+    assert len(seen(in_memory(3, lists))) == 10
+
+
 ONES = np.ones([3, 2])
 
 
@@ -180,10 +322,12 @@ ONES = np.ones([3, 2])
         ({"sizes": [4, -1]}, r"sizes must be at least 0 and add up to the 3 items, got \[ 4 -1\]"),
         ({"sizes": [2.0, 1.0]}, r"sizes must be integers \[lists\], got float64 \(2,\)"),
         ({"query_ids": [1]}, r"query_ids must have one for each of the 2 lists, got \(1,\)"),
-        ({"query_ids": ["a", "b"]}, r"query_ids must be integers \[lists\], got <U1"),
-        ({"labels": [0, 1, -1]}, r"labels must be finite and at least 0, got -1\.0 in list 1"),
-        ({"labels": [0, np.nan, 1], "sizes": [1, 2]}, r"labels must be finite and at least 0, got nan in list 1"),
-        ({"labels": [np.inf, 0, 1], "sizes": [0, 3]}, r"labels must be finite and at least 0, got inf in list 1"),
+        ({"labels": [0, np.nan, 1], "sizes": [1, 2]}, "labels must be finite, got nan in list 1"),
+        ({"labels": [np.inf, 0, 1], "sizes": [0, 3]}, "labels must be finite, got inf in list 1"),
+        ({"weights": [1, 2]}, r"weights must have one for each of the 3 items, got \(2,\)"),
+        ({"weights": [1, 2, -1]}, r"weights must be at least 0, got -1\.0 in list 1"),
+        ({"weights": [np.nan, 2, 1]}, "weights must be at least 0, got nan in list 0"),
+        ({"weights": [1, np.inf, 1]}, "weights must be finite, got inf in list 0"),
     ],
 )
 def test_bad_ranking_dataset(arguments, message):
@@ -195,8 +339,8 @@ def test_bad_ranking_dataset(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"lists": []}, ValueError, "lists must hold a list at least, got none"),
-        ({"lists": [LISTS[7]]}, ValueError, "lists must hold an item at least, got none"),
+        ({"lists": []}, ValueError, "lists must hold at least one list, got none"),
+        ({"lists": [LISTS[7]]}, ValueError, "lists must hold at least one item, got none"),
         (
             {"lists": [(ONES, np.ones(3)), (np.ones([3, 1]), np.ones(3))]},
             ValueError,
@@ -204,11 +348,12 @@ def test_bad_ranking_dataset(arguments, message):
         ),
         ({"lists": [(ONES, np.ones(2))]}, ValueError, r"lists\[0\] must be .*\(2, 2\) .*got \(3, 2\) and \(2,\)"),
         ({"lists": [(ONES, 1.0)]}, ValueError, r"lists\[0\] must be .*got \(3, 2\) and \(\)"),
-        ({"lists": [(ONES, [0, 1, -2])]}, ValueError, "labels must be finite and at least 0, got -2.0 in list 0"),
+        ({"lists": [(ONES, [0, 1, -2])]}, ValueError, 'labels must be at least 0 with padding="negative_labels", .* got -2.0 in list 0'),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
-        ({"boundaries": ()}, ValueError, r"boundaries must ascend, and one must be there, got \(\)"),
-        ({"boundaries": (3, 3)}, ValueError, r"boundaries must ascend, .* got \(3, 3\)"),
-        ({"boundaries": (5, 3)}, ValueError, r"boundaries must ascend, .* got \(5, 3\)"),
+        ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
+        ({"boundaries": ()}, ValueError, r"boundaries must be non-empty and strictly increasing, got \(\)"),
+        ({"boundaries": (3, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(3, 3\)"),
+        ({"boundaries": (5, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(5, 3\)"),
         ({"boundaries": (0, 3)}, ValueError, "boundaries must be at least 1, got 0"),
         *[
             ({name: 1}, TypeError, f"{name} must be True or False, got 1")
@@ -295,7 +440,7 @@ def test_padding_of_a_label_without_default_is_no_judgement():
         ({"label": "x"}, ValueError, r"label must be a number an item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"shuffle_buffer": 0}, ValueError, "shuffle_buffer must be at least 1, got 0"),
-        ({"boundaries": (3, 3)}, ValueError, r"boundaries must ascend, .* got \(3, 3\)"),
+        ({"boundaries": (3, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(3, 3\)"),
         *[
             ({name: 1}, TypeError, f"{name} must be True or False, got 1")
             for name in ("truncate", "shuffle", "drop_remainder", "mask")

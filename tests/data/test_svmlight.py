@@ -1,5 +1,7 @@
 """SVMlight files: against a reader that takes one number after another, and scikit-learn's; each rule's message."""
 
+import importlib
+
 import numpy as np
 import pytest
 from support.judged import as_text, random_lists, slow_read
@@ -36,9 +38,9 @@ def same(lists, features, labels, sizes, queries):
     assert (lists.query_ids if lists.query_ids is None else lists.query_ids.tolist()) == queries
 
 
-@pytest.fixture(params=[2**23, 1], ids=["one block", "a block a line"])
+@pytest.fixture(params=[2**23, 1], ids=["one block", "one block per line"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(svmlight, "BLOCK", request.param)
+    monkeypatch.setattr(svmlight, "READ_BYTES", request.param)
 
 
 def test_by_hand(tmp_path, block):
@@ -61,7 +63,7 @@ def test_by_hand(tmp_path, block):
 def test_as_read_one_by_one_and_by_scikit_learn(tmp_path, monkeypatch, form):
     from sklearn.datasets import load_svmlight_file
 
-    monkeypatch.setattr(svmlight, "BLOCK", 2000)
+    monkeypatch.setattr(svmlight, "READ_BYTES", 2000)
     text = as_text(random_lists([1, 30, 2, 50, 17], features=9), form=form)
     assert len(text) > 3 * 2000
     path = write(tmp_path, text)
@@ -71,6 +73,41 @@ def test_as_read_one_by_one_and_by_scikit_learn(tmp_path, monkeypatch, form):
     np.testing.assert_allclose(lists.features, theirs.toarray(), rtol=1e-7)
     np.testing.assert_array_equal(np.repeat(lists.query_ids, lists.sizes), queries)
     np.testing.assert_array_equal(lists.labels, labels)
+
+
+def test_query_ids_of_64_bits(tmp_path, block):
+    from sklearn.datasets import load_svmlight_file
+
+    ids = [2**53 + 1, 2**53 + 2, 2**53, 999999999999999999, 10**18, 2**63 - 1, 2**63 - 2, 0]
+    path = write(tmp_path, "".join(f"1 qid:{i} 1:2\n" for i in ids) + "0 qid:00000000000000000000007 1:1\n")
+    lists = ks.data.read_svmlight(path)
+    assert lists.query_ids.tolist() == [*ids, 7]
+    assert lists.query_ids.tolist() == load_svmlight_file(str(path), query_id=True)[2].tolist()
+
+
+@pytest.mark.parametrize(("suffix", "module"), [(".gz", "gzip"), (".bz2", "bz2")])
+def test_compressed(tmp_path, suffix, module, monkeypatch):
+    monkeypatch.setattr(svmlight, "READ_BYTES", 700)
+    compress = importlib.import_module(module).compress
+    text = as_text(random_lists([4, 9]))
+    path = write(tmp_path, compress(text.encode()), f"train.txt{suffix}")
+    same(ks.data.read_svmlight(path), *slow_read(text))
+    path = write(tmp_path, compress(b"1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n"), f"again.txt{suffix}")
+    with pytest.raises(ValueError, match=r"line 3: expected the lines .* which began in line 1"):
+        ks.data.read_svmlight(path)
+    path = write(tmp_path, compress(b"1 1:2\n"), f"sizes.txt{suffix}")
+    write(tmp_path, "1\n", "sizes.txt.query")
+    assert ks.data.read_svmlight(path).sizes.tolist() == [1]
+    path = write(tmp_path, compress(text.encode())[:-20], f"cut.txt{suffix}")
+    with pytest.raises(OSError, match="cut.txt.* cannot be read or decompressed"):
+        ks.data.read_svmlight(path)
+    with pytest.raises(OSError, match="plain.txt.* cannot be read or decompressed"):
+        ks.data.read_svmlight(write(tmp_path, "1 qid:1 1:2\n", f"plain.txt{suffix}"))
+
+
+def test_num_features_above_the_default_bound(tmp_path):
+    path = write(tmp_path, "1 qid:1 150000:5\n")
+    assert ks.data.read_svmlight(path, num_features=150_000).features[0, -1] == 5
 
 
 def test_num_features(tmp_path, block):
@@ -84,7 +121,7 @@ def test_num_features(tmp_path, block):
 def test_zero_based(tmp_path):
     text = as_text(random_lists([4]), first=0)
     same(ks.data.read_svmlight(write(tmp_path, text), zero_based=True), *slow_read(text, first=0))
-    with pytest.raises(ValueError, match=r"line 1: expected indices from 1 on, got '0:.*zero_based=True"):
+    with pytest.raises(ValueError, match=r"line 1: expected indices of at least 1, got '0:.*zero_based=True"):
         ks.data.read_svmlight(write(tmp_path, "1 qid:1 0:5\n"))
     assert ks.data.read_svmlight(write(tmp_path, "1 qid:1 0:5 2:3\n"), zero_based=True).features.tolist() == [[5, 0, 3]]
 
@@ -92,7 +129,7 @@ def test_zero_based(tmp_path):
 def test_a_query_file(tmp_path, block):
     path, text = tmp_path / "train.txt", "1 1:2 2:3\n0\n2 2:5\n"
     write(tmp_path, text)
-    with pytest.raises(ValueError, match=r"must tell queries by qid: in its lines or by a file .*train.txt.query"):
+    with pytest.raises(ValueError, match=r"must name queries by qid: in its lines or by a file .*train.txt.query"):
         ks.data.read_svmlight(path)
     write(tmp_path, "1\n2\n", "train.txt.query")
     same(ks.data.read_svmlight(path), [[2, 3], [0, 0], [0, 5]], [1, 0, 2], [1, 2], None)
@@ -114,7 +151,7 @@ def test_a_query_file_beside_queries_must_agree(tmp_path):
     write(tmp_path, "2\n1\n", "train.txt.query")
     assert ks.data.read_svmlight(path).query_ids.tolist() == [5, 6]
     write(tmp_path, "1\n2\n", "train.txt.query")
-    with pytest.raises(ValueError, match=r"train.txt.query must agree with the 2 queries that qid: tells in .*train"):
+    with pytest.raises(ValueError, match=r"train.txt.query must agree with the 2 queries that qid: marks in .*train"):
         ks.data.read_svmlight(path)
 
 
@@ -126,11 +163,11 @@ def test_a_query_that_comes_again(tmp_path, block):
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n"])
 def test_no_documents(tmp_path, text):
-    with pytest.raises(ValueError, match=r"train.txt must hold a document at least, got none"):
+    with pytest.raises(ValueError, match=r"train.txt must hold at least one document, got none"):
         ks.data.read_svmlight(write(tmp_path, text))
 
 
-LABEL, PAIR = r"expected a label that is a finite number from 0 on", r"expected INDEX:VALUE, an integer and a finite"
+LABEL, PAIR = r"expected a label that is a finite number of at least 0", r"expected INDEX:VALUE, an integer and a finite"
 MALFORMED = {
     "nan qid:1 1:2": rf"{LABEL} .*got 'nan'",
     "-1 qid:1 1:2": rf"{LABEL} .*got '-1'",
@@ -140,10 +177,15 @@ MALFORMED = {
     "1 1:2": r"expected qid:ID after the label, as in the first line, got '1:2'",
     "1": r"expected qid:ID after the label, as in the first line, got nothing",
     "1 1:2 qid:1": r"expected qid:ID after the label, as in the first line, got '1:2'",
-    "1 qid: 1:2": r"expected an integer from 0 to 2\^53 after qid:, got ''",
-    "1 qid:-3 1:2": r"expected an integer from 0 to 2\^53 after qid:, got '-3'",
-    "1 qid:1.0 1:2": r"expected an integer from 0 to 2\^53 after qid:, got '1\.0'",
-    "1 qid:9007199254740993 1:2": r"expected an integer from 0 to 2\^53 after qid:, got '9007199254740993'",
+    "1 qid: 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got ''",
+    "1 qid:-3 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got '-3'",
+    "1 qid:1.0 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got '1\.0'",
+    "1 qid:9223372036854775808 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got '9223372036854775808'",
+    f"1 qid:{'7' * 100_000} 1:2": rf"expected an integer from .* got '{'7' * 60}' and 99940 more characters$",
+    "1 qid:1 1:-.": rf"{PAIR} number, got '1:-\.'",
+    "1 qid:1 1:+. 2:3": rf"{PAIR} number, got '1:\+\.'",
+    "1 qid:1 100001:2": "expected at most 100000 features unless num_features allows more, got '100001:2'",
+    "1 qid:1 999999999999999999:1": "expected at most 100000 features unless num_features allows more, got",
     "1 qid:1 qid:2 1:2": rf"{PAIR} number, got 'qid:2'",
     "1 qid:1 1:2 3": rf"{PAIR} number, got '3'",
     "1 qid:1 1 2:3": rf"{PAIR} number, got '1'",
@@ -164,16 +206,16 @@ MALFORMED = {
     "1 qid:1 1e0:2": rf"{PAIR} number, got '1e0:2'",
     "1 qid:1 1:2\x00": rf"{PAIR} number, got '1:2\\x00'",
     "1 qid:1 1:2é": rf"{PAIR} number, got '1:2é'",
-    "1 qid:1 0:2": r"expected indices from 1 on, got '0:2'",
-    "1 qid:1 2:1 2:1": r"expected indices that ascend, got '2:1' after 2",
-    "1 qid:1 2:1 1:1": r"expected indices that ascend, got '1:1' after 2",
+    "1 qid:1 0:2": r"expected indices of at least 1, got '0:2'",
+    "1 qid:1 2:1 2:1": r"expected strictly increasing indices, got '2:1' after 2",
+    "1 qid:1 2:1 1:1": r"expected strictly increasing indices, got '1:1' after 2",
 }
 
 
 @pytest.mark.parametrize("line", MALFORMED)
 def test_malformed_lines(tmp_path, monkeypatch, line):
     for size in (2**23, 1):
-        monkeypatch.setattr(svmlight, "BLOCK", size)
+        monkeypatch.setattr(svmlight, "READ_BYTES", size)
         path = write(tmp_path, f"# by hand\n\n0 qid:1 1:1 3:2\n{line}\n0 qid:1 also:wrong\n")
         with pytest.raises(ValueError, match=rf"train.txt, line 4: {MALFORMED[line]}"):
             ks.data.read_svmlight(path)

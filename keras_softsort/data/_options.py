@@ -1,0 +1,35 @@
+"""Arguments that several ways to make batches share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from keras_softsort._internal import arguments
+
+NEGATIVE, NAN = "negative_labels", "nan_labels"
+_PADDED_LABEL = {NEGATIVE: -1.0, NAN: math.nan}
+
+
+def padded_label(padding: str | None, *, optional: bool) -> float | None:
+    """The label of padding, or `None` if there is none, which `optional` allows."""
+    if padding is None and optional:
+        return None
+    if padding not in _PADDED_LABEL:
+        choices = [*map(repr, _PADDED_LABEL), *(["None"] if optional else [])]
+        raise ValueError(f"padding must be {' or '.join(choices)}, got {padding!r}")
+    return _PADDED_LABEL[padding]
+
+
+def checked_shard(shard: Sequence[int] | None) -> tuple[int, int]:
+    """The index of a worker and the number of workers; `None` is the only worker."""
+    if shard is None:
+        return 0, 1
+    pair: Any = tuple(shard) if isinstance(shard, Sequence) and not isinstance(shard, str) else ()
+    if len(pair) != 2:
+        raise ValueError(f"shard must be None or a pair (index, count), got {shard!r}")
+    index, count = arguments.non_negative_integer("shard", pair[0]), arguments.positive_integer("shard", pair[1])
+    if index >= count:
+        raise ValueError(f"shard must be (index, count) with an index below the count, got {pair}")
+    return index, count
