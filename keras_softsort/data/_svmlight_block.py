@@ -90,12 +90,16 @@ def _numbers(
     odd = np.union1d(
         np.searchsorted(ends, np.flatnonzero(kinds == _OTHER)), np.flatnonzero(ends - starts > _INT64_DIGITS)
     )
-    read_singly, long_ids = [], {}
+    read_singly: list[float] = []
+    long_ids: dict[int, int] = {}
     for at, start, end in zip(odd, starts[odd], ends[odd], strict=True):
-        if queries[at]:
-            long_ids[at] = query_id(text[start:end])
-        if not DECIMAL.fullmatch(text, start, end) or long_ids.get(at, 0) is None:
+        if not DECIMAL.fullmatch(text, start, end):
             return None
+        if queries[at]:
+            number = query_id(text[start:end])
+            if number is None:
+                return None
+            long_ids[at] = number
         read_singly.append(float(text[start:end]))
         characters[start:end], kinds[start:end] = ord("0"), _DIGIT
     dots = np.flatnonzero(kinds == _DOT)

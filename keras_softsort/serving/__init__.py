@@ -1,4 +1,4 @@
-"""From a trained ranker to TensorFlow Serving: versions, signatures, warm-up, instructions, and a run without a server.
+"""From a trained ranker to TensorFlow Serving: versions, signatures, warm-up, client commands, offline prediction.
 
 Not imported by `import keras_softsort`: `from keras_softsort import serving`.
 """

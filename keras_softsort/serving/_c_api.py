@@ -1,10 +1,9 @@
-"""A SavedModel run through TensorFlow's C API, as a server runs it: no Python TensorFlow, no Keras, nothing of ours.
+"""Runs a SavedModel through TensorFlow's C API, as a server does: no Python TensorFlow, no Keras, no package code.
 
-This file is run by its path in a process of its own, and imports the standard library and NumPy alone; it calls the
-shared library that TensorFlow's wheel brings. Its arguments are that library and, if XLA's compiler is to be forbidden
-as `tensorflow_model_server` forbids it on a CPU, `--no-xla`. It answers pickled requests `(folder, signature name,
-inputs by name)` from its standard input until that ends, each by a pickled `(outputs by name, seconds)` or by the
-message of an error.
+This file is run by its path in a separate process and imports only the standard library and NumPy. It calls the shared
+library in TensorFlow's wheel. Its arguments are that library and `--no-xla` to forbid XLA's compiler, as
+`tensorflow_model_server` does on a CPU. It reads pickled requests `(folder, signature name, inputs by name)` from its
+standard input until the end, and answers each by a pickled `(outputs by name, seconds)` or by the message of an error.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-# TF_DataType, as far as models are fed and answer with them.
+# TF_DataType of the inputs and outputs that are supported.
 DTYPES: dict[int, type] = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 10: np.bool_, 19: np.float16}
 STRING = 7
 
 _P, _INT, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
-_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # what they return and what they take
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # result type and argument types
     "TF_NewStatus": (_P, []),
     "TF_GetCode": (_INT, [_P]),
     "TF_Message": (_TEXT, [_P]),
@@ -64,19 +63,19 @@ class _Buffer(ctypes.Structure):
 
 
 class CApi:
-    """The functions that are needed of TensorFlow's shared library."""
+    """The functions of TensorFlow's shared library that are needed here."""
 
     def __init__(self, library: str) -> None:
         self._library = ctypes.CDLL(library)
 
     def __call__(self, name: str, *arguments: Any) -> Any:
-        """What the function returns."""
+        """Call a function."""
         function = self._library[name]
         function.restype, function.argtypes = _FUNCTIONS[name]
         return function(*arguments)
 
     def checked(self, name: str, *arguments: Any) -> Any:
-        """The same of a function whose last argument is a status, which is made here."""
+        """Call a function whose last argument is a status, which is made here; raise its error."""
         status = self("TF_NewStatus")
         try:
             result = self(name, *arguments, status)
@@ -87,7 +86,7 @@ class CApi:
             self("TF_DeleteStatus", status)
 
     def tensor(self, value: Any) -> Any:
-        """A TF_Tensor of an array; strings are an array of bytes objects."""
+        """An array as a TF_Tensor; strings are an array of bytes objects."""
         value = np.asarray(value)
         code = STRING if value.dtype == object else {np.dtype(t): code for code, t in DTYPES.items()}[value.dtype]
         size = _STRING_BYTES * value.size if code == STRING else value.nbytes
@@ -103,14 +102,14 @@ class CApi:
         return tensor
 
     def array(self, tensor: Any) -> np.ndarray:
-        """The array of a TF_Tensor."""
+        """A TF_Tensor as an array."""
         code, data = self("TF_TensorType", tensor), self("TF_TensorData", tensor)
         shape = [self("TF_Dim", tensor, i) for i in range(self("TF_NumDims", tensor))]
         if code != STRING:
             return np.frombuffer(ctypes.string_at(data, self("TF_TensorByteSize", tensor)), DTYPES[code]).reshape(shape)
-        places = range(data or 0, (data or 0) + _STRING_BYTES * int(np.prod(shape)), _STRING_BYTES)
-        texts = [ctypes.string_at(self("TF_StringGetDataPointer", p), self("TF_StringGetSize", p)) for p in places]
-        return np.array([*texts, None], object)[:-1].reshape(shape)  # NumPy would make fixed widths of bytes alone
+        pointers = range(data or 0, (data or 0) + _STRING_BYTES * int(np.prod(shape)), _STRING_BYTES)
+        texts = [ctypes.string_at(self("TF_StringGetDataPointer", p), self("TF_StringGetSize", p)) for p in pointers]
+        return np.array([*texts, None], object)[:-1].reshape(shape)  # NumPy makes fixed widths of an array of bytes
 
 
 class Servable:
@@ -137,8 +136,8 @@ class Servable:
         self._api.checked(
             "TF_SessionRun",
             *(self._session, None),
-            *(self._places(fed.values()), (_P * len(tensors))(*tensors), len(tensors)),
-            *(self._places(fetched.values()), results, len(fetched)),
+            *(self._outputs(fed.values()), (_P * len(tensors))(*tensors), len(tensors)),
+            *(self._outputs(fetched.values()), results, len(fetched)),
             *(None, 0, None),
         )
         seconds = time.perf_counter() - started
@@ -147,15 +146,15 @@ class Servable:
             self._api("TF_DeleteTensor", tensor)
         return outputs, seconds
 
-    def _places(self, names: Any) -> Any:
-        """Where the tensors `operation:index` of the graph are."""
+    def _outputs(self, names: Any) -> Any:
+        """The tensors named `operation:index` of the graph."""
         split = [name.rsplit(":", 1) for name in names]
         found = [_Output(self._api("TF_GraphOperationByName", self._graph, op.encode()), int(i)) for op, i in split]
         return (_Output * len(found))(*found)
 
 
 def signatures(meta_graph: bytes) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-    """Of a serialized MetaGraphDef: signature name -> the names of tensors by input name, and by output name."""
+    """Signatures of a serialized MetaGraphDef: by name, the tensors of the inputs and of the outputs by their names."""
     found = {}
     for entry in _fields(meta_graph, 5):  # signature_def, a map to SignatureDef
         signature = _field(entry, 2)
@@ -172,7 +171,7 @@ def _field(message: bytes, number: int) -> bytes:
 
 
 def _fields(message: bytes, number: int) -> Iterator[bytes]:
-    """The values of one field with a length (a string, a message) of a protocol buffer."""
+    """The values of one length-delimited field (a string, a message) of a protocol buffer."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -196,8 +195,8 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def main(library: str, *options: str) -> None:
-    """Answer requests until there are no more."""
-    # What libraries print must not come between the answers.
+    """Answer requests until the input ends."""
+    # Libraries print to standard output, which must hold nothing but the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     api, loaded = CApi(library), {}

@@ -1,4 +1,4 @@
-"""What a model takes, by name: read from the model, or told where a model does not know."""
+"""The inputs of a model by name, read from the model or given by the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SINGLE = "features"
 
 
 class ModelInputs(NamedTuple):
-    """Names and shapes, with an unknown batch, and how the model wants the tensors."""
+    """Names and shapes, with an unknown batch, and the structure in which the model takes them."""
 
     specs: dict[str, tf.TensorSpec]
     structure: Any  # of names
@@ -24,18 +24,20 @@ class ModelInputs(NamedTuple):
         return tf.nest.map_structure(lambda name: tensors[name], self.structure)
 
     @property
-    def of_items(self) -> list[str]:
-        """The inputs that have a row an item: all but the mask and those of shape [batch, known size]."""
-        return [name for name in self.asked if self.specs[name].shape.rank > 2 or self.specs[name].shape[1] is None]
+    def item_inputs(self) -> list[str]:
+        """The inputs that have a row per item: all but the mask and those of shape `[batch, known size]`."""
+        return [
+            name for name in self.request_inputs if self.specs[name].shape.rank > 2 or self.specs[name].shape[1] is None
+        ]
 
     @property
-    def asked(self) -> list[str]:
-        """The inputs that a request brings: all but the mask, which is made of the sizes."""
+    def request_inputs(self) -> list[str]:
+        """The inputs of a request: all but the mask, which is derived from the sizes."""
         return [name for name in self.specs if name != self.mask_name]
 
 
 def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInputs:
-    """The inputs of a built Keras model; `features` is what the user told of them."""
+    """The inputs of a built Keras model; `features` is what the caller said about them."""
     if not isinstance(model, keras.Model):
         raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
     if not model.built:
@@ -53,7 +55,7 @@ def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInput
     if mask_name is not None and mask_name not in specs:
         raise ValueError(f"mask_name must be an input of the model, one of {list(specs)}, got {mask_name!r}")
     inputs = ModelInputs(specs, names, mask_name)
-    if not inputs.of_items:
+    if not inputs.item_inputs:
         shapes = {name: spec.shape.as_list() for name, spec in specs.items()}
         raise ValueError(f"features must have an input of the items, [batch, n, ...] or [batch, None], got {shapes}")
     return inputs

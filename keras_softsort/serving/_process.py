@@ -1,4 +1,4 @@
-"""The process that runs SavedModels by TensorFlow's C API alone, and what is said to it."""
+"""A process that runs SavedModels through TensorFlow's C API, and the requests to it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SCRIPT = Path(__file__).with_name("_c_api.py")
 
 
 class Answer(NamedTuple):
-    """What a request came back with."""
+    """The answer to a request."""
 
     outputs: dict[str, np.ndarray]
-    seconds: float  # in the session alone
+    seconds: float  # in the session
 
 
 def c_api_library() -> str:
@@ -37,7 +37,7 @@ def c_api_library() -> str:
 
 @contextlib.contextmanager
 def c_api_process(*, xla: bool = False) -> Iterator[Callable[[Path, str, Mapping[str, np.ndarray]], Answer]]:
-    """A process with NumPy and that library, and a function to run a signature of a folder in it.
+    """Start a process with NumPy and that library, and yield a function that runs a signature of a folder in it.
 
     The first request to a folder loads it.
     """

@@ -1,4 +1,4 @@
-"""What a SavedModel on disk says of its signatures, and requests checked against it."""
+"""The signatures of a SavedModel on disk, and requests checked against them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_softsort.serving._signatures import SIZES
+from keras_softsort.serving._versions import local_path
+
+
+def local_folder(path: Path | str) -> Path:
+    """The folder `path` on a local file system, with `~` expanded."""
+    folder = local_path(path)
+    if isinstance(folder, str):
+        raise ValueError(f"path must be local, got {path!r}: copy the folder here first")
+    return folder
+
 
 def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSpec]:
     """The inputs of a signature, in the order of their names."""
-    path = Path(folder) / "saved_model.pb"
+    path = folder / "saved_model.pb"
     if not path.exists():
         raise FileNotFoundError(f"path must be the folder of a SavedModel, with a saved_model.pb, got {folder}")
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
@@ -31,22 +42,45 @@ def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSp
 def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[str, np.ndarray]:
     """The inputs of a request as arrays of the signature's dtypes; strings as objects."""
     if not isinstance(request, Mapping) or set(request) != set(specs):
-        came = sorted(request) if isinstance(request, Mapping) else repr(request)
-        raise ValueError(f"a request must have the inputs {sorted(specs)} of its signature, got {came}")
+        received = sorted(request) if isinstance(request, Mapping) else repr(request)
+        raise ValueError(f"a request must have the inputs {sorted(specs)} of its signature, got {received}")
     return {name: _checked_input(name, request[name], spec) for name, spec in specs.items()}
 
 
 def _checked_input(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
-    try:
-        if spec.dtype == tf.string:  # NumPy would cut zeros off the ends of bytes
-            array = tf.convert_to_tensor(value, tf.string).numpy()
-        else:
-            array = np.asarray(value)
-            if not np.can_cast(array.dtype, spec.dtype.as_numpy_dtype, "same_kind"):
-                raise TypeError(f"{array.dtype} would be cut to {spec.dtype.name}")
-            array = array.astype(spec.dtype.as_numpy_dtype)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be of dtype {spec.dtype.name}, got {value!r}") from error
+    array = _array(name, value, spec)
     if not spec.shape.is_compatible_with(np.shape(array)):
         raise ValueError(f"{name} must have shape {spec.shape}, got {np.shape(array)}")
     return array
+
+
+def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # NumPy makes no array of rows of different lengths
+        raise ValueError(
+            f"{name} must have shape {spec.shape}, got rows of different lengths: pad them, and give the number of "
+            "items in sizes"
+        ) from error
+    try:
+        if spec.dtype == tf.string:  # NumPy would cut zeros off the ends of bytes
+            return tf.convert_to_tensor(value, tf.string).numpy()
+        if not np.can_cast(array.dtype, spec.dtype.as_numpy_dtype, "same_kind"):
+            raise TypeError(f"{array.dtype} does not fit into {spec.dtype.name}")
+        return array.astype(spec.dtype.as_numpy_dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be of dtype {spec.dtype.name}, got {value!r}") from error
+
+
+def check_sizes(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if the `sizes` of a request for a ranker are not from 0 to its list size."""
+    if SIZES not in specs or specs[SIZES].dtype != tf.int32:
+        return
+    items = {
+        np.shape(request[name])[1]
+        for name, spec in specs.items()
+        if (spec.shape.rank or 0) > 2 or (spec.shape.rank == 2 and spec.shape[1] is None)
+    }
+    sizes = request[SIZES]
+    if len(items) == 1 and np.any((sizes < 0) | (sizes > max(items))):
+        raise ValueError(f"{SIZES} must be from 0 to the list size {max(items)}, got {sizes.tolist()}")

@@ -1,4 +1,4 @@
-"""What an exported ranker computes: scores with padding kept out of them, and the order that they give."""
+"""The computation of an exported ranker: scores that ignore padding, and the order of the items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tensors = Mapping[str, tf.Tensor]
 
 
 class Signature(NamedTuple):
-    """What is asked, and the function from it to the outputs, both by name."""
+    """The inputs of a signature, and the function from inputs to outputs, both by name."""
 
     inputs: dict[str, tf.TensorSpec]
     function: Callable[[Tensors], dict[str, tf.Tensor]]
@@ -33,7 +33,7 @@ class Records(NamedTuple):
 
 
 class Ranker(NamedTuple):
-    """A model and how it is asked."""
+    """A model, its inputs and the options of its signatures."""
 
     model: Any
     inputs: ModelInputs
@@ -41,12 +41,12 @@ class Ranker(NamedTuple):
     top_k: int | None
 
     def signatures(self, item_ids: tf.DType | None, records: Records | None) -> dict[str, Signature]:
-        """By name: those that take features as tensors, and records."""
-        asked = {name: self.inputs.specs[name] for name in self.inputs.asked}
-        asked[SIZES] = tf.TensorSpec([None], tf.int32, name=SIZES)
-        found = {DEFAULT: Signature(asked, self.ranked)}
+        """Signatures by name: those that take features as tensors, and the one that takes records."""
+        inputs = {name: self.inputs.specs[name] for name in self.inputs.request_inputs}
+        inputs[SIZES] = tf.TensorSpec([None], tf.int32, name=SIZES)
+        found = {DEFAULT: Signature(inputs, self.ranked)}
         if item_ids is not None:
-            found[WITH_IDS] = Signature({**asked, IDS: tf.TensorSpec([None, None], item_ids, name=IDS)}, self.ranked)
+            found[WITH_IDS] = Signature({**inputs, IDS: tf.TensorSpec([None, None], item_ids, name=IDS)}, self.ranked)
         if records is not None:
             serialized = {SERIALIZED: tf.TensorSpec([None], tf.string, name=SERIALIZED)}
             found[ELWC] = Signature(serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED], records)))
@@ -57,7 +57,7 @@ class Ranker(NamedTuple):
         mask = self._mask(tensors)
         scores = self._scores(tensors, mask)
         below_all = tf.constant(-math.inf, scores.dtype)
-        # What is not a number is worse than every number; equal keys keep their places, so padding comes last.
+        # NaN ranks below every number. Equal keys keep their order, so padding comes last.
         keys = tf.where(tf.logical_and(mask, tf.logical_not(tf.math.is_nan(scores))), scores, below_all)
         order = tf.argsort(keys, direction="DESCENDING", stable=True)
         scores = tf.where(mask, scores, tf.constant(scores.dtype.min, scores.dtype))
@@ -74,8 +74,8 @@ class Ranker(NamedTuple):
         return outputs
 
     def _parsed(self, serialized: tf.Tensor, records: Records) -> Tensors:
-        """The inputs of the other signatures, of records [batch]."""
-        size = self.inputs.specs[self.inputs.of_items[0]].shape[1]
+        """The inputs of the other signatures, parsed from records `[batch]`."""
+        size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
         features, sizes = parse_elwc(serialized, records.context, records.examples, list_size=size)
         if self.inputs.structure == SINGLE:
             columns = [features[name] for name in records.examples]
@@ -85,30 +85,30 @@ class Ranker(NamedTuple):
         return {**features, SIZES: sizes}
 
     def _mask(self, tensors: Tensors) -> tf.Tensor:
-        """Which items [batch, n] are no padding: the first of each list, as many as its size says."""
-        shape = tf.shape(tensors[self.inputs.of_items[0]])
-        # A single size would be broadcast to all lists if it were not reshaped.
+        """Valid items `[batch, n]`: the first of each list, as many as its size; sizes are clipped to 0 and n."""
+        shape = tf.shape(tensors[self.inputs.item_inputs[0]])
+        # Without the reshape a single size would be broadcast to all lists.
         return tf.sequence_mask(tf.reshape(tensors[SIZES], shape[:1]), shape[1])
 
     def _scores(self, tensors: Tensors, mask: tf.Tensor) -> tf.Tensor:
-        """The model's scores [batch, n], whatever stood in the padding."""
-        of_items = set(self.inputs.of_items)
+        """The model's scores `[batch, n]`, independent of the values in the padding."""
+        item_inputs = set(self.inputs.item_inputs)
         features = {
-            name: self._without_padding(tensors[name], mask) if name in of_items else tensors[name]
-            for name in self.inputs.asked
+            name: self._without_padding(tensors[name], mask) if name in item_inputs else tensors[name]
+            for name in self.inputs.request_inputs
         }
         if self.inputs.mask_name is not None:
             features[self.inputs.mask_name] = mask
         try:
             scores = self.model(self.inputs.pack(features), training=False)
         except Exception as error:
-            told = {name: (spec.shape, spec.dtype.name) for name, spec in self.inputs.specs.items()}
-            raise ValueError(f"features must be what the model takes, got {told}, and it fails: {error}") from error
+            specs = {name: (spec.shape, spec.dtype.name) for name, spec in self.inputs.specs.items()}
+            raise ValueError(f"features must be what the model takes, got {specs}, and it fails: {error}") from error
         if not (tf.is_tensor(scores) and scores.dtype.is_floating and scores.shape.rank in (None, 2)):
-            raise ValueError(f"model must give scores [batch, n], got {scores}")
-        size = self.inputs.specs[self.inputs.of_items[0]].shape[1]
+            raise ValueError(f"model must return scores [batch, n], got {scores}")
+        size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
         if scores.shape.rank == 2 and scores.shape[1] not in (None, size):
-            raise ValueError(f"model must give scores [batch, n], one an item, got {scores.shape} for n = {size}")
+            raise ValueError(f"model must return scores [batch, n], one per item, got {scores.shape} for n = {size}")
         return tf.reshape(tf.cast(scores, compute_dtype(scores.dtype)), tf.shape(mask))
 
     def _without_padding(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

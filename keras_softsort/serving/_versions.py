@@ -49,7 +49,17 @@ def local_path(path: Path | str) -> Path | str:
     """`path` with `~` expanded and without `file://`; paths with another scheme stay strings."""
     if str(path).startswith("file://"):
         return Path(str(path).removeprefix("file://"))
-    return str(path) if is_remote(path) else Path(path).expanduser()
+    if is_remote(path):
+        return str(path)
+    parts = Path(path).parts
+    if isinstance(path, Path) and parts and len(parts[0]) > 2 and parts[0].endswith(":"):
+        raise ValueError(f"path must be a string if it has a scheme, since Path shortens '//', got {path!r}")
+    return Path(path).expanduser()
+
+
+def model_name(base: Path | str) -> str:
+    """The last part of a path, under which a server knows the model."""
+    return str(base).rstrip("/").rpartition("/")[2] if is_remote(base) else Path(base).resolve().name
 
 
 def _placed(storage: _Local | _Remote, aside: Path, version: int | None) -> Path | str:
@@ -132,7 +142,7 @@ class _Remote:
     @contextlib.contextmanager
     def aside(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder) / self._base.rsplit("/", 1)[-1]
+            yield Path(folder) / "version"
 
     def place(self, aside: Path, version: int) -> str:
         folder = f"{self._base}/{version}"
@@ -167,6 +177,8 @@ def _is_left_over(path: Path) -> bool:
 
 
 def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # os.kill would end it
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

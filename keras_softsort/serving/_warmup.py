@@ -8,10 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.serving._saved_model import checked_request, signature_inputs
+from keras_softsort.serving._saved_model import check_sizes, checked_request, signature_inputs
 
 FILE = Path("assets.extra") / "tf_serving_warmup_requests"
-MOST = 1000  # that a server reads
+MOST = 1000  # a server reads no more
 Requests = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -27,7 +27,7 @@ def serving_api() -> Any:
 
 
 def check_warmup(warmup: Requests) -> None:
-    """Fail before anything is written."""
+    """Raise an error before anything is written."""
     serving_api()
     count = sum(map(len, warmup.values()))
     if not 1 <= count <= MOST:
@@ -35,7 +35,7 @@ def check_warmup(warmup: Requests) -> None:
 
 
 def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
-    """A TFRecord of PredictionLog, one a request, in the folder of a SavedModel."""
+    """Write a TFRecord with one PredictionLog per request to the folder of a SavedModel."""
     predict_pb2, prediction_log_pb2 = serving_api()
     (folder / FILE).parent.mkdir()
     with tf.io.TFRecordWriter(str(folder / FILE)) as writer:
@@ -43,6 +43,7 @@ def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
             specs = signature_inputs(folder, signature_name)
             for request in requests:
                 tensors = checked_request(specs, request)
+                check_sizes(specs, tensors)
                 message = predict_pb2.PredictRequest(
                     inputs={name: tf.make_tensor_proto(array, specs[name].dtype) for name, array in tensors.items()}
                 )

@@ -1,4 +1,4 @@
-"""A trained ranker as a SavedModel with the signatures that rankers are asked by."""
+"""A trained ranker as a SavedModel with signatures for rankers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.serving._model_inputs import SINGLE, ModelInputs, model_inputs
 from keras_softsort.serving._signatures import IDS, SIZES, Ranker, Records
-from keras_softsort.serving._versions import new_version
+from keras_softsort.serving._versions import local_path, model_name, new_version
 from keras_softsort.serving._warmup import check_warmup, write_warmup
 
 ID_TYPES = ("int32", "int64", "string")
@@ -33,55 +33,66 @@ def export_ranker(
     top_k: int | None = None,
     warmup: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     version: int | None = None,
-) -> Path:
-    """Write `path/version/`, which TensorFlow Serving serves as it is. Returns that folder.
+) -> Path | str:
+    """Write `path/version/`, a SavedModel that TensorFlow Serving serves as it is, and return that folder.
 
-    The model takes features of items `[batch, n, ...]`, one tensor or several by name, and gives scores `[batch, n]`.
-    Its signatures, in which the batch and, where the model leaves it open, n are unknown:
+    The model takes features of items `[batch, n, ...]`, one tensor or several by name, and returns scores `[batch, n]`.
+    The batch is unknown in every signature, and so is n unless the model fixes it:
 
-    - `serving_default`: the features (by the name "features" where the model takes one tensor), and `sizes`, int32
-      `[batch]`: the first so many items of a list are its own and the others are padding.
-    - `with_ids`: the same with `item_ids` `[batch, n]`;
+    - `serving_default`: the features (named "features" if the model takes one tensor), and `sizes`, int32 `[batch]`,
+      the number of items of each list. Items after them are padding. Sizes below 0 count as 0, sizes above n as n.
+    - `with_ids`: the same with `item_ids` `[batch, n]`.
     - `elwc`: `serialized`, strings `[batch]`, each an `ExampleListWithContext` of TensorFlow Serving and TF-Ranking.
 
     Outputs, by name:
 
-    - `scores` `[batch, n]`, the lowest finite number in the padding;
-    - `order` `[batch, n]`, int32: the items from the best to the worst, then -1 as often as there is padding. Equal
-      scores keep the order of the items; a score that is NaN comes after all numbers;
-    - `sorted_ids` `[batch, n]`: the ids in that order, then the empty string or -1;
-    - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first of them.
+    - `scores` `[batch, n]`, the lowest finite number in the padding. A score that is NaN or infinite stays so, which
+      JSON and thus the REST API cannot express.
+    - `order` `[batch, n]`, int32: the items from best to worst, then -1 for padding. Equal scores keep the order of
+      the items, and NaN ranks below all numbers.
+    - `sorted_ids` `[batch, n]`: the ids in that order, then the empty string or -1.
+    - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first entries of them.
 
-    What stands in the padding is replaced before the model sees it, so that nothing of it can reach a score: a server
-    that pads requests to one length repeats their first element. Every output starts with the batch, as the row format
-    of the REST API and the server's batching require.
+    The features of padding are replaced before the model sees them, so that they cannot affect a score: a server that
+    pads requests to one length repeats their first element. Every output starts with the batch axis, as required by
+    the row format of the REST API and by the server's batching.
 
     Args:
       model: a built Keras model. It is called with `training=False`.
-      path: the folder of the model; its name is that under which it is served.
-      features: what the model takes, for one that does not know or to say it anew: a `tf.TensorSpec` or a dictionary
-        of them. Inputs `[batch, n, ...]` and `[batch, None]` are of the items, `[batch, d]` of the list as a whole.
-      mask_name: the name of the model's bool input `[batch, n]`, if it has one, that is True for items and not for
-        padding (TF-Ranking's `mask_feature_name`). It is made of `sizes` and asked of nobody.
-      padding: what takes the place of padded items' features, as in training (a `Masking` layer's `mask_value`);
-        strings become empty.
+      path: the folder of the model. Its name is the name under which the model is served. `~` is expanded. A string
+        with a scheme, such as `"gs://bucket/ranker"`, is written through `tf.io.gfile` if TensorFlow supports the
+        scheme (`tf.io.gfile.get_registered_schemes()`).
+      features: the inputs of the model, if it does not know them or to override them: a `tf.TensorSpec` or a
+        dictionary of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
+      mask_name: name of the model's bool input `[batch, n]`, if it has one, that is True for items and False for
+        padding (TF-Ranking's `mask_feature_name`). It is derived from `sizes`; clients do not send it.
+      padding: the value that replaces padded features, as in training (a `Masking` layer's `mask_value`). Strings
+        become empty.
       item_ids: "string", "int32" or "int64"; `None` for no signature with ids.
-      example_features: for the signature `elwc`, which there is if this is given: by name, the `tf.io.FixedLenFeature`
-        or `tf.io.FixedLenSequenceFeature` of each example. A model that takes one tensor gets all of them side by side
-        in this order.
-      context_features: the same of the list's context.
-      top_k: how many of the best items to give by themselves; `None` for none.
-      warmup: requests for the server to run before it serves the model, by signature name: sequences of inputs by
+      example_features: if given, the signature `elwc` is added: by name, the `tf.io.FixedLenFeature` or
+        `tf.io.FixedLenSequenceFeature` of each example. A model of one tensor gets them concatenated in this order.
+      context_features: the same for the context of the list.
+      top_k: number of best items in the outputs `top_k...`; `None` for no such outputs.
+      warmup: requests that the server runs before it serves the model, by signature name: sequences of inputs by
         name, at most 1,000 in all. Needs tensorflow-serving-api.
-      version: the version's number; `None` takes the one after the largest.
+      version: number of the version; `None` takes the one after the largest.
 
-    The folder is written aside, under a name that is not a number, and renamed when it is whole.
+    Returns:
+      The folder of the version: a `Path`, or a string if `path` has a scheme.
+
+    A local version is written to a folder `writing-HOST-PROCESS-...` beside it and renamed when it is complete, so a
+    server never sees half a model. With `version=None`, exports that run at the same time get different numbers. An
+    export that was killed leaves its `writing-` folder. The next export to `path` deletes it if it was written by a
+    dead process of this machine, or by another machine and not changed for 24 hours. With a scheme, files are copied
+    with `saved_model.pb` last, since object stores rename no folders; let only one process export there at a time.
 
     Raises:
-      TypeError: `model` is not a Keras model; inputs that are ragged or sparse; `top_k` or `version` not an integer.
+      TypeError: `model` is not a Keras model; ragged or sparse inputs; `top_k` or `version` that is not an integer.
       ValueError: a model that is not built, or that does not know its inputs; features that it does not take; scores
-        that are not `[batch, n]`; `warmup` that does not fit its signature; `top_k` or `version` below 1.
-      FileExistsError: that version exists.
+        that are not `[batch, n]`; `warmup` that does not fit its signature; `top_k` or `version` below 1; a scheme that
+        TensorFlow does not support.
+      FileExistsError: the version exists.
+      NotADirectoryError: `path` is a file.
       ImportError: `warmup` without tensorflow-serving-api.
 
     Example:
@@ -96,7 +107,7 @@ def export_ranker(
     ('1', 'ranker')
     """
     inputs = model_inputs(model, features, mask_name)
-    reserved = {SIZES, IDS} & set(inputs.asked)
+    reserved = {SIZES, IDS} & set(inputs.request_inputs)
     if reserved:
         raise ValueError(f"features must not have the names of other inputs of a signature, got {sorted(reserved)}")
     records = _records(inputs, context_features, example_features)
@@ -107,19 +118,19 @@ def export_ranker(
     if warmup is not None:
         check_warmup(warmup)
     ranker = Ranker(model, inputs, padding, top_k)
-    base = Path(path)
-    with new_version(base, version) as (aside, folder):
+    base = local_path(path)
+    with new_version(base, version) as (aside, placed):
         archive = keras.export.ExportArchive()
         archive.track(model)
         for name, signature in ranker.signatures(item_ids and tf.as_dtype(item_ids), records).items():
-            # Errors in the model are then those that it raises.
+            # Without AutoGraph errors in the model keep their type and message.
             function = tf.autograph.experimental.do_not_convert(signature.function)
             archive.add_endpoint(name, function, input_signature=[signature.inputs])
-        with contextlib.redirect_stdout(io.StringIO()):  # where it tells what it wrote
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it wrote
             archive.write_out(str(aside))
         if warmup is not None:
-            write_warmup(aside, base.resolve().name, warmup)
-    return folder
+            write_warmup(aside, model_name(base), warmup)
+    return placed()
 
 
 def _records(
@@ -130,9 +141,11 @@ def _records(
         if context:
             raise ValueError(f"context_features must come with example_features, got {sorted(context)} alone")
         return None
-    came, wanted = sorted([*context, *examples]), sorted(inputs.asked)
-    if inputs.structure != SINGLE and came != wanted:
-        raise ValueError(f"example_features and context_features must have the model's names, {wanted}, got {came}")
+    received, expected = sorted([*context, *examples]), sorted(inputs.request_inputs)
+    if inputs.structure != SINGLE and received != expected:
+        raise ValueError(
+            f"example_features and context_features must have the model's names, {expected}, got {received}"
+        )
     if inputs.structure == SINGLE and context:
         raise ValueError(f"context_features must not be given for a model of one tensor, got {sorted(context)}")
     return Records(context, examples)

@@ -1,4 +1,4 @@
-"""A SavedModel asked as a server would ask it, where there is no server."""
+"""A SavedModel run as a server runs it, without a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_softsort.serving._process import Answer, c_api_process
-from keras_softsort.serving._saved_model import checked_request, signature_inputs
+from keras_softsort.serving._saved_model import check_sizes, checked_request, local_folder, signature_inputs
 
 
 def predict_offline(
@@ -17,29 +17,31 @@ def predict_offline(
     signature_name: str = "serving_default",
     xla: bool = False,
 ) -> list[Answer]:
-    """What `tensorflow_model_server` would answer, found without it.
+    """Return what `tensorflow_model_server` would answer, without a server.
 
-    A process of its own loads the SavedModel by TensorFlow's C API, from the shared library in TensorFlow's wheel; it
-    has no Python TensorFlow, no Keras and nothing of this package. What runs here finds its variables and operations
-    in the file alone, as in a server, which is more than `tf.saved_model.load` shows.
+    A separate process loads the SavedModel through TensorFlow's C API, from the shared library in TensorFlow's wheel.
+    It has no Python TensorFlow, no Keras and nothing of this package. A model that runs there finds its variables and
+    operations in the SavedModel, as in a server, which `tf.saved_model.load` does not prove.
 
     Args:
-      path: the folder of the SavedModel, which for `export_ranker` is that of a version.
-      requests: the inputs of each by name: arrays, lists, tensors.
-      signature_name: which signature.
-      xla: whether graphs that demand XLA's compiler may have it. `tensorflow_model_server` refuses them on a CPU
-        unless it is started with `--xla_cpu_compilation_enabled`, and so does this.
+      path: the local folder of the SavedModel. For `export_ranker` that is the folder of a version.
+      requests: one mapping per request, from input names to arrays, lists or tensors.
+      signature_name: the signature to run.
+      xla: whether graphs that require XLA's compiler may use it. `tensorflow_model_server` refuses them on a CPU
+        unless it is started with `--xla_cpu_compilation_enabled`, and so does this function.
 
     Returns:
       A list of named tuples: `outputs`, arrays by name (strings as bytes objects), and `seconds` in the session. The
-      first request is slow, as in a server without a warm-up file.
+      first request is slow, as in a server without a warm-up file. A valid item keeps the score that the model gives
+      it, also NaN and -inf, which JSON cannot hold: the REST API then fails. The order puts NaN last.
 
     Raises:
-      FileNotFoundError: no SavedModel at `path`, or a TensorFlow without its C API (that of Windows).
-      ValueError: an unknown signature, or a request with other names, dtypes or shapes than it has.
-      RuntimeError: what the server would say, for example "XLA compilation disabled".
+      FileNotFoundError: no SavedModel at `path`, or a TensorFlow without its C API (on Windows).
+      ValueError: an unknown signature; a request with other names, dtypes or shapes than the signature; `sizes` below
+        0 or above the list size, which a server takes for 0 and for the list size.
+      RuntimeError: an error of the model or of TensorFlow, for example "XLA compilation disabled".
 
-    Cost: a second to start the process and load the library, and what loading the model takes.
+    Cost: a second to start the process and load the library, plus the time to load the model.
 
     Example:
 
@@ -54,7 +56,10 @@ def predict_offline(
     >>> sorted(answer.outputs["order"][0].tolist())  # the third item is padding
     [-1, 0, 1]
     """
-    specs = signature_inputs(Path(path), signature_name)
+    folder = local_folder(path)
+    specs = signature_inputs(folder, signature_name)
     checked = [checked_request(specs, request) for request in requests]
+    for request in checked:
+        check_sizes(specs, request)
     with c_api_process(xla=xla) as ask:
-        return [ask(Path(path), signature_name, request) for request in checked]
+        return [ask(folder, signature_name, request) for request in checked]

@@ -1,4 +1,4 @@
-"""How to start a server for an exported ranker, and how to ask it."""
+"""The commands that start a server for an exported ranker and query it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.serving._saved_model import signature_inputs
+from keras_softsort.serving._saved_model import local_folder, signature_inputs
 from keras_softsort.serving._signatures import DEFAULT, SIZES
 
-_UNKNOWN = 2  # items, or whatever the model leaves open
+_UNKNOWN = 2  # the size of every axis that the model leaves open
 
 _TEXT = """\
-Start the server, by Docker or, where tensorflow_model_server is installed, without (TensorFlow {tensorflow} or later):
+Start the server with Docker, or without it if tensorflow_model_server is installed (TensorFlow {tensorflow} or later):
 
   {docker}
 
   {binary}
 
-Ask it for the order of a list, by rows or by columns:
+Request the order of a list, in the row format or the column format:
 
   {by_rows}
 
   {by_columns}
 
-The same by gRPC, in Python with tensorflow-serving-api:
+The same over gRPC, in Python with tensorflow-serving-api:
 
   import grpc
   import tensorflow as tf
@@ -45,18 +45,19 @@ The same by gRPC, in Python with tensorflow-serving-api:
 
 
 def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port: int = 8501) -> None:
-    """Print how to start a server for what `export_ranker` wrote, and requests that work.
+    """Print commands that start a server for a model from `export_ranker`, and requests that work.
 
-    The requests are of one list with made-up numbers, to be replaced; curl's are in both formats of the REST API.
+    The requests hold one list with made-up numbers. Replace them by yours. The curl commands use both formats of the
+    REST API.
 
     Args:
-      path: the folder of a version, as `export_ranker` returned it.
+      path: the local folder of a version, as returned by `export_ranker`.
       grpc_port: the server's port for gRPC.
       rest_port: the server's port for HTTP.
 
     Raises:
       FileNotFoundError: no SavedModel at `path`.
-      ValueError: one without the signature `serving_default`.
+      ValueError: a SavedModel without the signature `serving_default`, or a `path` that is not local.
 
     Example:
 
@@ -71,7 +72,7 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
       curl -d '{"instances": [{"features": [[0.0], [0.1]], "sizes": 2}]}' http://localhost:8501/v1/models/ranker:predict
     ...
     """
-    folder = Path(path).resolve()
+    folder = local_folder(path).resolve()
     specs = signature_inputs(folder, DEFAULT)
     request = {name: _made_up(name, spec) for name, spec in specs.items()}
     tensors = [
@@ -100,7 +101,7 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
 
 
 def _made_up(name: str, spec: tf.TensorSpec) -> Any:
-    """A batch of one list."""
+    """A batch of one list with made-up values."""
     shape = [1, *(size or _UNKNOWN for size in spec.shape[1:])]
     count = int(np.prod(shape))
     if name == SIZES:

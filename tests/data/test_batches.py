@@ -228,7 +228,9 @@ def test_no_padding_is_one_size_per_batch():
     batches = list(in_memory(2, lists, padding=None).as_numpy_iterator())
     found = [(x.tolist(), y.tolist()) for features, labels in batches for x, y in zip(features, labels, strict=True)]
     assert sorted(found) == sorted(given(lists))
-    assert len(batches) == in_memory(2, lists, padding=None).cardinality().numpy() == 10  # three lists of size 5 are two batches
+    assert (
+        len(batches) == in_memory(2, lists, padding=None).cardinality().numpy() == 10
+    )  # three lists of size 5 are two batches
     with pytest.raises(ValueError, match=r"boundaries must be None with padding=None, got \(20,\)"):
         in_memory(2, lists, padding=None, boundaries=(20,))
 
@@ -348,7 +350,11 @@ def test_bad_ranking_dataset(arguments, message):
         ),
         ({"lists": [(ONES, np.ones(2))]}, ValueError, r"lists\[0\] must be .*\(2, 2\) .*got \(3, 2\) and \(2,\)"),
         ({"lists": [(ONES, 1.0)]}, ValueError, r"lists\[0\] must be .*got \(3, 2\) and \(\)"),
-        ({"lists": [(ONES, [0, 1, -2])]}, ValueError, 'labels must be at least 0 with padding="negative_labels", .* got -2.0 in list 0'),
+        (
+            {"lists": [(ONES, [0, 1, -2])]},
+            ValueError,
+            'labels must be at least 0 with padding="negative_labels", .* got -2.0 in list 0',
+        ),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
         ({"boundaries": ()}, ValueError, r"boundaries must be non-empty and strictly increasing, got \(\)"),

@@ -99,9 +99,9 @@ def test_compressed(tmp_path, suffix, module, monkeypatch):
     write(tmp_path, "1\n", "sizes.txt.query")
     assert ks.data.read_svmlight(path).sizes.tolist() == [1]
     path = write(tmp_path, compress(text.encode())[:-20], f"cut.txt{suffix}")
-    with pytest.raises(OSError, match="cut.txt.* cannot be read or decompressed"):
+    with pytest.raises(OSError, match=r"cut.txt.* cannot be read or decompressed"):
         ks.data.read_svmlight(path)
-    with pytest.raises(OSError, match="plain.txt.* cannot be read or decompressed"):
+    with pytest.raises(OSError, match=r"plain.txt.* cannot be read or decompressed"):
         ks.data.read_svmlight(write(tmp_path, "1 qid:1 1:2\n", f"plain.txt{suffix}"))
 
 
@@ -167,7 +167,10 @@ def test_no_documents(tmp_path, text):
         ks.data.read_svmlight(write(tmp_path, text))
 
 
-LABEL, PAIR = r"expected a label that is a finite number of at least 0", r"expected INDEX:VALUE, an integer and a finite"
+LABEL, PAIR = (
+    r"expected a label that is a finite number of at least 0",
+    r"expected INDEX:VALUE, an integer and a finite",
+)
 MALFORMED = {
     "nan qid:1 1:2": rf"{LABEL} .*got 'nan'",
     "-1 qid:1 1:2": rf"{LABEL} .*got '-1'",

@@ -1,6 +1,11 @@
 """What a ranker answers at the edges of its inputs, versions on disk, and errors."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,11 +110,12 @@ def test_versions(tmp_path):
 
 def test_nothing_is_seen_before_it_is_whole(tmp_path):
     base = tmp_path / "ranker"
-    with new_version(base, None) as (aside, folder):
+    with new_version(base, None) as (aside, placed):
         aside.mkdir(parents=True)
-        assert not folder.exists()
+        assert [path.name for path in base.iterdir()] == [aside.name]
         assert aside.parent == base
         assert not aside.name.isdecimal()  # a server passes over it
+    assert placed() == base / "1"
     assert [path.name for path in base.iterdir()] == ["1"]
 
 
@@ -125,16 +131,109 @@ def test_nothing_is_left_of_what_failed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_version_that_another_wrote_meanwhile_is_left_alone(tmp_path):
-    def lose_the_race():
-        with new_version(tmp_path, None) as (aside, folder):
-            aside.mkdir()
-            folder.mkdir()
-            (folder / "theirs").touch()
+def test_two_exports_at_the_same_time_get_two_numbers(tmp_path):
+    """The second begins and ends while the first is being written; a number that was asked for is an error."""
 
-    with pytest.raises(FileExistsError, match=r"version 1 of .* exists already"):
-        lose_the_race()
-    assert [path.name for path in tmp_path.rglob("*")] == ["1", "theirs"]
+    def export(version, inside=lambda: None):
+        with new_version(tmp_path, version) as (aside, placed):
+            aside.mkdir(parents=True)
+            (aside / "by").write_text(str(inside is write_inside))
+            inside()
+        return placed()
+
+    def write_inside():
+        assert export(None).name in {"1", "5"}
+
+    assert export(None, write_inside) == tmp_path / "2"
+    assert [(tmp_path / name / "by").read_text() for name in "12"] == ["False", "True"]
+    with pytest.raises(FileExistsError, match=r"version 3 of .* exists already; None takes the next free one.* 4"):
+        export(3, lambda: export(3))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "3"]
+
+
+EXPORT_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from keras_softsort.serving._versions import new_version
+with new_version(Path(sys.argv[1]), None) as (aside, placed):
+    aside.mkdir(parents=True)
+    (aside / "half").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_dead_processes_left_is_removed_by_the_next_export(tmp_path):
+    done = subprocess.run([sys.executable, "-c", EXPORT_AND_DIE, str(tmp_path)], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+    (left,) = tmp_path.iterdir()
+    others = ["writing-elsewhere-77-new", "writing-elsewhere-77-old", "writing-7-old", "writing-7-new"]
+    for name in others:
+        (tmp_path / name / "variables").mkdir(parents=True)
+        (tmp_path / name / "saved_model.pb").touch()
+    days_ago = time.time() - 2 * 24 * 3600
+    for path in [p for name in others if "old" in name for p in [*(tmp_path / name).rglob("*"), tmp_path / name]]:
+        os.utime(path, (days_ago, days_ago))
+    # A folder that was made two days ago and is still written to is not left over.
+    os.utime(tmp_path / "writing-7-new", (days_ago, days_ago))
+    with new_version(tmp_path, None) as (living, _):
+        living.mkdir()
+        with new_version(tmp_path, None) as (aside, _):
+            aside.mkdir()
+            assert living.exists()
+            assert not left.exists()
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == ["1", "2", "writing-7-new", "writing-elsewhere-77-new"]
+
+
+def test_home_and_file_scheme(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert serving.export_ranker(identity(), "~/ranker") == tmp_path / "ranker" / "1"
+    assert serving.export_ranker(identity(), f"file://{tmp_path}/ranker") == tmp_path / "ranker" / "2"
+    (answer,) = serving.predict_offline("~/ranker/2", [{"features": [[1.0, 2.0]], "sizes": [2]}])
+    assert answer.outputs["order"].tolist() == [[1, 0]]
+
+
+def test_remote_file_systems(monkeypatch):
+    """TensorFlow's file system in memory, which like object stores renames no folders."""
+    base = "ram://bucket/ranker"
+    copied, copy = [], tf.io.gfile.copy
+    monkeypatch.setattr(tf.io.gfile, "copy", lambda *paths: copied.append(paths[1]) or copy(*paths))
+    assert serving.export_ranker(identity(), base) == f"{base}/1"
+    assert serving.export_ranker(identity(), f"{base}/", version=3) == f"{base}/3"
+    assert sorted(tf.io.gfile.listdir(base)) == ["1", "3"]
+    assert copied[-1] == f"{base}/3/saved_model.pb"  # before it is there, a server has nothing to load
+    model = tf.saved_model.load(f"{base}/3")
+    inputs = {"features": tf.constant([[1.0, 2.0]]), "sizes": tf.constant([2])}
+    assert model.signatures["serving_default"](**inputs)["order"].numpy().tolist() == [[1, 0]]
+    with pytest.raises(FileExistsError, match=r"version 3 of ram://bucket/ranker exists already; .* is 4"):
+        serving.export_ranker(identity(), base, version=3)
+
+    def fail(*paths):
+        if "saved_model.pb" in paths[1]:
+            raise OSError("no space")
+        copy(*paths)
+
+    monkeypatch.setattr(tf.io.gfile, "copy", fail)
+    with pytest.raises(OSError, match="no space"):
+        serving.export_ranker(identity(), base)
+    assert not tf.io.gfile.exists(f"{base}/4/variables/variables.index")
+    for ask in (lambda path: serving.predict_offline(path, []), serving.print_client_commands):
+        with pytest.raises(ValueError, match=r"path must be local, got 'ram://bucket/ranker/3'"):
+            ask(f"{base}/3")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere://bucket/ranker", r"have a scheme .* one of \[.*'ram'.*\] .*got 'nowhere://bucket/ranker'"),
+        (Path("gs://bucket/ranker"), r"path must be a string if it has a scheme, .*gs:/bucket/ranker"),
+    ],
+)
+def test_paths_that_cannot_be_written(tmp_path, monkeypatch, path, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        serving.export_ranker(identity(), path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def unbuilt():
@@ -193,9 +292,9 @@ FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeatur
             lambda: identity((None, 1)),
             {},
             ValueError,
-            r"model must give scores \[batch, n\], got .*shape=\(None, None, 1",
+            r"model must return scores \[batch, n\], got .*shape=\(None, None, 1",
         ),
-        (pooled, {}, ValueError, r"one an item, got \(None, 1\) for n = None"),
+        (pooled, {}, ValueError, r"one per item, got \(None, 1\) for n = None"),
         (identity, {"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
         (identity, {"top_k": 1.0}, TypeError, "top_k must be an integer, got 1.0"),
         (identity, {"version": 0}, ValueError, "version must be at least 1, got 0"),
@@ -252,6 +351,26 @@ def exported(tmp_path_factory):
         ({"features": [[1.0]], "sizes": [1.5]}, "serving_default", r"sizes must be of dtype int32, got \[1.5\]"),
         ({"features": [["a"]], "sizes": [1]}, "serving_default", r"features must be of dtype float32, got \[\['a'\]\]"),
         ({"features": [1.0], "sizes": [1]}, "serving_default", r"features must have shape \(None, None\), got \(1,\)"),
+        (
+            {"features": [[1.0], [1.0, 2.0]], "sizes": [1, 2]},
+            "serving_default",
+            r"features must have shape \(None, None\), got rows of different lengths: pad them",
+        ),
+        (
+            {"features": [[1.0]], "sizes": [1], "item_ids": [["a"], ["b", "c"]]},
+            "with_ids",
+            r"item_ids must have shape \(None, None\), got rows of different lengths",
+        ),
+        (
+            {"features": [[1.0, 2.0]], "sizes": [3]},
+            "serving_default",
+            r"sizes must be from 0 to the list size 2, got \[3\]",
+        ),
+        (
+            {"features": [[1.0, 2.0]], "sizes": [-1], "item_ids": [["a", "b"]]},
+            "with_ids",
+            r"sizes must be from 0 to the list size 2, got \[-1\]",
+        ),
         (
             {"features": [[1.0]], "sizes": [1], "item_ids": [[1]]},
             "with_ids",
