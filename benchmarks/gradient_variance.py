@@ -38,8 +38,8 @@ def matrix_cost(permutations: tf.Tensor) -> tf.Tensor:
     return -tf.reduce_sum(tf.linalg.matvec(permutations, tf.constant(GAINS)) * DISCOUNTS, axis=-1)
 
 
-def true_gradient(log_scores: np.ndarray) -> np.ndarray:
-    scores = tf.constant(log_scores)
+def true_gradient(logits: np.ndarray) -> np.ndarray:
+    scores = tf.constant(logits)
     with tf.GradientTape() as tape:
         tape.watch(scores)
         orders = all_orders(ITEMS, ITEMS)
@@ -47,7 +47,7 @@ def true_gradient(log_scores: np.ndarray) -> np.ndarray:
     return tape.gradient(cost, scores).numpy()
 
 
-def gradients(estimate: Callable, log_scores: np.ndarray, repeats: int) -> np.ndarray:
+def gradients(estimate: Callable, logits: np.ndarray, repeats: int) -> np.ndarray:
     """Independent estimates `[repeats, n]`: a batch of equal lists."""
 
     @tf.function(reduce_retracing=True)
@@ -57,7 +57,7 @@ def gradients(estimate: Callable, log_scores: np.ndarray, repeats: int) -> np.nd
             cost = estimate(scores)
         return tape.gradient(cost, scores)
 
-    return run(tf.constant(np.tile(log_scores, [repeats, 1]))).numpy()
+    return run(tf.constant(np.tile(logits, [repeats, 1]))).numpy()
 
 
 def estimators(samples: int) -> dict[str, Callable]:
@@ -81,20 +81,20 @@ def estimators(samples: int) -> dict[str, Callable]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, nargs="+", default=[2, 4, 8, 16])
-    parser.add_argument("--spreads", type=float, nargs="+", default=[0.0, 1.0, 3.0, 10.0], help="of the log-scores")
+    parser.add_argument("--spreads", type=float, nargs="+", default=[0.0, 1.0, 3.0, 10.0], help="of the logits")
     parser.add_argument("--repeats", type=int, default=4000)
     options = parser.parse_args()
     names = list(estimators(2))
     print(f"| spread | entropy | samples | {' | '.join(names)} |\n|---:|---:|---:|{'---:|' * len(names)}")
     for spread in options.spreads:
-        log_scores = spread * np.random.default_rng(0).normal(size=ITEMS)
-        truth = true_gradient(log_scores)
-        entropy = float(ks.PlackettLuce(log_scores).entropy())
+        logits = spread * np.random.default_rng(0).normal(size=ITEMS)
+        truth = true_gradient(logits)
+        entropy = float(ks.PlackettLuce(logits).entropy())
         for samples in options.samples:
             cells: list[str] = []
             reference = None
             for estimate in estimators(samples).values():
-                found = gradients(estimate, log_scores, options.repeats)
+                found = gradients(estimate, logits, options.repeats)
                 variance = found.var(axis=0).sum()
                 reference = reference or variance
                 bias = np.linalg.norm(found.mean(axis=0) - truth) / np.linalg.norm(truth)

@@ -1,7 +1,7 @@
 """Time and accuracy of Plackett-Luce beside TFP's: log-probability, forward and backward, and sampling.
 
 `tfd.PlackettLuce` takes positive scores: it is given the exponentials. The candidates alternate within one process and
-the figures are medians. Errors are relative to the same formula in float64, on log-scores of two ranges: TFP's sums
+the figures are medians. Errors are relative to the same formula in float64, on logits of two ranges: TFP's sums
 lose small scores, and its exponentials overflow.
 
     python benchmarks/plackett_luce.py
@@ -20,33 +20,33 @@ import tensorflow_probability as tfp
 import keras_softsort as ks
 
 tfd = tfp.distributions
-PEERS = {"ours": ks.PlackettLuce, "TFP": lambda log_scores: tfd.PlackettLuce(tf.exp(log_scores))}
+PEERS = {"ours": ks.PlackettLuce, "TFP": lambda logits: tfd.PlackettLuce(tf.exp(logits))}
 
 
 def log_prob(peer: Callable) -> Callable:
     """Log-probabilities and the gradient of their sum."""
 
-    def run(log_scores: tf.Tensor, orders: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def run(logits: tf.Tensor, orders: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
-            tape.watch(log_scores)
-            values = peer(log_scores).log_prob(orders)
-        return values, tape.gradient(values, log_scores)
+            tape.watch(logits)
+            values = peer(logits).log_prob(orders)
+        return values, tape.gradient(values, logits)
 
     return run
 
 
 def sample(peer: Callable) -> Callable:
     """One order of each list."""
-    return lambda log_scores, _: peer(log_scores).sample(seed=tf.constant([1, 2]))
+    return lambda logits, _: peer(logits).sample(seed=tf.constant([1, 2]))
 
 
-def builtin(log_scores: tf.Tensor, orders: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def builtin(logits: tf.Tensor, orders: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The log-probability by TensorFlow's own cumulative logsumexp."""
     with tf.GradientTape() as tape:
-        tape.watch(log_scores)
-        chosen = tf.gather(log_scores, orders, batch_dims=1)
+        tape.watch(logits)
+        chosen = tf.gather(logits, orders, batch_dims=1)
         values = tf.reduce_sum(chosen - tf.math.cumulative_logsumexp(chosen, axis=-1, reverse=True), axis=-1)
-    return values, tape.gradient(values, log_scores)
+    return values, tape.gradient(values, logits)
 
 
 def medians(runs: dict[str, Callable], arguments: tuple, repeats: int) -> dict[str, float]:
@@ -64,13 +64,13 @@ def medians(runs: dict[str, Callable], arguments: tuple, repeats: int) -> dict[s
 def data(shape: str, spread: float) -> tuple[tf.Tensor, tf.Tensor]:
     """Log-scores, and an order of each list drawn from them."""
     size = tuple(map(int, shape.split("x")))
-    log_scores = tf.constant(spread * np.random.default_rng(0).normal(size=size), tf.float32)
-    return log_scores, ks.PlackettLuce(log_scores).sample(seed=1)
+    logits = tf.constant(spread * np.random.default_rng(0).normal(size=size), tf.float32)
+    return logits, ks.PlackettLuce(logits).sample(seed=1)
 
 
-def truth(log_scores: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def truth(logits: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The log-probabilities and their gradient, in float64 NumPy."""
-    chosen = np.take_along_axis(log_scores.astype(np.float64), orders, axis=-1)
+    chosen = np.take_along_axis(logits.astype(np.float64), orders, axis=-1)
     normalizers = np.logaddexp.accumulate(chosen[:, ::-1], axis=-1)[:, ::-1]
     slopes = np.zeros_like(chosen)
     shares = np.exp(chosen + np.logaddexp.accumulate(-normalizers, axis=-1))
@@ -78,10 +78,10 @@ def truth(log_scores: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.sum(chosen - normalizers, axis=-1), slopes
 
 
-def errors(peer: Callable, log_scores: tf.Tensor, orders: tf.Tensor) -> tuple[float, float]:
+def errors(peer: Callable, logits: tf.Tensor, orders: tf.Tensor) -> tuple[float, float]:
     """The largest error of a log-probability relative to itself, and of a gradient."""
-    found = [result.numpy().astype(np.float64) for result in log_prob(peer)(log_scores, orders)]
-    values, slopes = truth(log_scores.numpy(), orders.numpy())
+    found = [result.numpy().astype(np.float64) for result in log_prob(peer)(logits, orders)]
+    values, slopes = truth(logits.numpy(), orders.numpy())
     return float(np.max(np.abs(found[0] / values - 1))), float(np.max(np.abs(found[1] - slopes)))
 
 
@@ -102,9 +102,7 @@ def main() -> None:
                 first, *others = medians(runs, data(shape, 1.0), options.repeats).values()
                 ratios = " | ".join([f"{other / first:.2f}" for other in others] + [""] * (2 - len(others)))
                 print(f"| {shape} | {what} | {'XLA' if jit else 'TF'} | {1e3 * first:.2f} | {ratios} |", flush=True)
-    print(
-        "\n| shape | spread of log-scores | log_prob, error of ours | of TFP's | gradient, error of ours | of TFP's |"
-    )
+    print("\n| shape | spread of logits | log_prob, error of ours | of TFP's | gradient, error of ours | of TFP's |")
     print("|---|---:|---:|---:|---:|---:|")
     for shape in options.shapes:
         for spread in (1.0, 10.0, 100.0):

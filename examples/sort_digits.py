@@ -61,7 +61,7 @@ def sorter(image_shape: tuple[int, ...], options: argparse.Namespace) -> keras.M
     lists = keras.Input((None, *image_shape))
     scores = OnEachItem(reader(image_shape, outputs=1))(lists)
     if options.stochastic:
-        sort = ks.PlackettLuceSampler(options.num_samples, options.tau, relaxation=options.operator)
+        sort = ks.PlackettLuceSampler(options.num_samples, options.tau, method=options.operator)
     else:
         sort = LAYERS[options.operator](tau=options.tau)
     return keras.Model(lists, sort(scores))

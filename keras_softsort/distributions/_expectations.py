@@ -37,12 +37,12 @@ def estimate(distribution: Any, function: Function, num_samples: int, seed: Any)
 
 def exact_or_estimate(distribution: Any, function: Function) -> tf.Tensor:
     """The expectation of a function of orders, those of which `distribution.sample` draws."""
-    size = distribution.log_scores.shape[-1]
+    size = distribution.logits.shape[-1]
     if size is None or size > ENUMERATED_SIZE:
         return estimate(distribution, function, ESTIMATE_SAMPLES, ESTIMATE_SEED).value
     count = distribution.event_shape[0]
     orders = all_orders(size, count)
-    orders = orders.reshape(len(orders), *[1] * (distribution.log_scores.shape.rank - 1), count)
+    orders = orders.reshape(len(orders), *[1] * (distribution.logits.shape.rank - 1), count)
     log_probs = distribution.log_prob(orders)
     # Items that cannot be chosen come last in one order alone, which is the mode's.
     choices = tf.reduce_sum(tf.cast(distribution.possible(), tf.int32), axis=-1, keepdims=True)

@@ -6,30 +6,30 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.distributions._orders import are_orders
+from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
 from keras_softsort.ops._core.permutations import inverse
 from keras_softsort.ops.sampling._plackett_luce import choice_log_probs, logsumexp
 
 
-def log_probs_of(orders: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """Of orders `[..., k]` under log-scores `[..., n]` that are `subtract_max`, leading axes broadcast: `[...]`."""
-    leading = tf.broadcast_dynamic_shape(tf.shape(scores)[:-1], tf.shape(orders)[:-1])
-    known_leading = tf.broadcast_static_shape(scores.shape[:-1], orders.shape[:-1])
-    orders, scores = (
-        tf.ensure_shape(
-            tf.broadcast_to(each, tf.concat([leading, tf.shape(each)[-1:]], axis=0)),
-            known_leading.concatenate(each.shape[-1:]),
-        )
-        for each in (orders, scores)
-    )
-    chosen = tf.gather(scores, orders, batch_dims=known_leading.rank)
-    all_chosen = orders.shape[-1] is not None and orders.shape[-1] == scores.shape[-1]
-    others = None if all_chosen else logsumexp(_without(scores, orders))
-    return tf.reduce_sum(choice_log_probs(chosen, others), axis=-1)
+def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """The log-probability `[...]` of orders `[..., k]` int32 under `logits` `[..., n]` that are `subtract_max`.
+
+    Leading axes broadcast. What is no order, since it holds an item twice or a number that is no item, gets -inf.
+    """
+    size = tf.shape(logits)[-1]
+    possible = are_orders(orders, size)
+    items = tf.clip_by_value(orders, 0, tf.maximum(size - 1, 0))
+    orders, logits = broadcast_leading([items, logits], [1, 1])
+    chosen = tf.gather(logits, orders, batch_dims=orders.shape.rank - 1)
+    all_chosen = orders.shape[-1] is not None and orders.shape[-1] == logits.shape[-1]
+    others = None if all_chosen else logsumexp(_without(logits, orders))
+    result = tf.reduce_sum(choice_log_probs(chosen, others), axis=-1)
+    return tf.where(possible, result, tf.constant(-math.inf, result.dtype))
 
 
-def _without(scores: tf.Tensor, orders: tf.Tensor) -> tf.Tensor:
-    """`scores`, -inf for the items of `orders`."""
-    ranks = inverse(flatten_lists(orders), tf.shape(scores)[-1])
-    chosen = tf.reshape(ranks, tf.shape(scores)) < tf.shape(orders)[-1]
-    return tf.where(chosen, tf.constant(-math.inf, scores.dtype), scores)
+def _without(logits: tf.Tensor, orders: tf.Tensor) -> tf.Tensor:
+    """`logits`, -inf for the items of `orders`."""
+    ranks = inverse(flatten_lists(orders), tf.shape(logits)[-1])
+    chosen = tf.reshape(ranks, tf.shape(logits)) < tf.shape(orders)[-1]
+    return tf.where(chosen, tf.constant(-math.inf, logits.dtype), logits)

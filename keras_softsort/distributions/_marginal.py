@@ -7,19 +7,19 @@ import tensorflow as tf
 from keras_softsort.distributions._quadrature import quadrature
 
 
-def top_k_probabilities(log_scores: tf.Tensor, count: int) -> tf.Tensor:
+def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
     """P(fewer than `count` others have a larger key) for each item: `[..., n]` float64 from `[..., n]` float64.
 
     Given an item's key, the others are above it independently of each other: how many are follows from a recursion
     over them. Items of -inf have probability 0.
     """
-    possible = log_scores > -float("inf")
-    finite = tf.where(possible, log_scores, tf.zeros_like(log_scores))
-    size, (nodes, log_weights) = tf.shape(log_scores)[-1], quadrature(count)
+    possible = logits > -float("inf")
+    finite = tf.where(possible, logits, tf.zeros_like(logits))
+    size, (nodes, log_weights) = tf.shape(logits)[-1], quadrature(count)
     item = tf.range(size)
     # [..., item, node, number of others that are above the item]
     none = tf.one_hot(0, count, dtype=tf.float64)
-    shares = tf.zeros(tf.concat([tf.shape(log_scores), tf.shape(nodes), [count]], axis=0), tf.float64) + none
+    shares = tf.zeros(tf.concat([tf.shape(logits), tf.shape(nodes), [count]], axis=0), tf.float64) + none
 
     def add(other: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         gap = tf.gather(finite, [other], axis=-1) - finite

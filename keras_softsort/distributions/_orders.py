@@ -5,9 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from keras_softsort.ops._core.batching import flatten_lists, take
+from keras_softsort.ops._core.permutations import inverse
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -16,6 +20,15 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
     if mask is not None:
         keys = tf.where(mask, keys, tf.constant(-math.inf, keys.dtype))
     return tf.math.top_k(keys, count).indices
+
+
+def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
+    """Whether `orders` `[..., k]` int32 hold items of 0 to size - 1, each at most once: bool `[...]`."""
+    is_item = tf.logical_and(orders >= 0, orders < size)
+    flat = flatten_lists(tf.where(is_item, orders, tf.zeros_like(orders)))
+    # The ranks of an item that is there twice are summed up to one that neither has.
+    ranks = tf.reshape(take(inverse(flat, size), flat), tf.shape(orders))
+    return tf.reduce_all(tf.logical_and(is_item, tf.equal(ranks, tf.range(tf.shape(orders)[-1]))), axis=-1)
 
 
 @functools.lru_cache(maxsize=8)

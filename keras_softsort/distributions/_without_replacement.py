@@ -15,14 +15,12 @@ from keras_softsort.distributions._quadrature import quadrature
 from keras_softsort.ops._core import gumbel_noise
 
 
-def draw_orders(log_scores: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
+def draw_orders(logits: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
     """`num_samples` distinct orders of the first `length` items, by decreasing keys: `[B, num_samples, length]` int32.
 
-    `log_scores` `[B, n]` float64, finite.
+    `logits` `[B, n]` float64, finite.
     """
-    batch, size = (
-        known or found for known, found in zip(log_scores.shape, tf.unstack(tf.shape(log_scores)), strict=True)
-    )
+    batch, size = (known or found for known, found in zip(logits.shape, tf.unstack(tf.shape(logits)), strict=True))
     first_only = tf.one_hot(0, num_samples, on_value=0.0, off_value=-math.inf, dtype=tf.float64)
     start = tf.zeros([batch, 1], tf.float64) + first_only
     orders = tf.zeros([batch, num_samples, length], tf.int32)
@@ -31,7 +29,7 @@ def draw_orders(log_scores: tf.Tensor, length: int, num_samples: int, seed: tf.T
     def extend(
         place: tf.Tensor, orders: tf.Tensor, taken: tf.Tensor, log_probs: tf.Tensor, keys: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        remaining = tf.where(taken, tf.constant(-math.inf, tf.float64), log_scores[:, tf.newaxis])
+        remaining = tf.where(taken, tf.constant(-math.inf, tf.float64), logits[:, tf.newaxis])
         longer = log_probs[..., tf.newaxis] + tf.nn.log_softmax(remaining)
         noise = gumbel_noise.gumbel(tf.shape(longer), tf.random.experimental.stateless_fold_in(seed, place), tf.float64)
         longer_keys = _given_maximum(longer + noise, keys)

@@ -54,13 +54,13 @@ def expected_cost(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> log_scores = tf.Variable([0.0, 0.0, 0.0])
+    >>> logits = tf.Variable([0.0, 0.0, 0.0])
     >>> def place_of_first(orders):  # the place of item 0, from 0
     ...     return tf.cast(tf.argmin(orders, axis=-1), tf.float32)
     >>> with tf.GradientTape() as tape:
-    ...     race = ks.distributions.PlackettLuce(log_scores)
+    ...     race = ks.distributions.PlackettLuce(logits)
     ...     cost = ks.expected_cost(race, place_of_first, num_samples=6, estimator="without_replacement", seed=1)
-    >>> round(float(cost), 4), [round(float(slope), 4) for slope in tape.gradient(cost, log_scores)]
+    >>> round(float(cost), 4), [round(float(slope), 4) for slope in tape.gradient(cost, logits)]
     (1.0, [-0.5, 0.25, 0.25])
 
     Source: R. Williams, "Simple Statistical Gradient-Following Algorithms", 1992; W. Kool, H. van Hoof, M. Welling,

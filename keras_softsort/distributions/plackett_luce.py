@@ -11,51 +11,58 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort.distributions import _arguments
+from keras_softsort.distributions._base import OrderDistribution
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
 from keras_softsort.distributions._log_prob import log_probs_of
 from keras_softsort.distributions._marginal import top_k_probabilities
-from keras_softsort.distributions._orders import log_possible_orders, order_by
+from keras_softsort.distributions._orders import are_orders, log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops._core import gumbel_noise, validation
-from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
 from keras_softsort.ops.sampling._plackett_luce import subtract_max
 
 
-class PlackettLuce(tfd.Distribution):
+class PlackettLuce(OrderDistribution):
     """Orders drawn by choosing one item after another, each with probability `exp(a_j) / sum over those left`.
 
-    `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, a = `log_scores`, i = 1..k. An event is an
+    `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, a = `logits`, i = 1..k. An event is an
     int32 order `[k]`: the first k items of n, all of them without `top_k`.
 
     Args:
-      log_scores: `[..., n]`, floating-point, of any level and range: logits, not positive scores as
-        `tfd.PlackettLuce` takes. A tensor or variable. -inf means "cannot be chosen". Computed in float64 relative to
-        the list's largest: only differences among items 1e12 and more below it lose digits.
-      top_k: the event is the order of the first `top_k` items alone.
-      mask: bool `[..., n]`, True = keep. Padding is never drawn before a kept item and changes nothing.
-      validate_args: check when run that log-scores are not NaN or +inf, and that orders hold every item at most once.
+      logits: floating-point `[..., n]`, a tensor or a variable, of any level and range. They are not the positive
+        scores that `tfd.PlackettLuce` takes, but their logarithms. An item of -inf cannot be chosen. The computation
+        is in float64 relative to the largest logit of a list.
+      top_k: the event is the order of the first `top_k` items only.
+      mask: bool `[..., n]`, True = valid. Masked items are never drawn before valid ones and change nothing.
+      validate_args: raise an error, when run, for logits that are NaN or +inf and for orders that hold an item twice
+        or a number that is no item.
       allow_nan_stats: as for every TFP distribution.
       name: as for every TFP distribution.
 
-    Items that cannot be chosen come last in samples and the mode, in the order of their index, padding after kept
-    ones. Their order is no part of the outcome: `log_prob` is the same for each, and -inf (with finite gradients)
-    where one of them stands before an item that can be chosen. Equal log-scores are equally likely to go first; the
-    mode takes the first. An empty list has one order, of probability 1. NaN or +inf makes a list's results NaN.
+    Items that cannot be chosen come last in samples and in the mode, in the order of their index, and masked items
+    after them. Their order is not part of the outcome: `log_prob` is the same for all orders of them. An order that
+    has one of them before an item that can be chosen has a `log_prob` of -inf with finite gradients, and so has one
+    that holds an item twice or a number that is no item. Equal logits are equally likely to go first; the mode takes
+    the first item of equals. An empty list has one order, of probability 1. NaN or +inf makes the results of its list
+    NaN.
 
-    Samples are the order of `log_scores + Gumbel noise`; the noise is drawn in float32, or float64 for float64. A seed
-    of two integers gives the same samples again; one integer, as in all of TFP, moves on with TensorFlow's state. Half
-    precision is computed in float32. `prob` and `log_prob` are differentiable with respect to `log_scores`;
-    for gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
+    A sample is the order of `logits + Gumbel noise`. The noise is drawn in float32, or in float64 for float64. A seed
+    of two integers gives the same samples each time; one integer also depends on TensorFlow's state, as in all of TFP.
+    Half precision is computed in float32. `prob` and `log_prob` are differentiable with respect to `logits`. For
+    gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
 
     Methods beside those of every TFP distribution: `possible`, `log_num_orders`, `marginal_top_k`,
     `sample_without_replacement`, `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)`
-    are exact, by enumeration, for n <= 8; beyond they are the value of the estimates from 1,000 samples with a fixed
-    seed.
+    are exact, by enumeration, for n <= 8. For longer lists they are estimates from 1,000 samples with a fixed seed.
+    Batch shapes broadcast in `log_prob` and in both divergences.
+
+    The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
 
     Raises:
-      ValueError: `top_k` < 1 or above n, a mask of another shape, scalar log-scores.
-      TypeError: `log_scores` not floating-point, `mask` not bool.
+      ValueError: `top_k` is below 1 or above n, `mask` has another shape, `logits` is a scalar. In `log_prob`, orders
+        of another length; in the divergences, a distribution over lists of another size or orders of another length.
+      TypeError: `logits` is not floating-point, `mask` is not bool, `validate_args` is not a bool. In `log_prob`,
+        orders that are not integers.
 
     Cost: O(n log n) to sample, O(n) for `log_prob`, in time and memory.
 
@@ -75,7 +82,7 @@ class PlackettLuce(tfd.Distribution):
 
     def __init__(
         self,
-        log_scores: Any,
+        logits: Any,
         *,
         top_k: int | None = None,
         mask: Any = None,
@@ -84,45 +91,29 @@ class PlackettLuce(tfd.Distribution):
         name: str = "PlackettLuce",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name) as scope:
-            self._log_scores = _arguments.parameter("log_scores", log_scores)
-            self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
-            self._mask = validation.list_mask(mask, self._log_scores, masked="log_scores")
-            super().__init__(
-                dtype=tf.int32,
-                reparameterization_type=tfd.NOT_REPARAMETERIZED,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                parameters=parameters,
-                name=scope,
-            )
+        super().__init__(
+            logits,
+            top_k=top_k,
+            mask=mask,
+            dtype=tf.int32,
+            reparameterization_type=tfd.NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            name=name,
+        )
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         del dtype, num_classes
         return {
-            "log_scores": tfp.util.ParameterProperties(event_ndims=1),
+            "logits": tfp.util.ParameterProperties(event_ndims=1),
             "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # nothing to be trained
         }
 
-    @property
-    def log_scores(self) -> Any:
-        """The argument `log_scores`."""
-        return self._log_scores
-
-    @property
-    def top_k(self) -> int | None:
-        """The argument `top_k`."""
-        return self._top_k
-
-    @property
-    def mask(self) -> tf.Tensor | None:
-        """The argument `mask`."""
-        return self._mask
-
     def possible(self) -> tf.Tensor:
         """Whether each item can be chosen: `[..., n]`, False where masked or -inf."""
-        return tf.logical_not(tf.equal(self._scores(), -math.inf))
+        return tf.logical_not(tf.equal(self._valid_logits(), -math.inf))
 
     def marginal_top_k(self, k: int | None = None, *, num_samples: int | None = None, seed: Any = None) -> tf.Tensor:
         """The probability `[..., n]` of each item to be among the first k; 0 for one that cannot be chosen.
@@ -140,19 +131,19 @@ class PlackettLuce(tfd.Distribution):
           ValueError: `k` or `num_samples` < 1, `k` above n.
         """
         with self._name_and_control_scope("marginal_top_k"):
-            scores = self._scores()
-            count = self._event_size() if k is None else _arguments.checked_count("k", k, scores)
-            numbers = tf.reduce_all(scores < math.inf, axis=-1, keepdims=True)
+            logits = self._valid_logits()
+            count = self._event_size() if k is None else _arguments.checked_count("k", k, logits)
             if num_samples is None:
-                exact = top_k_probabilities(tf.cast(scores, tf.float64), count)
-                return tf.cast(tf.where(numbers, exact, tf.constant(math.nan, exact.dtype)), self._log_scores.dtype)
-            samples = arguments.positive_integer("num_samples", num_samples)
-            orders = self._draw(samples, seed, count)
-            size = tf.shape(scores)[-1]
-            among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], tf.range(size)[:, tf.newaxis]), axis=-1)
-            among = tf.logical_and(among, self.possible())
-            share = tf.reduce_mean(tf.cast(among, tf.float32), axis=0)
-            return tf.cast(tf.where(numbers, share, tf.constant(math.nan)), self._log_scores.dtype)
+                probabilities = top_k_probabilities(tf.cast(logits, tf.float64), count)
+            else:
+                orders = self._draw(logits, arguments.positive_integer("num_samples", num_samples), seed, count)
+                items = tf.range(tf.shape(logits)[-1])[:, tf.newaxis]
+                among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], items), axis=-1)
+                among = tf.logical_and(among, tf.not_equal(logits, -math.inf))
+                probabilities = tf.reduce_mean(tf.cast(among, tf.float64), axis=0)
+            is_number = tf.reduce_all(logits < math.inf, axis=-1, keepdims=True)
+            result = tf.where(is_number, probabilities, tf.constant(math.nan, tf.float64))
+            return tf.cast(result, self._logits.dtype)
 
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """`num_samples` orders `[num_samples, ..., k]` without repetition, the first as `sample` gives it.
@@ -165,19 +156,19 @@ class PlackettLuce(tfd.Distribution):
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = arguments.positive_integer("num_samples", num_samples)
-            scores = tf.cast(self._scores(), tf.float64)
-            size = scores.shape[-1]
+            logits = tf.cast(self._valid_logits(), tf.float64)
+            size = logits.shape[-1]
             if size is not None and count > math.perm(size, self._event_size()):
                 raise ValueError(
                     f"num_samples must be at most the number of orders, {math.perm(size, self._event_size())}, "
                     f"got {num_samples}"
                 )
             # Finite levels so far apart that items that cannot be chosen come last, in the order of their index.
-            level = -tf.cast(1 + tf.range(tf.shape(scores)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
+            level = -tf.cast(1 + tf.range(tf.shape(logits)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
             fill = level if self._mask is None else tf.where(self._mask, level, level * 1e100)
-            scores = tf.where(scores > -math.inf, tf.clip_by_value(scores, -1e99, 1e99), fill)
-            orders = draw_orders(flatten_lists(scores), self._event_size(), count, tfp.random.sanitize_seed(seed))
-            shape = tf.concat([[count], tf.shape(scores)[:-1], [self._event_size()]], axis=0)
+            logits = tf.where(logits > -math.inf, tf.clip_by_value(logits, -1e99, 1e99), fill)
+            orders = draw_orders(flatten_lists(logits), self._event_size(), count, tfp.random.sanitize_seed(seed))
+            shape = tf.concat([[count], tf.shape(logits)[:-1], [self._event_size()]], axis=0)
             return tf.reshape(tf.transpose(orders, [1, 0, 2]), shape)
 
     def log_num_orders(self) -> tf.Tensor:
@@ -187,94 +178,90 @@ class PlackettLuce(tfd.Distribution):
 
     def estimate_entropy(self, num_samples: int, seed: Any = None) -> Estimate:
         """`E[-log p]` as a mean over samples, whose gradient is unbiased too, and its standard error."""
-        wide = self._wide()
-        found = estimate(wide, lambda orders: -wide.log_prob(orders), num_samples, seed)
-        return Estimate(*(tf.cast(each, self._log_scores.dtype) for each in found))
+        with self._name_and_control_scope("estimate_entropy"):
+            race = self._snapshot()
+            found = estimate(race, lambda orders: -race.log_prob(orders), num_samples, seed)
+            return Estimate(*(tf.cast(each, self._logits.dtype) for each in found))
 
     def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> Estimate:
         """`E[log p - log q]` under p as a mean over samples, whose gradient is unbiased, and its standard error."""
-        _check_same_events(self, other)
-        p, q = self._wide(), other._wide()
-        found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
-        return Estimate(*(tf.cast(each, self._log_scores.dtype) for each in found))
+        with self._name_and_control_scope("estimate_kl_divergence"):
+            p, q = _of_one_batch(self, other)
+            found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
+            return Estimate(*(tf.cast(each, self._logits.dtype) for each in found))
 
-    def _wide(self) -> PlackettLuce:
-        """This distribution in the dtype it computes in: sums over many orders would not be right in half precision."""
-        dtype = compute_dtype(self._log_scores.dtype)
-        if dtype == self._log_scores.dtype:
-            return self
-        return self.copy(log_scores=tf.cast(tf.convert_to_tensor(self._log_scores), dtype))
+    def _snapshot(self) -> PlackettLuce:
+        """This distribution with its logits read once, in the dtype to compute in.
 
-    def _scores(self) -> tf.Tensor:
-        """Log-scores in the compute dtype, -inf where masked."""
-        scores = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
-        scores = tf.cast(scores, compute_dtype(scores.dtype))
-        return scores if self._mask is None else tf.where(self._mask, scores, tf.constant(-math.inf, scores.dtype))
+        TFP allows two reads a method. Sums over many orders are wrong in half precision.
+        """
+        return PlackettLuce(self._wide_logits(), top_k=self._top_k, mask=self._mask, name="snapshot")
 
-    def _event_size(self) -> Any:
-        """The number of items in an event: known, if it can be."""
-        if self._top_k is not None:
-            return self._top_k
-        known = self._log_scores.shape[-1]
-        return tf.shape(self._log_scores)[-1] if known is None else known
+    def _valid_logits(self) -> tf.Tensor:
+        """Logits in the compute dtype, -inf where masked."""
+        logits = self._wide_logits()
+        return logits if self._mask is None else tf.where(self._mask, logits, tf.constant(-math.inf, logits.dtype))
 
     def _event_shape(self) -> tf.TensorShape:
-        return tf.TensorShape([self._top_k or self._log_scores.shape[-1]])
+        return tf.TensorShape([self._top_k or self._logits.shape[-1]])
 
     def _event_shape_tensor(self) -> tf.Tensor:
         return tf.stack([self._event_size()])
 
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
-        return self._draw(n, seed, self._event_size())
+        return self._draw(self._valid_logits(), n, seed, self._event_size())
 
-    def _draw(self, samples: Any, seed: Any, count: Any) -> tf.Tensor:
-        scores = self._scores()
-        shape = tf.concat([[samples], tf.shape(scores)], axis=0)
-        keys = scores + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
+    def _draw(self, logits: tf.Tensor, samples: Any, seed: Any, count: Any) -> tf.Tensor:
+        shape = tf.concat([[samples], tf.shape(logits)], axis=0)
+        keys = logits + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), logits.dtype)
         return order_by(keys, self._mask, count)
 
     def _mode(self) -> tf.Tensor:
-        return order_by(self._scores(), self._mask, self._event_size())
+        return order_by(self._valid_logits(), self._mask, self._event_size())
 
     def _log_prob(self, value: Any) -> tf.Tensor:
-        orders = tf.cast(value, tf.int32)
+        orders = validation.dense_tensor("value", value)
+        if not orders.dtype.is_integer:
+            raise TypeError(f"value must hold integer orders, got dtype {orders.dtype.name}")
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        return tf.cast(log_probs_of(orders, subtract_max(self._scores())), self._log_scores.dtype)
+        logits = subtract_max(self._valid_logits())
+        return tf.cast(log_probs_of(tf.cast(orders, tf.int32), logits), self._logits.dtype)
 
     def _entropy(self) -> tf.Tensor:
-        wide = self._wide()
-        return tf.cast(exact_or_estimate(wide, lambda orders: -wide.log_prob(orders)), self._log_scores.dtype)
-
-    def _default_event_space_bijector(self) -> None:
-        return None
+        race = self._snapshot()
+        return tf.cast(exact_or_estimate(race, lambda orders: -race.log_prob(orders)), self._logits.dtype)
 
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args or is_init == isinstance(self._log_scores, _arguments.REFERENCES):
+        if not self.validate_args or is_init == isinstance(self._logits, _arguments.VARIABLES):
             return []
-        scores = self._scores()
-        message = "log_scores must be finite or -inf"
-        return [tf.debugging.Assert(tf.reduce_all(scores < math.inf), [message, scores])]
+        is_valid = tf.reduce_all(self._valid_logits() < math.inf)
+        return [tf.debugging.Assert(is_valid, ["logits must be finite or -inf"])]
 
     def _sample_control_dependencies(self, value: Any) -> list[Any]:
         if not self.validate_args:
             return []
-        ordered = tf.sort(tf.cast(value, tf.int32), axis=-1)
-        distinct = tf.reduce_all(ordered[..., 1:] > ordered[..., :-1])
-        inside = tf.reduce_all((ordered >= 0) & (ordered < tf.shape(self._log_scores)[-1]))
-        message = "value must hold items of 0 to n - 1, each at most once"
-        return [tf.debugging.Assert(distinct & inside, [message, value])]
+        is_valid = tf.reduce_all(are_orders(tf.cast(value, tf.int32), self._list_size()))
+        return [tf.debugging.Assert(is_valid, ["value must hold items of 0 to n - 1, each at most once, got", value])]
 
 
 @tfd.RegisterKL(PlackettLuce, PlackettLuce)
 def _kl_divergence(first: PlackettLuce, second: PlackettLuce, name: str | None = None) -> tf.Tensor:
-    _check_same_events(first, second)
     with tf.name_scope(name or "kl_plackett_luce"):
-        p, q = first._wide(), second._wide()
+        p, q = _of_one_batch(first, second)
         divergence = exact_or_estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders))
-        return tf.cast(divergence, first.log_scores.dtype)
+        return tf.cast(divergence, first.logits.dtype)
 
 
-def _check_same_events(first: PlackettLuce, second: PlackettLuce) -> None:
+def _of_one_batch(first: PlackettLuce, second: PlackettLuce) -> tuple[PlackettLuce, PlackettLuce]:
+    """Both with the broadcast of their batch shapes, read once, in one dtype."""
     if not first.event_shape.is_compatible_with(second.event_shape):
         raise ValueError(f"other must have events of shape {first.event_shape}, got {second.event_shape}")
+    if not first.logits.shape[-1:].is_compatible_with(second.logits.shape[-1:]):
+        raise ValueError(f"other must have lists of size {first.logits.shape[-1]}, got {second.logits.shape[-1]}")
+    both = [first._wide_logits(), second._wide_logits()]
+    dtype = max((logits.dtype for logits in both), key=lambda dtype: dtype.size)
+    both = broadcast_leading([tf.cast(logits, dtype) for logits in both], [1, 1])
+    masks = [None if each.mask is None else tf.broadcast_to(each.mask, tf.shape(both[0])) for each in (first, second)]
+    p, q = (PlackettLuce(logits, top_k=first.top_k, mask=mask) for logits, mask in zip(both, masks, strict=True))
+    return p, q

@@ -11,40 +11,47 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort.distributions import _arguments
+from keras_softsort.distributions._base import OrderDistribution
 from keras_softsort.ops._core import gumbel_noise, validation
+from keras_softsort.ops._core.batching import broadcast_leading
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
 from keras_softsort.ops.sorting._methods import registry
 
 
-class RelaxedPlackettLuce(tfd.Distribution):
-    """Soft permutation matrices `P(log_scores + Gumbel noise)`, P that of NeuralSort or SoftSort at temperature tau.
+class RelaxedPlackettLuce(OrderDistribution):
+    """Soft permutation matrices `P(logits + Gumbel noise)`, P that of NeuralSort or SoftSort at temperature tau.
 
-    As tau goes to 0 a sample becomes the matrix of an order drawn from `PlackettLuce(log_scores)`. Samples are
-    differentiable in `log_scores` and `tau` (reparameterised). There is no `log_prob`: the density is not known.
-    `relaxed_mode()` is the matrix without noise.
+    As tau goes to 0 a sample becomes the matrix of an order drawn from `PlackettLuce(logits)`. Samples are
+    differentiable in `logits` and `tau` (reparameterised). There is no `log_prob`: the density is not known.
+    `relaxed_mode()` is the matrix without noise. The order of the arguments is that of the package's operators, not
+    that of `tfd.RelaxedOneHotCategorical(temperature, logits)`.
 
     Args:
-      log_scores: `[..., n]`, floating-point logits, a tensor or variable. -inf means "cannot be chosen": like padding.
-      tau: temperature, a positive number or scalar tensor, in units of the operator's logits (for NeuralSort scores
-        times list size, for SoftSort scores).
-      relaxation: `"neural_sort"` (the stochastic NeuralSort of the paper) or `"soft_sort"`.
-      top_k: the first `top_k` rows alone.
-      hard: exact permutations in the forward pass, the gradient of the soft ones.
-      mask: bool `[..., n]`, True = keep. Masked items come last; their rows spread over them.
-      validate_args: as for every TFP distribution; there is nothing more to check.
+      logits: floating-point `[..., n]`, a tensor or a variable. An item of -inf cannot be chosen, as if it were masked.
+      tau: temperature, a positive number, tensor or variable, in units of the logits of `method`: scores times list
+        size for NeuralSort, scores to the `power` for SoftSort. Its shape broadcasts against the batch shape: a
+        temperature per list. A tensor that is not positive gives NaN.
+      method: the soft permutation, `"neural_sort"` (the stochastic NeuralSort of the paper) or `"soft_sort"`.
+      power: the exponent of SoftSort's distance.
+      top_k: the first `top_k` rows only.
+      hard: exact permutations in the forward pass, with the gradient of the soft ones.
+      mask: bool `[..., n]`, True = valid. Masked items come last, and their rows spread over them.
+      validate_args: as for every TFP distribution; no more is checked with it.
       allow_nan_stats: as for every TFP distribution.
       name: as for every TFP distribution.
 
-    An event is `[n, n]`, or `[top_k, n]`, in the dtype of `log_scores`: row i holds the weights of the items at rank
-    i. The noise is drawn in float32, or float64 for float64. NaN and +inf make a list's matrices NaN.
+    An event is `[n, n]`, or `[top_k, n]`, in the dtype of `logits`: row i holds the weights of the items at rank i.
+    The noise is drawn in float32, or in float64 for float64. NaN and +inf make the matrices of their list NaN. The
+    distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
 
     Raises:
-      ValueError: `tau` <= 0, unknown `relaxation`, `top_k` < 1 or above n, a mask of another shape.
-      TypeError: `log_scores` not floating-point, `mask` not bool, `hard` not a bool.
+      ValueError: `tau` or `power` is not positive, `tau` does not broadcast, `method` has no permutation matrix,
+        `top_k` is below 1 or above n, `mask` has another shape.
+      TypeError: `logits` or `tau` is not floating-point, `mask` is not bool, `hard` is not a bool.
 
-    Cost: O(n^2) time and memory a sample, O(top_k n) with `top_k`.
+    Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`.
 
     Example:
 
@@ -52,6 +59,8 @@ class RelaxedPlackettLuce(tfd.Distribution):
     >>> soft = ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=0.5)
     >>> soft.sample(100, seed=1).shape.as_list()
     [100, 3, 3]
+    >>> ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0]).sample(100, seed=1).shape.as_list()
+    [100, 2, 3, 3]
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 5.
@@ -59,10 +68,11 @@ class RelaxedPlackettLuce(tfd.Distribution):
 
     def __init__(
         self,
-        log_scores: Any,
+        logits: Any,
         tau: Any = 1.0,
         *,
-        relaxation: str = "neural_sort",
+        method: str = "neural_sort",
+        power: float = 1.0,
         top_k: int | None = None,
         hard: bool = False,
         mask: Any = None,
@@ -71,79 +81,94 @@ class RelaxedPlackettLuce(tfd.Distribution):
         name: str = "RelaxedPlackettLuce",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name) as scope:
-            self._log_scores = _arguments.parameter("log_scores", log_scores)
-            self._tau = tau
-            validation.temperature(tau, compute_dtype(self._log_scores.dtype))
-            self._relaxation = registry.checked_method(relaxation)
-            self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._log_scores)
-            self._hard = arguments.boolean("hard", hard)
-            self._mask = validation.list_mask(mask, self._log_scores, masked="log_scores")
-            super().__init__(
-                dtype=self._log_scores.dtype,
-                reparameterization_type=tfd.FULLY_REPARAMETERIZED,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                parameters=parameters,
-                name=scope,
-            )
+        super().__init__(
+            logits,
+            top_k=top_k,
+            mask=mask,
+            dtype=None,
+            reparameterization_type=tfd.FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            name=name,
+        )
+        self._tau = _arguments.tau_parameter(tau, compute_dtype(self.dtype))
+        self._hard = arguments.boolean("hard", hard)
+        self._method = registry.checked_method(method)
+        self._power = registry.checked_power(power, method)
+        leading = self._logits.shape[:-1]
+        try:
+            tf.broadcast_static_shape(self._tau.shape, leading)
+        except ValueError as error:
+            message = f"tau must broadcast against the leading axes of logits, {leading}, got shape {self._tau.shape}"
+            raise ValueError(message) from error
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         del num_classes
-        positive = tfp.util.ParameterProperties(
-            event_ndims=None,  # one for the whole batch: no slice, no broadcast
-            shape_fn=lambda sample_shape: [],
-            default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(low=validation.dtype_tiny(dtype)),
-        )
+        dtype = tf.as_dtype(tf.float32 if dtype is None else dtype)
         return {
-            "log_scores": tfp.util.ParameterProperties(
+            "logits": tfp.util.ParameterProperties(
                 event_ndims=1,
                 shape_fn=lambda sample_shape: [*sample_shape[:-2], sample_shape[-1]],
             ),
-            "tau": positive,
+            "tau": tfp.util.ParameterProperties(
+                event_ndims=0,
+                shape_fn=lambda sample_shape: sample_shape[:-2],
+                default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(
+                    low=tf.constant(validation.dtype_tiny(dtype), dtype)
+                ),
+            ),
             "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # nothing to be trained
         }
 
     @property
-    def log_scores(self) -> Any:
-        """The argument `log_scores`."""
-        return self._log_scores
-
-    @property
     def tau(self) -> Any:
-        """The argument `tau`."""
+        """The argument `tau`, as a tensor or a variable."""
         return self._tau
 
+    @property
+    def method(self) -> str:
+        """The argument `method`."""
+        return self._method
+
+    @property
+    def power(self) -> float:
+        """The argument `power`."""
+        return self._power
+
+    @property
+    def hard(self) -> bool:
+        """The argument `hard`."""
+        return self._hard
+
     def _event_shape(self) -> tf.TensorShape:
-        size = self._log_scores.shape[-1]
+        size = self._logits.shape[-1]
         return tf.TensorShape([self._top_k or size, size])
 
     def _event_shape_tensor(self) -> tf.Tensor:
-        size = tf.shape(self._log_scores)[-1]
-        return tf.stack([size if self._top_k is None else self._top_k, size])
+        return tf.stack([self._event_size(), self._list_size()])
 
     def relaxed_mode(self) -> tf.Tensor:
         """The matrix `[..., n, n]` or `[..., top_k, n]` without noise, which is the relaxation of the mode."""
         with self._name_and_control_scope("relaxed_mode"):
-            scores = self._wide_scores()
-            return self._matrices(scores, self._possible(scores))
+            return self._matrices(*self._batch())
 
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
-        scores = self._wide_scores()
-        shape = tf.concat([[n], tf.shape(scores)], axis=0)
-        keys = scores + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), scores.dtype)
-        return self._matrices(keys, tf.broadcast_to(self._possible(scores), shape))
+        logits, possible, tau = self._batch()
+        shape = tf.concat([[n], tf.shape(logits)], axis=0)
+        keys = logits + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), logits.dtype)
+        return self._matrices(keys, tf.broadcast_to(possible, shape), tau)
 
-    def _matrices(self, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        problem = sort_arguments(keys, self._tau, mask=mask, method=self._relaxation)
+    def _batch(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Logits, whether each item can be chosen, both with the axes of the batch shape, and tau; each read once."""
+        logits, tau = self._wide_logits(), tf.convert_to_tensor(self._tau)
+        possible = tf.not_equal(logits, -math.inf)  # NaN is possible, so that it shows
+        if self._mask is not None:
+            possible = tf.logical_and(self._mask, possible)
+        logits, possible, _ = broadcast_leading([logits, possible, tau], [1, 1, 0])
+        return logits, possible, tau
+
+    def _matrices(self, keys: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+        problem = sort_arguments(keys, tau, mask=mask, method=self._method, power=self._power)
         return tf.cast(_dispatch.permutation(problem, self._top_k, self._hard), self.dtype)
-
-    def _wide_scores(self) -> tf.Tensor:
-        scores = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._log_scores))
-        return tf.cast(scores, compute_dtype(scores.dtype))
-
-    def _possible(self, scores: tf.Tensor) -> tf.Tensor:
-        """Whether each item can be chosen. NaN is kept, for it has to show."""
-        possible = tf.not_equal(scores, -math.inf)
-        return possible if self._mask is None else tf.logical_and(self._mask, possible)

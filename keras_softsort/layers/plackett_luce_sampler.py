@@ -16,35 +16,36 @@ from keras_softsort.ops.sorting._methods import registry
 
 @register
 class PlackettLuceSampler(SortingLayer):
-    """Log-scores `[batch, n]` to random soft permutations in training, to the noiseless one otherwise.
+    """Logits `[batch, n]` to random soft permutations in training, to the noiseless one otherwise.
 
-    A sample is NeuralSort's or SoftSort's matrix of `log_scores + Gumbel noise`: the relaxation of an order that is
-    drawn item by item, each with probability `exp(log_score) / sum over those left`.
+    A sample is NeuralSort's or SoftSort's matrix of `logits + Gumbel noise`: the relaxation of an order that is
+    drawn item by item, each with probability `exp(logit) / sum over those left`.
 
     Args:
       num_samples: samples for each list.
       tau: initial temperature, positive, in units of the operator's logits (see `ops.neural_sort`). Kept as the
         weight `layer.tau`, which is not trained; `TauSchedule` anneals it. Orders do not depend on it.
       top_k: the first `top_k` ranks only.
-      relaxation: `"neural_sort"`, `"soft_sort"`, or `None` for integer orders, which have no gradient.
-      hard: put out exact permutations, with the gradient of the soft ones; for a relaxation.
+      method: the soft permutation, as for `RelaxedPlackettLuce`, or `None` for integer orders, which have no gradient.
+      power: the exponent of SoftSort's distance.
+      hard: put out exact permutations, with the gradient of the soft ones; not with `method=None`.
       seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
       **kwargs: those of a Keras layer.
 
-    Output: `[batch, num_samples, n, n]`, row i the weights of the items at rank i, or with `relaxation=None` int32
+    Output: `[batch, num_samples, n, n]`, row i the weights of the items at rank i, or with `method=None` int32
     orders `[batch, num_samples, n]`, the item at each rank; `top_k` in place of the ranks where it is given. In
     training (`training=True`, as in `fit`) every sample has its own noise, and so has every call and every replica;
     the count of calls is a weight, so that training goes on where a saved model stopped. In inference there is no
     noise, the samples are all the same, and an exported model draws nothing.
 
-    Call arguments: log-scores `[batch, n]` and an optional bool mask `[batch, n]` (True = keep), given or from Keras;
+    Call arguments: logits `[batch, n]` and an optional bool mask `[batch, n]` (True = keep), given or from Keras;
     no mask is handed on. Padding and items of -inf come last: in a matrix their ranks spread over them, in an order
     they follow by their index. NaN and +inf make a list's matrices NaN.
 
     Raises:
-      ValueError: `num_samples` < 1, `tau` <= 0, `top_k` < 1 or above n, unknown `relaxation`, `hard` without a
-        relaxation, log-scores that are not `[batch, n]`.
-      TypeError: integer log-scores, `hard` that is not a bool, `seed` that is no integer.
+      ValueError: `num_samples` < 1, `tau` <= 0, `top_k` < 1 or above n, `power` <= 0, a `method` without a
+        permutation matrix, `hard` with `method=None`, logits that are not `[batch, n]`.
+      TypeError: integer logits, `hard` that is not a bool, `seed` that is no integer.
 
     Cost: O(n^2) time and memory a sample, O(top_k n) with `top_k`, O(n log n) for orders; one sample in inference.
 
@@ -55,7 +56,7 @@ class PlackettLuceSampler(SortingLayer):
     >>> layer = ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)
     >>> layer(tf.constant([[0.0, 2.0, 1.0]]), training=True).shape.as_list()
     [1, 4, 3, 3]
-    >>> ks.PlackettLuceSampler(relaxation=None)(tf.constant([[0.0, 2.0, 1.0]])).numpy().tolist()
+    >>> ks.PlackettLuceSampler(method=None)(tf.constant([[0.0, 2.0, 1.0]])).numpy().tolist()
     [[[1, 2, 0]]]
 
     Source: as for `RelaxedPlackettLuce`.
@@ -67,7 +68,8 @@ class PlackettLuceSampler(SortingLayer):
         tau: float = 1.0,
         *,
         top_k: int | None = None,
-        relaxation: str | None = "neural_sort",
+        method: str | None = "neural_sort",
+        power: float = 1.0,
         hard: bool = False,
         seed: int | None = None,
         **kwargs: Any,
@@ -75,20 +77,23 @@ class PlackettLuceSampler(SortingLayer):
         super().__init__(tau, **kwargs)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
-        self.relaxation = relaxation if relaxation is None else registry.checked_method(relaxation)
+        self.method = None if method is None else registry.checked_method(method)
+        self.power = (
+            arguments.positive_number("power", power) if method is None else registry.checked_power(power, method)
+        )
         self.hard = arguments.boolean("hard", hard)
-        if hard and relaxation is None:
-            raise ValueError("hard must be False with relaxation=None, whose orders are exact, got True")
+        if hard and method is None:
+            raise ValueError("hard must be False with method=None, whose orders are exact, got True")
         self.seed = checked_seed(seed)
         self._noise_state = add_noise_state(self, self.seed)
 
-    def call(self, log_scores: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
+    def call(self, logits: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, num_samples, n, n] or [batch, num_samples, n]."""
         if training:
-            repeated = [None if each is None else self._samples(each) for each in (log_scores, mask)]
+            repeated = [None if each is None else self._samples(each) for each in (logits, mask)]
             return self._distribution(*repeated).sample(seed=tf.cast(next_seed(self._noise_state), tf.int32))
-        still = self._distribution(log_scores, mask)
-        return self._samples(still.mode() if self.relaxation is None else still.relaxed_mode())
+        still = self._distribution(logits, mask)
+        return self._samples(still.mode() if self.method is None else still.relaxed_mode())
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the output has a sample axis, which a mask of items does not fit."""
@@ -96,14 +101,20 @@ class PlackettLuceSampler(SortingLayer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {name: getattr(self, name) for name in ("num_samples", "top_k", "relaxation", "hard", "seed")}
+        own = {name: getattr(self, name) for name in ("num_samples", "top_k", "method", "power", "hard", "seed")}
         return {**super().get_config(), **own}
 
-    def _distribution(self, log_scores: Any, mask: Any) -> Any:
-        if self.relaxation is None:
-            return PlackettLuce(log_scores, top_k=self.top_k, mask=mask)
+    def _distribution(self, logits: Any, mask: Any) -> Any:
+        if self.method is None:
+            return PlackettLuce(logits, top_k=self.top_k, mask=mask)
         return RelaxedPlackettLuce(
-            log_scores, self.tau, relaxation=self.relaxation, top_k=self.top_k, hard=self.hard, mask=mask
+            logits,
+            self.tau,
+            method=self.method,
+            power=self.power,
+            top_k=self.top_k,
+            hard=self.hard,
+            mask=mask,
         )
 
     def _samples(self, tensor: tf.Tensor) -> tf.Tensor:

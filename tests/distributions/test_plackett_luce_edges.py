@@ -107,19 +107,19 @@ A = tf.zeros([2, 3])
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"log_scores": 1.0}, ValueError, r"log_scores must have shape \[\.\.\., n\], got a scalar"),
-        ({"log_scores": [1, 2]}, TypeError, "log_scores must be floating-point, got dtype int32"),
+        ({"logits": 1.0}, ValueError, r"logits must have shape \[\.\.\., n\], got a scalar"),
+        ({"logits": [1, 2]}, TypeError, "logits must be floating-point, got dtype int32"),
         ({"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
         ({"top_k": 4}, ValueError, "top_k must be at most the list size, 3, got 4"),
         ({"top_k": 1.5}, TypeError, r"top_k must be an integer, got 1\.5"),
-        ({"mask": [True] * 3}, ValueError, r"mask must have the shape of log_scores, \(2, 3\), got \(3,\)"),
+        ({"mask": [True] * 3}, ValueError, r"mask must have the shape of logits, \(2, 3\), got \(3,\)"),
         ({"mask": tf.ones([2, 3])}, TypeError, "mask must be bool"),
     ],
     ids=str,
 )
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=message):
-        ks.PlackettLuce(**{"log_scores": A, **arguments})
+        ks.PlackettLuce(**{"logits": A, **arguments})
 
 
 def test_errors_of_methods():
@@ -151,7 +151,7 @@ def test_top_k_beyond_a_list_of_unknown_size_fails_when_run():
 
 def test_validate_args():
     for bad in (np.nan, INF):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="log_scores must be finite or -inf"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="logits must be finite or -inf"):
             ks.PlackettLuce([0.0, bad], validate_args=True)
         ks.PlackettLuce([0.0, bad], mask=[True, False], validate_args=True)
     variable = tf.Variable([0.0, 1.0, 2.0])
@@ -163,13 +163,13 @@ def test_validate_args():
     with pytest.raises(tf.errors.InvalidArgumentError, match="value must hold items"):
         ks.PlackettLuce(variable, top_k=2, validate_args=True).log_prob([1, 1])
     variable.assign([0.0, np.nan, 0.0])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="log_scores must be finite or -inf"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="logits must be finite or -inf"):
         race.sample()
 
 
 def test_arguments_can_be_read():
     race = ks.PlackettLuce(SCORES, top_k=2, mask=MASK, allow_nan_stats=False, name="race")
-    np.testing.assert_array_equal(race.log_scores, SCORES)
+    np.testing.assert_array_equal(race.logits, SCORES)
     np.testing.assert_array_equal(race.mask, MASK)
     assert (race.top_k, race.name, race.allow_nan_stats, race.validate_args) == (2, "race", False, False)
     assert race.reparameterization_type == tfd.NOT_REPARAMETERIZED
@@ -188,7 +188,7 @@ def test_shapes_slices_and_copies():
         assert part.top_k == 3
     copy = race.copy(top_k=1, mask=None)
     assert (copy.event_shape, copy.mask) == ((1,), None)
-    np.testing.assert_array_equal(copy.log_scores, SCORES)
+    np.testing.assert_array_equal(copy.logits, SCORES)
 
     @tf.function(input_signature=[tf.TensorSpec([None, None])])
     def unknown(scores):
@@ -218,10 +218,10 @@ def test_tfp_combines_it():
 
 
 def test_variables_stay_variables():
-    log_scores = tf.Variable([0.0, 1.0, 2.0])
-    race = ks.PlackettLuce(log_scores)
-    assert race.trainable_variables == (log_scores,)
-    log_scores.assign([5.0, 1.0, 2.0])
+    logits = tf.Variable([0.0, 1.0, 2.0])
+    race = ks.PlackettLuce(logits)
+    assert race.trainable_variables == (logits,)
+    logits.assign([5.0, 1.0, 2.0])
     np.testing.assert_array_equal(race.mode(), [0, 2, 1])
     np.testing.assert_allclose(race.log_prob([0, 2, 1]), oracles.log_prob([5, 1, 2], [0, 2, 1]), rtol=1e-5)
     positive = tfp.util.TransformedVariable([1.0, 4.0, 2.0], tfp.bijectors.Exp())
@@ -236,12 +236,12 @@ def test_variables_stay_variables():
 
 def test_tfp_makes_it_trainable():
     race = tfp.experimental.util.make_trainable(ks.PlackettLuce, batch_and_event_shape=[4], seed=1)
-    (log_scores,) = race.trainable_variables
-    assert log_scores.shape == (4,)
+    (logits,) = race.trainable_variables
+    assert logits.shape == (4,)
     orders = ks.PlackettLuce([1.0, 0.0, -1.0, 2.0]).sample(200, seed=1)
     optimizer = tf.keras.optimizers.Adam(0.3)
     for _ in range(30):
         with tf.GradientTape() as tape:
             loss = -tf.reduce_mean(race.log_prob(orders))
-        optimizer.apply_gradients([(tape.gradient(loss, log_scores), log_scores)])
+        optimizer.apply_gradients([(tape.gradient(loss, logits), logits)])
     np.testing.assert_array_equal(race.mode(), [3, 0, 1, 2])

@@ -1,4 +1,4 @@
-"""Relaxed Plackett-Luce: soft sorts of noisy log-scores, whose limit are the orders of Plackett-Luce."""
+"""Relaxed Plackett-Luce: soft sorts of noisy logits, whose limit are the orders of Plackett-Luce."""
 
 import numpy as np
 import pytest
@@ -27,28 +27,28 @@ def noise(shape, dtype=tf.float64):
 
 @pytest.mark.parametrize("top_k", [None, 2])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
-@pytest.mark.parametrize("relaxation", METHODS)
-def test_samples_are_soft_sorts_of_noisy_scores(relaxation, mask, top_k):
-    soft = ks.RelaxedPlackettLuce(SCORES, 0.6, relaxation=relaxation, top_k=top_k, mask=mask)
+@pytest.mark.parametrize("method", METHODS)
+def test_samples_are_soft_sorts_of_noisy_scores(method, mask, top_k):
+    soft = ks.RelaxedPlackettLuce(SCORES, 0.6, method=method, top_k=top_k, mask=mask)
     keys = SCORES + noise([3, 2, 4])
     masks = None if mask is None else np.broadcast_to(mask, keys.shape)
-    wanted = oracles.permutation(keys, 0.6, method=relaxation, mask=masks, top_k=top_k)
+    wanted = oracles.permutation(keys, 0.6, method=method, mask=masks, top_k=top_k)
     np.testing.assert_allclose(soft.sample(3, seed=SEED), wanted, rtol=1e-10, atol=1e-14)
-    still = oracles.permutation(SCORES, 0.6, method=relaxation, mask=mask, top_k=top_k)
+    still = oracles.permutation(SCORES, 0.6, method=method, mask=mask, top_k=top_k)
     np.testing.assert_allclose(soft.relaxed_mode(), still, rtol=1e-10, atol=1e-14)
     compiled = tf.function(lambda: (soft.sample(3, seed=SEED), soft.relaxed_mode()), jit_compile=True)
     for found, truth in zip(compiled(), (wanted, still), strict=True):
         np.testing.assert_allclose(found, truth, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("relaxation", METHODS)
-def test_cold_and_hard_samples_are_the_orders_of_the_same_seed(relaxation):
+@pytest.mark.parametrize("method", METHODS)
+def test_cold_and_hard_samples_are_the_orders_of_the_same_seed(method):
     options = {"top_k": 3, "mask": MASK}
     orders = ks.PlackettLuce(SCORES, **options).sample(5, seed=SEED).numpy()
     wanted = np.eye(4)[orders]
-    soft = ks.RelaxedPlackettLuce(SCORES, 1e-6, relaxation=relaxation, **options)
+    soft = ks.RelaxedPlackettLuce(SCORES, 1e-6, method=method, **options)
     np.testing.assert_allclose(soft.sample(5, seed=SEED), wanted, atol=1e-12)
-    hard = ks.RelaxedPlackettLuce(SCORES, 3.0, relaxation=relaxation, hard=True, **options)
+    hard = ks.RelaxedPlackettLuce(SCORES, 3.0, method=method, hard=True, **options)
     np.testing.assert_array_equal(hard.sample(5, seed=SEED), wanted)
     mode = ks.PlackettLuce(SCORES, **options).mode()
     np.testing.assert_array_equal(hard.relaxed_mode(), np.eye(4)[mode])
@@ -69,10 +69,10 @@ def test_hard_samples_have_the_soft_gradient():
 
 
 @pytest.mark.parametrize("options", [{}, {"mask": MASK, "top_k": 2}], ids=str)
-@pytest.mark.parametrize("relaxation", METHODS)
-def test_gradients(relaxation, options):
+@pytest.mark.parametrize("method", METHODS)
+def test_gradients(method, options):
     def race(scores, tau):
-        return ks.RelaxedPlackettLuce(scores, tau, relaxation=relaxation, **options)
+        return ks.RelaxedPlackettLuce(scores, tau, method=method, **options)
 
     check_gradients(lambda s, tau: race(s, tau).sample(3, seed=SEED), SCORES, np.array(0.6), rtol=1e-5)
     check_gradients(lambda s, tau: race(s, tau).relaxed_mode(), SCORES, np.array(0.6), rtol=1e-5)
@@ -170,7 +170,7 @@ def test_shapes_of_every_kind():
 
 def test_arguments_can_be_read():
     soft = ks.RelaxedPlackettLuce(SCORES, 0.3, validate_args=True, allow_nan_stats=False, name="soft")
-    np.testing.assert_array_equal(soft.log_scores, SCORES)
+    np.testing.assert_array_equal(soft.logits, SCORES)
     assert (soft.tau, soft.name, soft.allow_nan_stats, soft.validate_args) == (0.3, "soft", False, True)
     assert soft.reparameterization_type == tfd.FULLY_REPARAMETERIZED
     with pytest.raises(NotImplementedError, match="log_prob"):
@@ -178,12 +178,12 @@ def test_arguments_can_be_read():
 
 
 def test_variables_are_trained():
-    log_scores, tau = tf.Variable(SCORES[0]), tf.Variable(1.0, dtype=tf.float64)
-    soft = ks.RelaxedPlackettLuce(log_scores, tau)
-    assert {id(variable) for variable in soft.trainable_variables} == {id(log_scores), id(tau)}
+    logits, tau = tf.Variable(SCORES[0]), tf.Variable(1.0, dtype=tf.float64)
+    soft = ks.RelaxedPlackettLuce(logits, tau)
+    assert {id(variable) for variable in soft.trainable_variables} == {id(logits), id(tau)}
     with tf.GradientTape() as tape:
         value = tf.reduce_sum(soft.sample(20, seed=SEED)[:, 0, 1])
-    assert all(np.all(np.abs(gradient) > 1e-4) for gradient in tape.gradient(value, [log_scores, tau]))
+    assert all(np.all(np.abs(gradient) > 1e-4) for gradient in tape.gradient(value, [logits, tau]))
     before = soft.relaxed_mode()
     tau.assign(0.1)
     np.testing.assert_allclose(soft.relaxed_mode(), oracles.neural_sort(SCORES[0], 0.1), rtol=1e-10, atol=1e-14)
@@ -195,8 +195,8 @@ def test_tfp_makes_it_trainable():
     trainable = tfp.experimental.util.make_trainable(
         ks.RelaxedPlackettLuce, batch_and_event_shape=[2, 4, 4], seed=1, tau=0.5
     )
-    (log_scores,) = trainable.trainable_variables
-    assert log_scores.shape == (2, 4)
+    (logits,) = trainable.trainable_variables
+    assert logits.shape == (2, 4)
     assert trainable.sample(seed=SEED).shape == (2, 4, 4)
     low = ks.RelaxedPlackettLuce.parameter_properties()["tau"].default_constraining_bijector_fn()
     assert np.all(low.forward([-1e4, 0.0]) > 0)
@@ -205,19 +205,22 @@ def test_tfp_makes_it_trainable():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"log_scores": 1.0}, ValueError, r"log_scores must have shape \[\.\.\., n\], got a scalar"),
-        ({"log_scores": [1, 2]}, TypeError, "log_scores must be floating-point, got dtype int32"),
+        ({"logits": 1.0}, ValueError, r"logits must have shape \[\.\.\., n\], got a scalar"),
+        ({"logits": [1, 2]}, TypeError, "logits must be floating-point, got dtype int32"),
         ({"tau": 0.0}, ValueError, r"tau must be positive and finite, got 0\.0"),
-        ({"tau": tf.ones([2])}, ValueError, r"tau must be a scalar, got shape \(2,\)"),
-        ({"relaxation": "sinkhorn"}, ValueError, "relaxation must be one of .*, got 'sinkhorn'"),
+        ({"tau": tf.ones([3])}, ValueError, r"tau must broadcast .* of logits, \(2,\), got shape \(3,\)"),
+        ({"tau": None}, TypeError, "tau must be a tensor or convertible to one, got None"),
+        ({"power": 0}, ValueError, "power must be positive and finite, got 0"),
+        ({"validate_args": "x"}, TypeError, "validate_args must be True or False, got 'x'"),
+        ({"method": "sinkhorn"}, ValueError, "method must be one of .*, got 'sinkhorn'"),
         ({"top_k": 5}, ValueError, "top_k must be at most the list size, 4, got 5"),
         ({"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
         ({"hard": 1}, TypeError, "hard must be True or False, got 1"),
-        ({"mask": [True] * 4}, ValueError, r"mask must have the shape of log_scores, \(2, 4\), got \(4,\)"),
+        ({"mask": [True] * 4}, ValueError, r"mask must have the shape of logits, \(2, 4\), got \(4,\)"),
         ({"mask": np.ones([2, 4])}, TypeError, "mask must be bool"),
     ],
     ids=str,
 )
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=message):
-        ks.RelaxedPlackettLuce(**{"log_scores": SCORES, **arguments})
+        ks.RelaxedPlackettLuce(**{"logits": SCORES, **arguments})

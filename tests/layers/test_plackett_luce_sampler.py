@@ -15,11 +15,11 @@ INF = np.inf
 SCORES = tf.constant(np.random.default_rng(13).normal(size=(2, 5)), tf.float32)
 MASK = np.array([[True, False, True, True, False], [True] * 5])
 LAYERS = [
-    {"relaxation": "neural_sort"},
-    {"relaxation": "soft_sort", "top_k": 2},
+    {"method": "neural_sort"},
+    {"method": "soft_sort", "top_k": 2},
     {"hard": True},
-    {"relaxation": None},
-    {"relaxation": None, "top_k": 3},
+    {"method": None},
+    {"method": None, "top_k": 3},
 ]
 OPERATORS = {"neural_sort": ks.neural_sort, "soft_sort": ks.soft_sort}
 
@@ -48,15 +48,20 @@ def test_layer_draws_in_training_only_and_anew_each_time(options):
     assert differ(other(SCORES, training=True), first)
 
 
+def test_power():
+    layer = ks.PlackettLuceSampler(tau=0.5, method="soft_sort", power=2.0)
+    np.testing.assert_allclose(layer(SCORES)[:, 0], ks.soft_sort(SCORES, 0.5, power=2.0), rtol=1e-6)
+
+
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
 @pytest.mark.parametrize("top_k", [None, 2])
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("relaxation", ["neural_sort", "soft_sort"])
-def test_inference_is_the_operator(relaxation, hard, top_k, mask):
-    layer = ks.PlackettLuceSampler(3, tau=0.5, relaxation=relaxation, hard=hard, top_k=top_k)
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+def test_inference_is_the_operator(method, hard, top_k, mask):
+    layer = ks.PlackettLuceSampler(3, tau=0.5, method=method, hard=hard, top_k=top_k)
     found = layer(SCORES, mask=mask)
     assert found.shape == (2, 3, top_k or 5, 5)
-    wanted = oracles.permutation(SCORES, 1e-6 if hard else 0.5, method=relaxation, mask=mask, top_k=top_k)
+    wanted = oracles.permutation(SCORES, 1e-6 if hard else 0.5, method=method, mask=mask, top_k=top_k)
     for sample in range(3):
         if hard and mask is not None:  # the soft ranks of padding are spread, the hard ones are not
             np.testing.assert_allclose(found[:, sample, :3], wanted[:, :3], atol=1e-6)
@@ -67,7 +72,7 @@ def test_inference_is_the_operator(relaxation, hard, top_k, mask):
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
 @pytest.mark.parametrize("training", [False, True])
 def test_orders(training, mask):
-    layer = ks.PlackettLuceSampler(4, relaxation=None, top_k=4, seed=1)
+    layer = ks.PlackettLuceSampler(4, method=None, top_k=4, seed=1)
     orders = layer(SCORES, mask=mask, training=training)
     assert orders.shape == (2, 4, 4)
     assert orders.dtype == tf.int32
@@ -80,13 +85,13 @@ def test_orders(training, mask):
         np.testing.assert_array_equal(orders, np.repeat(mode[:, tf.newaxis], 4, axis=1))
 
 
-@pytest.mark.parametrize("options", [{"relaxation": None}, {"hard": True}, {"hard": True, "relaxation": "soft_sort"}])
+@pytest.mark.parametrize("options", [{"method": None}, {"hard": True}, {"hard": True, "method": "soft_sort"}])
 def test_training_draws_orders_by_their_probabilities(options):
     scores = [[0.5, -0.5, 0.1, 9.0], [0.0, 1.0, -INF, 0.3]]
     mask = [[True, True, True, False], [True] * 4]
     layer = ks.PlackettLuceSampler(10_000, seed=3, **options)
     found = layer(tf.constant(scores), mask=tf.constant(mask), training=True).numpy()
-    orders = found if options.get("relaxation", "") is None else found.argmax(axis=-1)
+    orders = found if options.get("method", "") is None else found.argmax(axis=-1)
     for row in range(2):
         wanted = order_oracles.probabilities(order_oracles.masked(scores[row], mask[row]), None, mask[row])
         drawn = [tuple(order) for order in orders[row].tolist()]
@@ -95,7 +100,7 @@ def test_training_draws_orders_by_their_probabilities(options):
         assert stats.chisquare(counts, 10_000 * np.array(list(wanted.values()))).pvalue > 0.01
 
 
-@pytest.mark.parametrize("options", [{"relaxation": "neural_sort"}, {"relaxation": "soft_sort"}], ids=str)
+@pytest.mark.parametrize("options", [{"method": "neural_sort"}, {"method": "soft_sort"}], ids=str)
 def test_samples_in_training_are_those_of_the_distribution(options):
     """A seed of a layer is its own and the number of the call."""
     layer = ks.PlackettLuceSampler(3, tau=0.5, seed=7, top_k=2, **options)
@@ -127,7 +132,7 @@ def test_what_cannot_be_chosen_comes_last(options, training):
     found = layer(never, training=training).numpy()
     np.testing.assert_array_equal(found, again(SCORES, mask=MASK, training=training))
     assert np.all(np.isfinite(found))
-    if options.get("relaxation", "") is None:
+    if options.get("method", "") is None:
         assert not np.any(np.isin(found[0, :, :3], [1, 4]))
     else:
         assert np.all(found[0, :, :3][..., [1, 4]] == 0)
@@ -158,7 +163,7 @@ def test_seedless_layers_differ_and_follow_set_random_seed():
     np.testing.assert_array_equal(sample(), first)
 
 
-@pytest.mark.parametrize("options", [{"tau": 0.4}, {"relaxation": None}], ids=str)
+@pytest.mark.parametrize("options", [{"tau": 0.4}, {"method": None}], ids=str)
 def test_a_loaded_layer_goes_on_with_its_noise(options, tmp_path):
     model = objects.scores_model(ks.PlackettLuceSampler(8, seed=1, **options))
     first = model(SCORES, training=True)
@@ -190,7 +195,7 @@ def test_fit_learns_to_sort():
 
 def test_every_argument_is_used():
     plain = ks.PlackettLuceSampler(tau=0.3, seed=1)(SCORES, training=True).numpy()
-    for arguments in ({"tau": 1.0}, {"hard": True}, {"relaxation": "soft_sort"}, {"seed": 2}):
+    for arguments in ({"tau": 1.0}, {"hard": True}, {"method": "soft_sort"}, {"seed": 2}):
         found = ks.PlackettLuceSampler(**{"tau": 0.3, "seed": 1, **arguments})(SCORES, training=True)
         assert np.max(np.abs(found.numpy() - plain)) > 1e-3
     layer = ks.PlackettLuceSampler(3, top_k=2, name="sampler", dtype="float64")
@@ -208,9 +213,9 @@ def test_every_argument_is_used():
         ({"num_samples": 1.5}, TypeError, r"num_samples must be an integer, got 1\.5"),
         ({"tau": 0.0}, ValueError, r"tau must be positive and finite, got 0\.0"),
         ({"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
-        ({"relaxation": "gumbel"}, ValueError, "relaxation must be one of .*, got 'gumbel'"),
+        ({"method": "gumbel"}, ValueError, "method must be one of .*, got 'gumbel'"),
         ({"hard": 1}, TypeError, "hard must be True or False, got 1"),
-        ({"hard": True, "relaxation": None}, ValueError, "hard must be False with relaxation=None"),
+        ({"hard": True, "method": None}, ValueError, "hard must be False with method=None"),
         ({"seed": 1.5}, TypeError, r"seed must be an integer or None, got 1\.5"),
     ],
     ids=str,
@@ -220,11 +225,11 @@ def test_errors(arguments, error, message):
         ks.PlackettLuceSampler(**arguments)
 
 
-@pytest.mark.parametrize("options", [{}, {"relaxation": None}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"method": None}], ids=str)
 def test_errors_of_calls(options):
     with pytest.raises(ValueError, match=r"must have shape \[batch, n\], got \(2, 3, 3\)"):
         ks.PlackettLuceSampler(**options)(tf.zeros([2, 3, 3]))
     with pytest.raises(ValueError, match="top_k must be at most the list size, 3, got 4"):
         ks.PlackettLuceSampler(top_k=4, **options)(tf.zeros([2, 3]))
-    with pytest.raises(TypeError, match="log_scores must be floating-point, got dtype int32"):
+    with pytest.raises(TypeError, match="logits must be floating-point, got dtype int32"):
         ks.PlackettLuceSampler(**options)(tf.zeros([2, 3], tf.int32))

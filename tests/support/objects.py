@@ -106,7 +106,7 @@ LAYERS = [
         ks.GumbelSinkhornLayer, {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3}
     ),
     KerasCase(ks.GumbelSinkhornLayer, {"tau": 0.5, "hard": True, "tolerance": 0.1}),
-    KerasCase(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "relaxation": "soft_sort", "seed": 3}),
+    KerasCase(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "method": "soft_sort", "power": 2.0, "seed": 3}),
     KerasCase(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True}),
     KerasCase(ks.GumbelSoftmaxLayer, {"tau": 0.7, "k": 2, "hard": True, "seed": 3}),
     KerasCase(ks.GumbelSoftmaxLayer, {"tau": 0.6, "k": 2, "hard": False, "learn_tau": True, "axis": 1}),

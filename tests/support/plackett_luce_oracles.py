@@ -8,9 +8,9 @@ import itertools
 import numpy as np
 
 
-def masked(log_scores, mask=None):
+def masked(logits, mask=None):
     """Log-scores of one list in float64, -inf where masked."""
-    scores = np.array(log_scores, np.float64)
+    scores = np.array(logits, np.float64)
     return scores if mask is None else np.where(mask, scores, -np.inf)
 
 
@@ -73,7 +73,7 @@ def marginal_top_k(scores, k):
 
 
 def expected(scores, function, count=None, mask=None):
-    """The expectation of a function of orders, and its gradient with respect to the log-scores."""
+    """The expectation of a function of orders, and its gradient with respect to the logits."""
     value, gradient = 0.0, np.zeros(len(scores))
     for order, probability in probabilities(scores, count, mask).items():
         result = probability * function(np.array(order))

@@ -287,7 +287,7 @@ def test_no_projection_where_a_permutation_is_needed():
         lambda: ops.soft_top_k_membership(scores, 2, method="projection"),
         lambda: ks.NeuralNDCGLoss(method="projection"),
         lambda: ks.SoftTopKLayer(2, method="projection"),
-        lambda: ks.RelaxedPlackettLuce(scores, 1.0, relaxation="projection"),
+        lambda: ks.RelaxedPlackettLuce(scores, 1.0, method="projection"),
     ):
         with pytest.raises(ValueError, match=r"method must be one of \[.*\], got 'projection'"):
             call()

@@ -1,0 +1,80 @@
+"""The base of the distributions over orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow_probability import distributions as tfd
+
+from keras_softsort._internal import arguments
+from keras_softsort.distributions import _arguments
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+
+
+class OrderDistribution(tfd.AutoCompositeTensorDistribution):
+    """A distribution of `logits` `[..., n]`, of which a mask may leave items out; a composite tensor."""
+
+    def __init__(
+        self,
+        logits: Any,
+        *,
+        top_k: int | None,
+        mask: Any,
+        dtype: tf.DType | None,
+        reparameterization_type: Any,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any],
+        name: str,
+    ) -> None:
+        arguments.boolean("validate_args", validate_args)
+        arguments.boolean("allow_nan_stats", allow_nan_stats)
+        with tf.name_scope(name) as scope:
+            self._logits = _arguments.logits_parameter(logits)
+            self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._logits)
+            self._mask = validation.list_mask(mask, self._logits, masked="logits")
+            super().__init__(
+                dtype=self._logits.dtype if dtype is None else dtype,
+                reparameterization_type=reparameterization_type,
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                parameters=parameters,
+                name=scope,
+            )
+
+    @property
+    def logits(self) -> Any:
+        """The argument `logits`, as a tensor or a variable."""
+        return self._logits
+
+    @property
+    def top_k(self) -> int | None:
+        """The argument `top_k`."""
+        return self._top_k
+
+    @property
+    def mask(self) -> tf.Tensor | None:
+        """The argument `mask`, as a tensor."""
+        return self._mask
+
+    def _wide_logits(self) -> tf.Tensor:
+        """The logits, read once, in the compute dtype."""
+        logits = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._logits))
+        return tf.cast(logits, compute_dtype(logits.dtype))
+
+    def _event_size(self) -> Any:
+        """The number of ranks in an event: a Python int if it is known."""
+        if self._top_k is not None:
+            return self._top_k
+        return self._list_size()
+
+    def _list_size(self) -> Any:
+        """The number of items: a Python int if it is known."""
+        known = self._logits.shape[-1]
+        return tf.shape(self._logits)[-1] if known is None else known
+
+    def _default_event_space_bijector(self) -> None:
+        """None: orders are discrete, and soft permutations of a method are no set that a bijector maps onto."""
+        return None
