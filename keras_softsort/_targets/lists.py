@@ -1,4 +1,4 @@
-"""What is padding and what it weighs: the one place where losses and metrics resolve labels, masks and weights."""
+"""Labels, padding and weights: the one place where losses and metrics resolve what counts and how much."""
 
 from __future__ import annotations
 
@@ -7,81 +7,115 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._targets.layout import list_inputs
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
+
+PADDINGS = ("nan_labels", "negative_labels")
 
 
 class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with everything that says how much each item counts."""
 
-    labels: tf.Tensor  # [B, n]; NaN throughout a list that holds one
-    mask: tf.Tensor  # [B, n] bool, True = keep
+    labels: tf.Tensor  # [B, n]; 0 where masked, NaN throughout a list with a valid label that is NaN
+    mask: tf.Tensor  # [B, n] bool, True = valid
     weights: tf.Tensor  # [B, n]; 0 where masked
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
         """Weighted mean of `values` [B, n] over each list's own items: [B]; 0 for an empty list."""
-        kept = tf.where(self.mask, values, tf.zeros_like(values))
-        return tf.reduce_sum(kept * self.weights, axis=-1) / self.sizes()
+        valid = tf.where(self.mask, values, tf.zeros_like(values))
+        return tf.reduce_sum(valid * self.weights, axis=-1) / self.sizes()
+
+    def list_weights(self) -> tf.Tensor:
+        """The mean weight of each list's items: [B]; 0 for an empty list."""
+        return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
 
     def sizes(self) -> tf.Tensor:
-        """Number of kept items [B], at least 1."""
+        """Number of valid items [B], at least 1."""
         return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
 
 
-def predicted_lists(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Lists, tf.Tensor]:
-    """The lists that `y_pred` predicts, and it in the dtype to compute in; ragged scores [B, (n)] are padded."""
-    mask = getattr(y_pred, "_keras_mask", None)
-    if isinstance(y_pred, tf.RaggedTensor):
-        if y_pred.shape.rank != 2:
-            raise TypeError(f"y_pred must be dense, or ragged scores [batch, n], got ragged shape {y_pred.shape}")
-        lengths = y_pred.row_lengths()
-        y_true = _of_lengths("y_true", y_true, lengths)
-        sample_weight = _of_lengths("sample_weight", sample_weight, lengths)
-        mask = tf.sequence_mask(lengths)
-        y_pred = y_pred.to_tensor()
-    y_pred = validation.floating_tensor("y_pred", y_pred)
-    y_pred = tf.cast(y_pred, compute_dtype(y_pred.dtype))
-    return resolve_lists(y_true, y_pred, sample_weight, mask), y_pred
+def checked_padding(padding: str | None) -> str | None:
+    """`padding`, which must be one of `PADDINGS` or None."""
+    if padding is not None and padding not in PADDINGS:
+        raise ValueError(f"padding must be one of {[*PADDINGS]} or None, got {padding!r}")
+    return padding
 
 
-def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
-    """`value`, checked to have lists of these lengths if it is ragged."""
-    if not isinstance(value, tf.RaggedTensor):
-        return value
-    found, lengths = tf.cast(value.row_lengths(), tf.int64), tf.cast(lengths, tf.int64)
-    same = tf.reduce_all(tf.equal(found, lengths))
-    values = validation.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
-    return value.with_flat_values(values)
+def predicted_lists(
+    y_true: Any,
+    y_pred: Any,
+    sample_weight: Any,
+    *,
+    lists: str = "rows",
+    padding: str | None = "negative_labels",
+    predicts: str = "scores or matrices",
+    dtype: tf.DType | None = None,
+) -> tuple[Lists, tf.Tensor]:
+    """The lists that `y_pred` predicts, and `y_pred` with one list per row, in the dtype to compute in.
+
+    Args:
+      y_true: labels `[batch, n]` or `[batch, n, 1]`; with `lists="batch"` `[batch]` or `[batch, 1]`. Dense or ragged.
+      y_pred: scores of such shapes, or soft permutations `[batch, rank, item]` or `[batch, sample, rank, item]`,
+        without the first axis for `lists="batch"`. Scores may be ragged.
+      sample_weight: a number, `[batch]` or `[batch, 1]` (a weight per list) or `[batch, n]` (a weight per item); with
+        `lists="batch"` a number, `[batch]` or `[batch, 1]` (a weight per item).
+      lists: `"rows"`, each row is a list, or `"batch"`, the whole batch is one list.
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None. A Keras mask marks it, too.
+      predicts: one of `layout.PREDICTS`, what `y_pred` may be.
+      dtype: dtype to compute in, if it is not that of `y_pred`; float32 for half precision.
+    """
+    inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
+    y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
+    resolved = resolve_lists(inputs.y_true, y_pred, inputs.sample_weight, inputs.keras_mask, padding)
+    return resolved, y_pred
 
 
-def resolve_lists(y_true: Any, y_pred: tf.Tensor, sample_weight: Any, keras_mask: Any) -> Lists:
+def resolve_lists(
+    y_true: Any, y_pred: tf.Tensor, sample_weight: Any, keras_mask: Any, padding: str | None = "negative_labels"
+) -> Lists:
     """Labels, mask and weights of the lists of which `y_pred` [B, ..., n] is a prediction.
 
-    An item is padding where its label is below 0 or where the Keras mask says so. `sample_weight` is a number, `[B]`
-    or `[B, 1]` (a weight a list) or `[B, n]` (a weight an item). Ragged labels and weights are padded.
+    An item is padding where its label says so, in the way of `padding`, or where the Keras mask does. Ragged labels
+    and weights are padded.
     """
     dtype, size = y_pred.dtype, tf.shape(y_pred)[-1]
-    labels = tf.cast(_dense("y_true", y_true, -1, size), dtype)
+    labels, mask = _labels_and_mask(y_true, size, dtype, padding)
     expected = tf.TensorShape([y_pred.shape[0], y_pred.shape[-1]])
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
     labels = validation.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
-    mask = tf.logical_not(labels < 0)
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
             raise ValueError(
                 f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
             )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
-    has_nan = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(labels)), axis=-1, keepdims=True)
+    labels = tf.where(mask, labels, tf.zeros_like(labels))
+    has_nan = tf.reduce_any(tf.math.is_nan(labels), axis=-1, keepdims=True)
     labels = tf.where(has_nan, tf.constant(math.nan, dtype), labels)
     return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype))
 
 
+def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Dense labels in `dtype`, and which of them mark no padding."""
+    labels = tf.cast(_dense("y_true", y_true, 0, size), dtype)
+    if padding == "negative_labels":
+        # Not logical_not(labels < 0): TensorFlow's graph optimizer makes labels >= 0 of that, which is False for NaN.
+        mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
+    elif padding == "nan_labels":
+        mask = tf.logical_not(tf.math.is_nan(labels))
+    else:
+        mask = tf.ones_like(labels, tf.bool)
+    if isinstance(y_true, tf.RaggedTensor):
+        mask = tf.logical_and(mask, tf.sequence_mask(y_true.row_lengths(), size))
+    return labels, mask
+
+
 def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DType) -> tf.Tensor:
-    kept = tf.cast(mask, dtype)
+    valid = tf.cast(mask, dtype)
     if sample_weight is None:
-        return kept
+        return valid
     weights = tf.cast(_dense("sample_weight", sample_weight, 0, size), dtype)
     if weights.shape.rank == 1:
         weights = weights[:, tf.newaxis]
@@ -93,7 +127,7 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     if not fits:
         raise ValueError(f"sample_weight must have shape [batch], [batch, 1] or [batch, n], got {weights.shape}")
     # Fails for another batch size where a product would broadcast the mask.
-    return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(kept))
+    return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(valid))
 
 
 def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""What all losses share: masks and weights resolved before the maths, and the mean after it."""
+"""What all losses share: masks and weights resolved before the loss is computed, and the reduction after it."""
 
 from __future__ import annotations
 
@@ -7,50 +7,114 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras, share_of_replica
-from keras_softsort._targets.lists import Lists, predicted_lists
-
-REDUCTIONS = ("none", "sum", "sum_over_batch_size")
+from keras_softsort._internal.keras_compat import IS_KERAS_3, keras
+from keras_softsort._targets.layout import LISTS
+from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists
+from keras_softsort._targets.reduction import WeightedLosses, checked_reduction, reduced
 
 
 class WeightedLoss(keras.losses.Loss):
-    """A loss that resolves masks and weights before the maths: Keras would apply them to what `call` returns."""
+    """A loss that resolves masks and weights before it is computed: Keras would apply them to what `call` returns.
 
-    def __init__(self, *, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
-        super().__init__(reduction=arguments.one_of("reduction", reduction or "none", REDUCTIONS), name=name)
+    Args:
+      reduction: `"sum_over_batch_size"` or `"mean"`, the mean over lists (over queries for `DkNNLoss`);
+        `"mean_with_sample_weight"`, the sum of weighted losses over the sum of weights; `"sum"`; or None or `"none"`,
+        one loss per list. Keras 2's `"auto"` is the mean.
+      name: name of the loss.
+      dtype: dtype of the result, to which `y_pred` is cast first. None: that of `y_pred`, and float32 for half
+        precision. Half precision is computed in float32.
+    """
 
-    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
-        """The weighted losses [m], and the number that their mean is over."""
+    def __init__(
+        self, *, reduction: str | None = "sum_over_batch_size", name: str | None = None, dtype: Any = None
+    ) -> None:
+        reduction = checked_reduction(reduction)
+        dtype = None if dtype is None else _floating_dtype(dtype)
+        known = reduction if reduction in ("none", "sum") else "sum_over_batch_size"  # to Keras 2
+        super().__init__(reduction=known, name=name, **({"dtype": dtype} if IS_KERAS_3 else {}))
+        self.reduction = reduction
+        self._given_dtype = dtype
+
+    @property
+    def given_dtype(self) -> tf.DType | None:
+        """The `dtype` of the constructor."""
+        return None if self._given_dtype is None else tf.as_dtype(self._given_dtype)
+
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
+        """The weighted losses [m], with what their mean is over."""
         raise NotImplementedError
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
-        """The reduced loss: the mean, the sum, or with reduction `None` each."""
+        """The reduced loss: the mean, the sum, or with reduction None each."""
         with tf.name_scope(self.name or type(self).__name__):
-            losses, count = self.weighted_losses(y_true, y_pred, sample_weight)
-            if self.reduction == "none":
-                return losses
-            total = tf.reduce_sum(losses)
-            if self.reduction == "sum":
-                return total
-            return share_of_replica(tf.math.divide_no_nan(total, tf.cast(count, losses.dtype)))
+            result = reduced(self.weighted_losses(y_true, y_pred, sample_weight), self.reduction)
+            return tf.cast(result, self.given_dtype or result.dtype)
 
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
         """The losses without weights: [m]."""
-        return self.weighted_losses(y_true, y_pred, None)[0]
+        return self.weighted_losses(y_true, y_pred, None).values
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"reduction": self.reduction, "name": self.name, "dtype": self._given_dtype}
 
 
 class ListLoss(WeightedLoss):
-    """A loss with one value a list, `list_losses`, each list normalised by itself.
+    """Base class of losses with one value per list: `list_losses` is given lists, masks and weights.
 
-    In what `call` returns an item's share is already lost, and `[batch]` against `[batch, n]` would broadcast.
+    Args:
+      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
+        `y_pred` marks padding, too. Padding changes no value and no gradient.
+      reduction: see Keras' losses: `"sum_over_batch_size"` or `"mean"` (the mean over lists), `"sum"`,
+        `"mean_with_sample_weight"`, or None or `"none"` (one loss per list). Keras 2's `"auto"` is the mean.
+      name: name of the loss.
+      dtype: dtype of the result, to which `y_pred` is cast first. None: that of `y_pred`, and float32 for half
+        precision. Half precision is computed in float32.
     """
+
+    def __init__(
+        self,
+        *,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        self.lists = arguments.one_of("lists", lists, LISTS)
+        self.padding = checked_padding(padding)
+
+    predicts = "matrices"
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list, weighted: [batch]."""
         raise NotImplementedError
 
-    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
-        """The loss of each list [batch], and how many lists there are."""
-        losses = self.list_losses(*predicted_lists(y_true, y_pred, sample_weight))
-        return losses, tf.shape(losses)[0]
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
+        """The loss of each list [batch], of all of which a mean is taken."""
+        lists, y_pred = predicted_lists(
+            y_true,
+            y_pred,
+            sample_weight,
+            lists=self.lists,
+            padding=self.padding,
+            predicts=self.predicts,
+            dtype=self.given_dtype,
+        )
+        losses = self.list_losses(lists, y_pred)
+        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "lists": self.lists, "padding": self.padding}
+
+
+def _floating_dtype(dtype: Any) -> str:
+    """The name of `dtype`, which may be a Keras policy."""
+    found = tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
+    if not found.is_floating:
+        raise ValueError(f"dtype must be floating-point, got {dtype!r}")
+    return found.name

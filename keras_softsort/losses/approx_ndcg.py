@@ -59,15 +59,20 @@ class ApproxNDCGLoss(TemperatureLoss):
     Approximate Metric Optimization in the Age of Deep Neural Networks", SIGIR 2019.
     """
 
+    needs_gains = True
+
     def __init__(
         self,
         tau: float = 0.1,
         *,
         gain: str = "exponential",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "approx_ndcg",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(tau, reduction=reduction, name=name)
+        super().__init__(tau, lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.gain = arguments.one_of("gain", gain, GAINS)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:

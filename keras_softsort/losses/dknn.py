@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.reduction import WeightedLosses
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses._noise import fresh_seed
 from keras_softsort.ops._core import validation
@@ -98,8 +99,9 @@ class DkNNLoss(WeightedLoss):
         seed: int | None = None,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "dknn",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(reduction=reduction, name=name)
+        super().__init__(reduction=reduction, name=name, dtype=dtype)
         self.k = arguments.positive_integer("k", k)
         self.tau = arguments.positive_number("tau", tau)
         self.num_queries = None if num_queries is None else arguments.positive_integer("num_queries", num_queries)
@@ -110,14 +112,14 @@ class DkNNLoss(WeightedLoss):
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.seed = None if seed is None else arguments.integer("seed", seed)
 
-    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[tf.Tensor, Any]:
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [q], 0 for padding, and how many queries there are."""
         embeddings = validation.floating_tensor("y_pred", y_pred)
         if embeddings.shape.rank != 2:
             raise ValueError(f"y_pred must be embeddings [batch, d], got shape {embeddings.shape}")
-        embeddings = self._large_enough(tf.cast(embeddings, compute_dtype(embeddings.dtype)))
+        embeddings = self._large_enough(tf.cast(embeddings, compute_dtype(self.given_dtype or embeddings.dtype)))
         classes = _class_rows(y_true, embeddings)
-        kept = tf.reduce_all(tf.logical_not(classes < 0), axis=-1)
+        kept = tf.reduce_all(_not_negative(classes), axis=-1)
         embeddings = tf.where(kept[:, tf.newaxis], embeddings, tf.zeros_like(embeddings))
         weights = _query_weights(sample_weight, embeddings)
 
@@ -132,8 +134,9 @@ class DkNNLoss(WeightedLoss):
         samples = {"num_samples": self.num_samples, "seed": fresh_seed(self.seed)} if self.stochastic else {}
         problem = neighbor_arguments(distances, mask, self.tau, self.method, **samples)
         losses = self._query_losses(problem, right)
-        losses = tf.where(kept[:count], losses, tf.zeros_like(losses)) * weights[:count]
-        return losses, tf.math.count_nonzero(kept[:count])
+        weights = tf.where(kept[:count], weights[:count], tf.zeros_like(losses))
+        losses = tf.where(kept[:count], losses, tf.zeros_like(losses)) * weights
+        return WeightedLosses(losses, tf.math.count_nonzero(kept[:count]), weights)
 
     def _query_losses(self, problem: SortArguments, right: tf.Tensor) -> tf.Tensor:
         if self.objective == "log":
@@ -169,6 +172,13 @@ def _class_rows(y_true: Any, embeddings: tf.Tensor) -> tf.Tensor:
     expected = tf.stack([tf.shape(embeddings)[0], labels.shape[1]])
     labels = validation.of_shape("y_true", labels, expected)
     return labels if labels.shape[1] == 1 else tf.cast(labels, embeddings.dtype)
+
+
+def _not_negative(classes: tf.Tensor) -> tf.Tensor:
+    """Not logical_not(classes < 0): TensorFlow's graph optimizer makes classes >= 0 of that, which is False for NaN."""
+    if classes.dtype.is_integer:
+        return classes >= 0
+    return tf.logical_or(classes >= 0, tf.math.is_nan(classes))
 
 
 def _agreement(queries: tf.Tensor, candidates: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -86,6 +86,8 @@ class NeuralNDCGLoss(TemperatureLoss):
     Learning To Rank via Differentiable Sorting", NeurIPS 2021; the sorts: see `neural_sort` and `soft_sort`.
     """
 
+    needs_gains = True
+
     def __init__(
         self,
         tau: float = 1.0,
@@ -99,10 +101,13 @@ class NeuralNDCGLoss(TemperatureLoss):
         num_samples: int = 8,
         noise_scale: float = 1.0,
         seed: int | None = None,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "neural_ndcg",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(tau, reduction=reduction, name=name)
+        super().__init__(tau, lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.k = None if k is None else arguments.positive_integer("k", k)
         self.method = registry.checked_method(method)
         self.gain = arguments.one_of("gain", gain, GAINS)

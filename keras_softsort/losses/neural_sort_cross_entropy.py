@@ -63,10 +63,13 @@ class NeuralSortCrossEntropyLoss(TemperatureLoss):
         tau: float = 1.0,
         *,
         label_tau: float | None = None,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "neural_sort_cross_entropy",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(tau, reduction=reduction, name=name)
+        super().__init__(tau, lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.label_tau = None if label_tau is None else arguments.positive_number("label_tau", label_tau)
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
@@ -79,7 +82,7 @@ class NeuralSortCrossEntropyLoss(TemperatureLoss):
         # Where nothing belongs they may be -inf.
         counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
         losses = cross_entropies(lists, shares, tf.where(counts, log_weights, tf.zeros_like(log_weights)))
-        relevant = tf.reduce_any(lists.labels > 0, axis=-1)
+        relevant = tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1)
         return tf.where(relevant, losses, tf.zeros_like(losses))
 
     def get_config(self) -> dict[str, Any]:

@@ -61,18 +61,19 @@ class PermutationCrossEntropyLoss(ListLoss):
         *,
         target: str = "labels",
         direction: str = "DESCENDING",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "permutation_cross_entropy",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(reduction=reduction, name=name)
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self._sort_direction = sort_direction(target, direction)
         self.target = target
         self.direction = direction
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        if y_pred.shape.rank not in (3, 4):
-            raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {y_pred.shape}")
         shares = true_order(lists, self._sort_direction, tf.shape(y_pred)[-2])
         tiny = tf.constant(validation.dtype_tiny(y_pred.dtype), y_pred.dtype)
         log_weights = tf.math.log(tf.maximum(y_pred, tiny))

@@ -79,6 +79,8 @@ class PLRankLoss(ScoreLoss):
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
 
+    needs_gains = True
+
     def __init__(
         self,
         *,
@@ -88,10 +90,13 @@ class PLRankLoss(ScoreLoss):
         normalized: bool = True,
         num_samples: int = 32,
         seed: int | None = None,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "pl_rank",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(reduction=reduction, name=name)
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.k = None if k is None else arguments.positive_integer("k", k)
         self.gain = arguments.one_of("gain", gain, GAINS)
         self.discount = _checked_discount(discount)

@@ -68,25 +68,29 @@ class PlackettLuceLoss(ListLoss):
     Applied Statistics 24, 1975; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
     """
 
+    predicts = "scores"
+
     def __init__(
         self,
         *,
         top_k: int | None = None,
         ties: str = "breslow",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "plackett_luce",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(reduction=reduction, name=name)
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
         self.ties = arguments.one_of("ties", ties, TIES)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        if y_pred.shape.rank != 2:
-            raise ValueError(f"y_pred must be log-scores [batch, n], got shape {y_pred.shape}")
         nowhere = tf.constant(-math.inf, y_pred.dtype)
         # Without NaN and -0.0, which XLA sorts differently.
-        labels = tf.where(lists.labels > 0, lists.labels, tf.zeros_like(lists.labels))
+        is_number = tf.logical_and(tf.not_equal(lists.labels, 0), tf.math.is_finite(lists.labels))
+        labels = tf.where(is_number, lists.labels, tf.zeros_like(lists.labels))
         keys = tf.where(lists.mask, labels, nowhere)
         order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
         chosen = subtract_max(take(tf.where(lists.mask, y_pred, nowhere), order))

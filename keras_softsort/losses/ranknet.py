@@ -85,6 +85,8 @@ class RankNetLoss(ListLoss):
     Optimization", CIKM 2018.
     """
 
+    predicts = "scores"
+
     def __init__(
         self,
         sigma: float = 1.0,
@@ -96,10 +98,13 @@ class RankNetLoss(ListLoss):
         gain: str | None = None,
         discount: str | None = None,
         smooth_fraction: float | None = None,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "ranknet",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(reduction=reduction, name=name)
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self._options = pair_options(
             sigma,
             ties=ties,
@@ -120,13 +125,11 @@ class RankNetLoss(ListLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        if y_pred.shape.rank != 2:
-            raise ValueError(f"y_pred must be scores [batch, n], got shape {y_pred.shape}")
         weights = validation.non_negative_tensor("sample_weight", lists.weights)
 
         @tf.custom_gradient
         def summed(scores: tf.Tensor) -> tuple:
-            pairs: PairLists = pair_lists(scores, lists.labels, lists.mask, weights)
+            pairs: PairLists = pair_lists(scores, lists.labels, lists.mask, weights, self._options)
             sums = pair_sums(pairs, self._options)
             return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.lambdas
 

@@ -70,10 +70,13 @@ class SpearmanLoss(TemperatureLoss):
         tau: float = 1.0,
         *,
         method: str = "neural_sort",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "spearman",
+        dtype: Any = None,
     ) -> None:
-        super().__init__(tau, reduction=reduction, name=name)
+        super().__init__(tau, lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.method = registry.checked_method(method, "ranks")
 
     def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:

@@ -79,10 +79,9 @@ def test_reductions():
     np.testing.assert_allclose(ks.PermutationCrossEntropyLoss().call(labels, matrix), values, rtol=1e-6)
 
 
-@pytest.mark.parametrize("reduction", ["mean_with_sample_weight", "median"])
-def test_a_reduction_that_is_not_offered_is_an_error(reduction):
-    with pytest.raises(ValueError, match=f"reduction must be one of .* got '{reduction}'"):
-        ks.PermutationCrossEntropyLoss(reduction=reduction)
+def test_a_reduction_that_is_not_offered_is_an_error():
+    with pytest.raises(ValueError, match=r"reduction must be one of .* got 'median'"):
+        ks.PermutationCrossEntropyLoss(reduction="median")
 
 
 WEIGHTS = {
@@ -203,7 +202,7 @@ def test_sample_weight_in_fit(shape):
         (np.ones((3, 4)), np.ones((3, 4)), None, r"y_pred must be a permutation matrix.*\(3, 4\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones(4), r"sample_weight must have shape.*got \(4, 1\)|got \(4,\)"),
-        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 4, 1)), r"sample_weight must have shape.*\(3, 4, 1\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 4, 2)), r"sample_weight must have shape.*\(3, 4, 2\)"),
     ],
 )
 def test_shapes_that_do_not_fit(labels, matrix, weights, message):

@@ -365,9 +365,9 @@ def test_the_first_choice_is_the_conditional_logit():
     ("labels", "scores", "weights", "message"),
     [
         (np.ones((3, 5)), np.ones((3, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be log-scores \[batch, n\], got shape \(3, 4, 4\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be scores \[batch, n\] or .*, got shape \(3, 4, 4\)"),
         (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 4, 1)), r"sample_weight must have shape.*\(3, 4, 1\)"),
+        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 4, 2)), r"sample_weight must have shape.*\(3, 4, 2\)"),
     ],
 )
 def test_shapes_that_do_not_fit(labels, scores, weights, message):
@@ -396,5 +396,5 @@ def test_integer_prediction():
 
 
 def test_prediction_without_a_batch():
-    with pytest.raises(ValueError, match=r"y_true must have shape \[batch, n\]|y_pred must be log-scores"):
+    with pytest.raises(ValueError, match=r"y_pred must hold one list per row, got shape \(3,\)"):
         ks.PlackettLuceLoss()(np.ones(3), np.ones(3))

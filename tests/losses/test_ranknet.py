@@ -308,7 +308,7 @@ def test_fit_learns_the_order():
     ("labels", "scores", "weights", "message"),
     [
         (np.ones((3, 5)), np.ones((3, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be scores \[batch, n\], got shape \(3, 4, 4\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be scores \[batch, n\] or .*, got shape \(3, 4, 4\)"),
         (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
         (np.ones((3, 4)), np.ones((3, 4)), [1, -0.5, 2], r"sample_weight must not be negative, got -0\.5"),
     ],

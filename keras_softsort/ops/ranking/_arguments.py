@@ -34,7 +34,7 @@ class PairLists(NamedTuple):
     labels: tf.Tensor  # 0 where masked
     mask: tf.Tensor  # bool, True = keep
     weights: tf.Tensor  # 0 where masked
-    factors: tf.Tensor  # [B]: 1, or NaN for a list with a label or score that is not a number
+    factors: tf.Tensor  # [B]: 1, or NaN for a list with a label or score that has no meaning
 
 
 def pair_options(
@@ -79,9 +79,13 @@ def pair_options(
     )
 
 
-def pair_lists(scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor) -> PairLists:
+def pair_lists(
+    scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor, options: PairOptions
+) -> PairLists:
     """Lists whose padding and whose NaN cannot reach the arithmetic."""
     right = tf.logical_and(tf.math.is_finite(scores), tf.logical_not(tf.math.is_nan(labels)))
+    if options.lambda_weight in ("mrr", "ndcg"):  # a label below 0 has no gain to divide by
+        right = tf.logical_and(right, labels >= 0)
     wrong = tf.reduce_any(tf.logical_and(mask, tf.logical_not(right)), axis=-1)
     read = tf.logical_and(mask, right)
     # Neither NaN nor -0.0, which XLA sorts differently.

@@ -86,6 +86,6 @@ def _lambdas(scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, optio
     mask = tf.ones_like(scores, tf.bool) if mask is None else mask
     flat, labels, mask = (flatten_lists(part) for part in (scores, labels, mask))
     flat = tf.cast(flat, labels.dtype)
-    lists: PairLists = pair_lists(flat, labels, mask, tf.cast(mask, labels.dtype))
+    lists: PairLists = pair_lists(flat, labels, mask, tf.cast(mask, labels.dtype), options)
     lambdas = tf.cast(tf.stop_gradient(pair_sums(lists, options).lambdas), scores.dtype)
     return tf.ensure_shape(tf.reshape(lambdas, tf.shape(scores)), scores.shape)

@@ -1,0 +1,130 @@
+"""How predictions, labels, weights and masks become lists: one list per row, or the whole batch as one list."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+
+LISTS = ("batch", "rows")
+# What a loss or metric takes as `y_pred`: scores, soft permutations, or both.
+PREDICTS = ("scores", "matrices", "scores or matrices")
+_WAYS_OUT = (
+    "pass lists='batch' to treat the whole batch as one list, predict scores of shape [batch, n] or [batch, n, 1], or "
+    "make such batches from rows with a group column with keras_softsort.data (ks.data)"
+)
+
+
+class ListInputs(NamedTuple):
+    """What was given, with one list per row."""
+
+    y_true: Any  # [lists, n], dense or ragged
+    y_pred: tf.Tensor  # [lists, n], [lists, ranks, n] or [lists, samples, ranks, n]
+    sample_weight: Any  # None, a number, [lists], [lists, 1] or [lists, n]
+    keras_mask: tf.Tensor | None  # [lists, n]
+
+
+def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, predicts: str) -> ListInputs:
+    """Arrange the arguments as lists of which at least some can hold more than one item."""
+    arguments.one_of("lists", lists, LISTS)
+    inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
+    if isinstance(y_pred, tf.RaggedTensor):
+        inputs = _dense_lists(inputs, lists)
+    inputs = inputs._replace(y_pred=validation.floating_tensor("y_pred", inputs.y_pred))
+    return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts)
+
+
+def _dense_lists(inputs: ListInputs, lists: str) -> ListInputs:
+    """Ragged scores padded, and a mask that says so."""
+    y_pred = _without_last_axis("y_pred", inputs.y_pred, 2)
+    if y_pred.shape.rank != 2 or lists == "batch":
+        raise TypeError(
+            "y_pred must be dense, or ragged scores [batch, n] with lists='rows', "
+            f"got ragged shape {y_pred.shape} and lists={lists!r}"
+        )
+    lengths = y_pred.row_lengths()
+    y_true, sample_weight, _ = _columns_as_lists(inputs._replace(keras_mask=None), 2)
+    return ListInputs(
+        _of_lengths("y_true", y_true, lengths),
+        y_pred.to_tensor(),
+        _of_lengths("sample_weight", sample_weight, lengths),
+        tf.sequence_mask(lengths),
+    )
+
+
+def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
+    """`value`, checked to have lists of these lengths if it is ragged."""
+    if not isinstance(value, tf.RaggedTensor):
+        return value
+    received, lengths = tf.cast(value.row_lengths(), tf.int64), tf.cast(lengths, tf.int64)
+    same = tf.reduce_all(tf.equal(received, lengths))
+    values = validation.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
+    return value.with_flat_values(values)
+
+
+def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
+    y_pred, shape = inputs.y_pred, inputs.y_pred.shape
+    if predicts != "matrices" and shape.rank == 3 and _may_be_one(shape[-1], predicts):
+        y_pred = tf.squeeze(y_pred, axis=-1)
+    if shape.rank < 2:
+        raise ValueError(f"y_pred must hold one list per row, got shape {shape}: {_WAYS_OUT}")
+    if predicts == "scores" and y_pred.shape.rank != 2:
+        raise ValueError(f"y_pred must be scores [batch, n] or [batch, n, 1], got shape {shape}")
+    if predicts == "matrices" and shape.rank not in (3, 4):
+        raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {shape}")
+    if y_pred.shape.rank > 4:
+        raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {shape}")
+    if y_pred.shape[-1] == 1:
+        raise ValueError(f"lists of one item have no order, got y_pred of shape {shape}: {_WAYS_OUT}")
+    y_true, sample_weight, mask = _columns_as_lists(inputs, 2)
+    return ListInputs(y_true, y_pred, sample_weight, mask)
+
+
+def _one_list(inputs: ListInputs, predicts: str) -> ListInputs:
+    y_pred, shape = inputs.y_pred, inputs.y_pred.shape
+    if predicts != "matrices" and shape.rank == 2 and _may_be_one(shape[-1], predicts):
+        y_pred = tf.squeeze(y_pred, axis=-1)
+    ranks = {"scores": (1,), "matrices": (2, 3), "scores or matrices": (1, 2, 3)}[predicts]
+    if y_pred.shape.rank not in ranks:
+        expected = {
+            "scores": "scores [batch] or [batch, 1]",
+            "matrices": "a permutation matrix [rank, item]",
+            "scores or matrices": "scores [batch] or [batch, 1], or a permutation matrix [rank, item],",
+        }[predicts]
+        raise ValueError(f"y_pred must be {expected} with lists='batch', got shape {shape}")
+    y_true, sample_weight, mask = _columns_as_lists(inputs, 1)
+    for name, value in (("y_true", y_true), ("sample_weight", sample_weight)):
+        rank = None if value is None else value.shape.rank
+        if isinstance(value, tf.RaggedTensor) or rank not in ((1,) if name == "y_true" else (None, 0, 1)):
+            raise ValueError(f"{name} must have shape [batch] or [batch, 1] with lists='batch', got {value.shape}")
+    if sample_weight is not None and sample_weight.shape.rank == 1:
+        sample_weight = sample_weight[tf.newaxis]
+    return ListInputs(y_true[tf.newaxis], y_pred[tf.newaxis], sample_weight, None if mask is None else mask[tf.newaxis])
+
+
+def _may_be_one(size: int | None, predicts: str) -> bool:
+    """Whether a last axis of this size can be that of `Dense(1)`; an unknown one is that of a matrix if it can be."""
+    return size == 1 or (size is None and predicts == "scores")
+
+
+def _columns_as_lists(inputs: ListInputs, rank: int) -> tuple[Any, Any, Any]:
+    """Labels, weights and mask as tensors, without a last axis of size 1 that they have beyond `rank` axes."""
+    named = {"y_true": inputs.y_true, "sample_weight": inputs.sample_weight, "the Keras mask": inputs.keras_mask}
+    y_true, sample_weight, mask = (
+        None if value is None and name != "y_true" else _without_last_axis(name, value, rank)
+        for name, value in named.items()
+    )
+    return y_true, sample_weight, mask
+
+
+def _without_last_axis(name: str, value: Any, rank: int) -> Any:
+    if not isinstance(value, tf.RaggedTensor):
+        value = validation.real_tensor(name, value)
+        is_column = value.shape.rank == rank + 1 and value.shape[-1] in (1, None)
+        return tf.squeeze(value, axis=-1) if is_column else value
+    if value.shape.rank != rank + 1 or value.flat_values.shape[-1] != 1:
+        return value
+    return value.with_flat_values(tf.squeeze(value.flat_values, axis=-1))

@@ -1,0 +1,322 @@
+"""What every loss takes: how lists are given, what marks padding, reductions and dtypes."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+NONE = objects.NO_REDUCTION
+# Made so that no two are equal, whatever the loss.
+LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
+SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
+LIST_LOSSES = [cls for cls in {case.cls: None for case in objects.LOSSES} if cls is not ks.DkNNLoss]
+SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntropyLoss]
+NDCG_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss]
+METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
+# Sinkhorn's iterations take seconds to trace.
+QUICK = {ks.NeuralNDCGLoss: {"num_iterations": 0}}
+each_loss = pytest.mark.parametrize("cls", LIST_LOSSES)
+each_score_loss = pytest.mark.parametrize("cls", SCORE_LOSSES)
+
+
+def prediction(cls, scores):
+    """What the loss takes, from scores [..., n]."""
+    return ks.ops.neural_sort(scores, 1.0) if cls is ks.PermutationCrossEntropyLoss else tf.convert_to_tensor(scores)
+
+
+def value_and_gradient(cls, y_true, y_pred, sample_weight=None, *, mask=None, mode="eager", **options):
+    loss = cls(**{"reduction": NONE, **QUICK.get(cls, {}), **options})
+
+    def compute(prediction, _):
+        prediction = tf.identity(prediction)
+        if mask is not None:
+            prediction._keras_mask = tf.constant(mask)
+        return loss(y_true, prediction, sample_weight)
+
+    tf.random.set_seed(5)
+    count = 1 if options.get("lists") == "batch" else len(y_pred)
+    value, (gradient,) = modes.run(mode, compute, [tf.convert_to_tensor(y_pred)], np.ones(count, "float32"))
+    return value.numpy(), gradient.numpy()
+
+
+@each_score_loss
+def test_scores_of_a_dense_layer_of_one_unit(cls):
+    weights = np.ones((3, 5), "float32")
+    value, gradient = value_and_gradient(cls, LABELS, SCORES, weights)
+    for labels in (LABELS, LABELS[..., None]):
+        column, slopes = value_and_gradient(cls, labels, SCORES[..., None], weights)
+        np.testing.assert_allclose(column, value, rtol=1e-6)
+        np.testing.assert_allclose(slopes, gradient[..., None], rtol=1e-5, atol=1e-7)
+
+
+@each_loss
+def test_the_batch_is_one_list(cls):
+    weights, mask = np.float32([1, 0.5, 2, 1, 3]), np.array([True, True, False, True, True])
+    one = value_and_gradient(cls, LABELS[:1], prediction(cls, SCORES[:1]), weights[None], mask=mask[None])
+    vector = prediction(cls, SCORES[0])
+    shapes = [(LABELS[0], vector, weights, mask)]
+    if cls in SCORE_LOSSES:
+        shapes += [(LABELS[0][:, None], vector[:, None], weights[:, None], mask[:, None])]
+    for *arguments, own_mask in shapes:
+        value, gradient = value_and_gradient(cls, *arguments, mask=own_mask, lists="batch")
+        np.testing.assert_allclose(value, one[0], rtol=1e-6)
+        np.testing.assert_allclose(gradient.reshape(one[1][0].shape), one[1][0], rtol=1e-5, atol=1e-7)
+    assert value.shape == (1,)
+
+
+ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
+
+
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize(
+    "cls", [pytest.param(cls, marks=[] if cls in ALWAYS else [pytest.mark.nightly]) for cls in SCORE_LOSSES]
+)
+@pytest.mark.parametrize("mode", ["xla", "unknown_shape"])
+def test_one_list_in_every_mode(cls, mode):
+    eager = value_and_gradient(cls, LABELS[0], SCORES[0][:, None], lists="batch")
+    value, gradient = value_and_gradient(cls, LABELS[0], SCORES[0][:, None], lists="batch", mode=mode)
+    np.testing.assert_allclose(value, eager[0], rtol=1e-5)
+    np.testing.assert_allclose(gradient, eager[1], rtol=1e-4, atol=1e-6)
+
+
+@each_score_loss
+@pytest.mark.parametrize("shape", [(6, 1), (6, 1, 1), (6,), (None, 1), (None,)])
+def test_lists_of_one_item_are_an_error_that_names_the_ways_out(cls, shape):
+    loss = cls()
+
+    @tf.function(input_signature=[tf.TensorSpec(shape, tf.float32)] * 2)
+    def traced(labels, scores):
+        return loss(labels, scores)
+
+    with pytest.raises(ValueError, match=r"got (y_pred of )?shape .*lists='batch'.*\[batch, n, 1\].*ks\.data"):
+        traced.get_concrete_function()
+
+
+def test_matrices_of_one_item_are_an_error():
+    with pytest.raises(ValueError, match=r"lists of one item have no order, got y_pred of shape \(6, 1, 1\)"):
+        ks.PermutationCrossEntropyLoss()(np.ones((6, 1)), np.ones((6, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("cls", "y_true", "y_pred", "weights", "message"),
+    [
+        (ks.SpearmanLoss, (6,), (2, 3), None, r"y_pred must be scores \[batch\] or \[batch, 1\] with lists='batch'"),
+        (ks.SpearmanLoss, (6,), (6, 1, 1), None, r"y_pred must be scores .*, got shape \(6, 1, 1\)"),
+        (ks.SpearmanLoss, (1, 6), (6, 1), None, r"y_true must have shape \[batch\] or \[batch, 1\] .* got \(1, 6\)"),
+        (ks.SpearmanLoss, (5,), (6,), None, r"y_true must have shape .* got \(1, 5\)"),
+        (ks.SpearmanLoss, (6,), (6,), (2, 3), r"sample_weight must have shape \[batch\] .* got \(2, 3\)"),
+        (ks.PermutationCrossEntropyLoss, (6,), (6,), None, r"y_pred must be a permutation matrix \[rank, item\] with"),
+    ],
+)
+def test_shapes_that_are_no_one_list(cls, y_true, y_pred, weights, message):
+    with pytest.raises(ValueError, match=message):
+        cls(lists="batch")(np.ones(y_true), np.ones(y_pred), None if weights is None else np.ones(weights))
+
+
+def test_ragged_scores_with_a_last_axis():
+    lengths = [5, 2, 3]
+    labels, scores = (tf.RaggedTensor.from_tensor(each, lengths) for each in (LABELS, SCORES))
+    loss = ks.SpearmanLoss(reduction=NONE)
+    columns = tf.RaggedTensor.from_tensor(SCORES[..., None], lengths)
+    np.testing.assert_allclose(loss(labels, columns), loss(labels, scores), rtol=1e-6)
+    with pytest.raises(TypeError, match=r"y_pred must be dense, .* lists='batch'"):
+        ks.SpearmanLoss(lists="batch")(labels, scores)
+
+
+@each_loss
+def test_what_marks_padding(cls):
+    """Two items in the middle of each list are padding, in every way to say so."""
+    keep = [0, 2, 4]
+    narrow, _ = value_and_gradient(cls, LABELS[:, keep], prediction(cls, SCORES[:, keep]))
+    mask = np.isin(np.arange(5), keep)
+    wide = SCORES
+    if cls is ks.PermutationCrossEntropyLoss:
+        wide = ks.ops.neural_sort(SCORES, 1.0, mask=np.broadcast_to(mask, SCORES.shape))
+    for padding, mark in [("negative_labels", -1), ("nan_labels", np.nan), (None, None)]:
+        labels = LABELS if mark is None else np.where(mask, LABELS, np.float32(mark))
+        keras_mask = np.broadcast_to(mask, labels.shape) if mark is None else None
+        for mode in ("eager", "traced"):
+            value, gradient = value_and_gradient(cls, labels, wide, mask=keras_mask, padding=padding, mode=mode)
+            np.testing.assert_array_equal(gradient[..., ~mask], 0)
+            # What PL-Rank draws depends on the size of the lists.
+            if cls is not ks.PLRankLoss:
+                np.testing.assert_allclose(value, narrow, rtol=1e-5)
+
+
+@pytest.mark.parametrize("padding", ["nan_labels", None])
+@each_loss
+def test_negative_labels_that_are_labels(cls, padding):
+    centred = LABELS - 2
+    value, gradient = value_and_gradient(cls, centred, prediction(cls, SCORES), padding=padding)
+    if cls in NDCG_LOSSES:
+        assert np.isnan(value).all()  # there is no gain of a label below 0
+    else:
+        shifted, slopes = value_and_gradient(cls, LABELS, prediction(cls, SCORES), padding=padding)
+        np.testing.assert_allclose(value, shifted, rtol=1e-6)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-6)
+
+
+def test_lambda_weights_of_ndcg_have_no_gain_for_a_negative_label():
+    centred = np.where(np.arange(3)[:, None] == 1, LABELS - 2, LABELS)
+    for kind, failed in [("ndcg", True), ("mrr", True), ("map", False), ("dcg", False)]:
+        value, _ = value_and_gradient(ks.RankNetLoss, centred, SCORES, padding=None, lambda_weight=kind)
+        np.testing.assert_array_equal(np.isnan(value), [False, failed, False])
+
+
+@pytest.mark.parametrize("mode", ["eager", "traced"])
+@pytest.mark.parametrize("padding", ["negative_labels", None])
+@each_loss
+def test_a_nan_label_is_no_padding(cls, padding, mode):
+    # TensorFlow's graph optimizer makes labels >= 0 of logical_not(labels < 0).
+    labels = LABELS.copy()
+    labels[1, 2] = np.nan
+    value, gradient = value_and_gradient(cls, tf.constant(labels), prediction(cls, SCORES), padding=padding, mode=mode)
+    # PL-Rank draws other noise in another mode.
+    clean, slopes = value_and_gradient(cls, LABELS, prediction(cls, SCORES), padding=padding, mode=mode)
+    np.testing.assert_array_equal(np.isnan(value), [False, True, False])
+    np.testing.assert_allclose(value[[0, 2]], clean[[0, 2]], rtol=1e-6)
+    np.testing.assert_allclose(gradient[[0, 2]], slopes[[0, 2]], rtol=1e-5, atol=1e-7)
+
+
+def test_a_nan_label_is_no_padding_of_the_metrics_and_of_dknn():
+    labels = LABELS.copy()
+    labels[1, 2] = np.nan
+    for metric in [cls() for cls in METRICS]:
+        tf.function(lambda y, p, metric=metric: metric.update_state(y, p) and None)(labels, LABELS)
+        assert float(metric.result()) == pytest.approx(2 / 3), metric
+    classes, embeddings = np.float32([0, 1, np.nan, 1, 0]), SCORES[:2].T
+    for run in (lambda f: f, tf.function):
+        loss = run(ks.DkNNLoss(k=1, reduction=NONE))(tf.constant(classes), tf.constant(embeddings))
+        assert np.isnan(loss).all()
+
+
+@each_loss
+def test_a_nan_label_with_fit(cls):
+    labels = LABELS.copy()
+    labels[1, 2] = np.nan
+    scores = keras.Input((5,))
+    model = keras.Model(scores, keras.layers.Activation("linear")(scores))
+    if cls is ks.PermutationCrossEntropyLoss:
+        model = keras.Model(scores, ks.NeuralSortLayer()(scores))
+    model.compile("sgd", loss=cls(**QUICK.get(cls, {})))
+    assert np.isnan(model.evaluate(SCORES, labels, verbose=0))
+
+
+def test_rows_of_a_regressor_as_one_list():
+    x, _ = objects.features(1, 64)
+    x = x[0]
+    y = x @ np.float32([0.2, 1.0, -0.7])  # around 0, and not padding
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    loss = ks.SpearmanLoss(method="soft_sort", tau=0.1, lists="batch", padding=None)
+    model.compile(keras.optimizers.Adam(0.05), loss=loss, jit_compile=False)
+    losses = model.fit(x, y, batch_size=64, epochs=60, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize("shape", ["[batch]", "[batch, 1]"])
+def test_weights_and_masks_of_one_list_in_fit(shape):
+    x, y = objects.features(1, 6)
+    x, y, weights = x[0], y[0], np.arange(6, dtype="float32")
+    x[2] = objects.PAD
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Masking(objects.PAD), keras.layers.Dense(1)])
+    model.compile("sgd", loss=ks.RankNetLoss(lists="batch"))
+    keep = np.arange(6) != 2
+    expected = ks.RankNetLoss()(y[None, keep], model.predict(x, verbose=0)[None, keep, 0], weights[None, keep])
+    if shape == "[batch, 1]":
+        y, weights = y[:, None], weights[:, None]
+    found = model.fit(x, y, sample_weight=weights, batch_size=6, shuffle=False, verbose=0).history["loss"][0]
+    assert found == pytest.approx(float(expected), rel=1e-5)
+
+
+@each_score_loss
+def test_masking_and_dense_without_a_reshape(cls):
+    x, y = objects.features(4, 5)
+    wide, labels = objects.pad(x, y)
+    labels[labels < 0] = 9  # the mask alone says that these are padding
+    outcomes = []
+    for inputs, y_true in [(x, y), (wide, labels)]:
+        start = keras.initializers.Constant([[1.0], [-0.5], [0.3]])
+        model = keras.Sequential(
+            [
+                keras.Input((None, 3)),
+                keras.layers.Masking(objects.PAD),
+                keras.layers.Dense(1, kernel_initializer=start),
+            ]
+        )
+        model.compile(keras.optimizers.SGD(1.0), loss=cls(**QUICK.get(cls, {})))
+        tf.random.set_seed(0)
+        outcomes.append([model.train_on_batch(inputs, y_true), *model.get_weights()[0].ravel()])
+    np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
+
+
+ALL_LOSSES = [*LIST_LOSSES, ks.DkNNLoss]
+
+
+def arguments_for(cls):
+    if cls is ks.DkNNLoss:
+        return np.float32([0, 1, 0, 1, 1]), SCORES.T, np.float32([1, 2, 0, 0.5, 3]), {"k": 1}
+    return LABELS, prediction(cls, SCORES), np.float32([1, 2, 0.5]), QUICK.get(cls, {})
+
+
+@pytest.mark.parametrize("cls", ALL_LOSSES)
+def test_reductions_of_keras(cls):
+    labels, scores, weights, options = arguments_for(cls)
+
+    def reduced(reduction):
+        tf.random.set_seed(5)
+        loss = cls(reduction=reduction, **options)
+        again = cls.from_config(json.loads(json.dumps(loss.get_config())))
+        assert again.get_config() == loss.get_config()
+        return np.asarray(again(labels, scores, weights))
+
+    values = reduced("none")
+    np.testing.assert_array_equal(reduced(None), values)
+    for name in ("auto", "mean", "sum_over_batch_size"):
+        assert reduced(name) == pytest.approx(values.mean(), rel=1e-6)
+    assert reduced("sum") == pytest.approx(values.sum(), rel=1e-6)
+    assert reduced("mean_with_sample_weight") == pytest.approx(values.sum() / weights.sum(), rel=1e-6)
+
+
+def test_the_weight_of_a_list_is_the_mean_of_its_items():
+    weights = np.float32([[1, 2, 3, 4, 5], [0, 0, 0, 0, 0], [1, 1, 1, 1, 2]])
+    labels = LABELS.copy()
+    labels[0, 3:] = -1
+    values = ks.RankNetLoss(reduction=NONE)(labels, SCORES, weights).numpy()
+    found = ks.RankNetLoss(reduction="mean_with_sample_weight")(labels, SCORES, weights)
+    assert float(found) == pytest.approx(values.sum() / (2 + 0 + 1.2), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("cls", ALL_LOSSES)
+def test_dtype(cls, dtype):
+    labels, scores, _, options = arguments_for(cls)
+    tf.random.set_seed(5)
+    loss = cls(dtype=dtype, **options)
+    assert loss.get_config()["dtype"] == dtype
+    assert cls.from_config(json.loads(json.dumps(loss.get_config()))).get_config() == loss.get_config()
+    value = loss(labels, scores)
+    assert value.dtype == dtype
+    tf.random.set_seed(5)
+    expected = cls(**options)(labels, tf.cast(scores, tf.float64 if dtype == "float64" else tf.float32))
+    np.testing.assert_allclose(tf.cast(value, tf.float64), tf.cast(expected, tf.float64), rtol=1e-2)
+    if dtype == "float64":
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lists": "columns"}, r"lists must be one of \['batch', 'rows'\], got 'columns'"),
+        ({"padding": "zero"}, r"padding must be one of \['nan_labels', 'negative_labels'\] or None, got 'zero'"),
+        ({"dtype": "int32"}, "dtype must be floating-point, got 'int32'"),
+    ],
+)
+@each_loss
+def test_bad_arguments(cls, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        cls(**arguments)
