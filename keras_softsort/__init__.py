@@ -31,7 +31,7 @@ from keras_softsort.losses import (
     RankNetLoss,
     SpearmanLoss,
 )
-from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy
+from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy, SpearmanCorrelation
 from keras_softsort.ops import (
     gumbel_sinkhorn,
     gumbel_softmax,
@@ -78,6 +78,7 @@ __all__ = [
     "SoftRankLayer",
     "SoftSortLayer",
     "SoftTopKLayer",
+    "SpearmanCorrelation",
     "SpearmanLoss",
     "TauSchedule",
     "callbacks",

@@ -24,7 +24,7 @@ FLOORS = {
         ["layers", "losses", "metrics", "callbacks", "data"],
         ["tf_ranking", "serving", "beam", "spark"],
     ],
-    f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors"]],
+    f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors", "correlation"]],
     f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"], ["_methods"]],
 }
 ADAPTERS = FLOORS[NAME][-1]

@@ -1,4 +1,4 @@
-"""What metrics share: the resolved lists, a value a list and their weighted mean; for order metrics the right ranks."""
+"""Base classes of metrics: one value per list and the weighted mean over lists; which ranks are right."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ class ListMetric(keras.metrics.Mean):
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {y_pred.shape}")
         values, counts = self.measure(y_pred, lists)
         weights = lists.mean_over_items(tf.ones_like(lists.labels))
-        return super().update_state(values, tf.where(counts, weights, tf.zeros_like(weights)))
+        return self.add(values, tf.where(counts, weights, tf.zeros_like(weights)))
+
+    def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
+        """Add lists with these values and weights, both [batch]."""
+        return super().update_state(values, weights)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -63,7 +67,7 @@ class OrderMetric(ListMetric):
         right = tf.equal(
             tf.gather(lists.labels, order, batch_dims=1), sorted_labels(lists, self._sort_direction)[:, :ranks]
         )
-        failed = tf.reduce_any(tf.math.is_nan(y_pred), axis=list(range(1, y_pred.shape.rank)))
+        failed = has_nan(y_pred, lists.mask)
         right = tf.logical_and(right, tf.logical_not(failed)[:, tf.newaxis])
         kept = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
         values = self.list_values(right, tf.sequence_mask(kept, ranks))
@@ -72,7 +76,27 @@ class OrderMetric(ListMetric):
     def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
         """The item at each rank [batch, ranks], of a soft permutation or of scores."""
         if y_pred.shape.rank == 3:
-            return tf.argmax(ops.harden(y_pred), axis=-1, output_type=tf.int32)
+            return tf.argmax(ops.harden(without_padding(y_pred, lists.mask)), axis=-1, output_type=tf.int32)
         keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred
         keys = tf.where(lists.mask, keys, tf.constant(-math.inf, keys.dtype))
         return tf.argsort(keys, direction="DESCENDING", stable=True)
+
+
+def has_nan(y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Whether a list holds NaN [batch] in its valid scores, or in the valid ranks and items of its matrix."""
+    is_valid = mask if y_pred.shape.rank == 2 else _valid_cells(y_pred, mask)
+    is_nan = tf.logical_and(tf.math.is_nan(y_pred), is_valid)
+    return tf.reduce_any(is_nan, axis=list(range(1, y_pred.shape.rank)))
+
+
+def without_padding(matrix: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """`matrix` [batch, ranks, n] in which no valid rank takes an item that is padding, whatever is written there."""
+    # `tf.argmax` overlooks the least finite number.
+    return tf.where(_valid_cells(matrix, mask), matrix, tf.constant(matrix.dtype.min / 2, matrix.dtype))
+
+
+def _valid_cells(matrix: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """The entries [batch, ranks, n] of as many leading ranks as there are valid items, and of these items."""
+    count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+    ranks = tf.sequence_mask(count, tf.shape(matrix)[1])
+    return tf.logical_and(ranks[:, :, tf.newaxis], mask[:, tf.newaxis, :])

@@ -19,10 +19,11 @@ def value(metric, labels, prediction, *, ascending=False):
         order = sorted(kept, key=lambda j: prediction[j] if ascending else -prediction[j])
     else:
         order = []
+        prediction = prediction[: len(kept)]
         for row in prediction:
-            order.append(max((j for j in range(len(row)) if j not in order), key=lambda j: (row[j], -j)))
+            order.append(max((j for j in kept if j not in order), key=lambda j: (row[j], -j)))
     right = [labels[j] == label for j, label in zip(order, ordered, strict=False)]
-    if np.isnan(prediction).any():
+    if np.isnan(prediction[..., kept]).any():
         right = [False] * len(right)
     return float(METRICS[metric](right)) if right else 0.0
 
@@ -106,6 +107,21 @@ def test_padding_changes_nothing(metric, rng):
     wide = np.pad(predictions, [(0, 0), (0, 3)], constant_values=100)
     found = metric()
     found.update_state(np.pad(labels, [(0, 0), (0, 3)], constant_values=-5), wide)
+    assert float(found.result()) == pytest.approx(expected(metric, labels, predictions), rel=1e-5)
+
+
+@pytest.mark.parametrize("junk", [np.nan, np.inf, 100])
+@pytest.mark.parametrize("rows", ["scores", None, 2])
+@metrics
+def test_junk_in_padding_changes_nothing(metric, rows, junk, rng):
+    labels, predictions = random_lists(rng)
+    kept = labels >= 0
+    valid = kept
+    if rows != "scores":
+        predictions = matrices(predictions, rows=rows, padding=kept)
+        valid = (np.arange(predictions.shape[1]) < kept.sum(axis=1, keepdims=True))[:, :, None] & kept[:, None]
+    found = metric()
+    found.update_state(labels, np.where(valid, predictions, np.float32(junk)))
     assert float(found.result()) == pytest.approx(expected(metric, labels, predictions), rel=1e-5)
 
 

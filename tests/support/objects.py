@@ -174,8 +174,12 @@ LOSSES += [
 ]
 METRICS = [
     KerasCase(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
-    for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau)
+    for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau, ks.SpearmanCorrelation)
     for i, arguments in enumerate([{"direction": "ASCENDING"}, {"target": "ranks"}])
+]
+METRICS += [
+    KerasCase(cls, {"statistic": "mean_over_std", "name": f"{cls.__name__.lower()}_2"})
+    for cls in (ks.KendallTau, ks.SpearmanCorrelation)
 ]
 # Of embeddings, and of a dict of outputs: tried on its own.
 HEADS = [

@@ -1,4 +1,6 @@
-"""`KendallTau` against SciPy's."""
+"""`KendallTau` and `SpearmanCorrelation` against SciPy."""
+
+import resource
 
 import numpy as np
 import pytest
@@ -6,31 +8,34 @@ import tensorflow as tf
 from support import objects
 
 import keras_softsort as ks
+from keras_softsort.ops.correlation._inversions import count_inversions
 
 keras = objects.keras
-kendalltau = pytest.importorskip("scipy.stats").kendalltau
+stats = pytest.importorskip("scipy.stats")
+PEERS = {ks.KendallTau: stats.kendalltau, ks.SpearmanCorrelation: stats.spearmanr}
+metrics = pytest.mark.parametrize("metric", PEERS)
 
 
-def value(labels, scores):
-    """Tau-b of the kept items, None where a list does not count."""
+def value(metric, labels, scores):
+    """The correlation of the valid items, None where a list does not count."""
     kept = labels >= 0
     if len(set(labels[kept])) < 2:
         return None
     if len(set(scores[kept])) < 2:
         return 0.0
-    return kendalltau(labels[kept], scores[kept]).statistic
+    return PEERS[metric](labels[kept], scores[kept]).statistic
 
 
-def expected(labels, scores, weights=None):
+def expected(labels, scores, weights=None, metric=ks.KendallTau):
     kept = labels >= 0
     weights = np.ones(kept.shape) if weights is None else np.broadcast_to(np.c_[weights], kept.shape)
-    rows = [(value(*row), own, keep) for *row, own, keep in zip(labels, scores, weights, kept, strict=True)]
+    rows = [(value(metric, *row), own, keep) for *row, own, keep in zip(labels, scores, weights, kept, strict=True)]
     values, per_list = zip(*[(tau, own[keep].mean()) for tau, own, keep in rows if tau is not None], strict=True)
     return np.average(values, weights=per_list)
 
 
-def found(labels, predictions, sample_weight=None, **options):
-    metric = ks.KendallTau(**options)
+def found(labels, predictions, sample_weight=None, metric=ks.KendallTau, **options):
+    metric = metric(**options)
     metric.update_state(labels, predictions, sample_weight=sample_weight)
     return float(metric.result())
 
@@ -56,11 +61,96 @@ def matrices(rng, labels, **options):
 
 
 @pytest.mark.parametrize("options", [{}, {"direction": "ASCENDING"}, {"target": "ranks"}], ids=str)
-def test_scores(options, rng):
+@metrics
+def test_scores(metric, options, rng):
     labels, scores = random_lists(rng)
-    wanted = expected(labels, scores)
+    wanted = expected(labels, scores, metric=metric)
     assert 0.2 < wanted < 0.8
-    assert found(labels, scores, **options) == pytest.approx(wanted, rel=1e-5)
+    assert found(labels, scores, metric=metric, **options) == pytest.approx(wanted, rel=1e-5)
+
+
+MODES = {
+    "eager": {},
+    "unknown_shape": {"input_signature": [tf.TensorSpec([None, None])] * 2},
+    "xla": {"jit_compile": True},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@metrics
+def test_long_lists(metric, mode, rng):
+    """Ties of several lengths, infinite scores and padding, in lists of more items than ties are searched in."""
+    labels = rng.integers(-1, 90, size=(3, 1001)).astype("float32")
+    scores = np.round(labels + 40 * rng.normal(size=labels.shape)).astype("float32")
+    scores[0, :20], scores[1, 7:30], labels[2, 500:] = -np.inf, np.inf, -1
+    scores[2, 600] = np.nan
+    own = metric()
+    update = own.update_state if mode == "eager" else tf.function(own.update_state, **MODES[mode])
+    update(tf.constant(labels), tf.constant(scores))
+    assert float(own.result()) == pytest.approx(expected(labels, scores, metric=metric), rel=1e-6)
+
+
+@pytest.mark.default_stack_only
+def test_inversions(rng):
+    for size in (0, 1, 2, 3, 7, 8, 9, 64, 65):
+        permutations = rng.permuted(np.tile(np.arange(size, dtype="int32"), (5, 1)), axis=1)
+        pairs = permutations[:, :, None] > permutations[:, None, :]
+        wanted = np.sum(pairs & np.triu(np.ones((size, size), bool)), axis=(1, 2))
+        np.testing.assert_array_equal(count_inversions(tf.constant(permutations)), wanted)
+    # More than fit into 32 bits.
+    assert count_inversions(tf.range(99_999, -1, -1)[tf.newaxis]).numpy() == [99_999 * 50_000]
+
+
+@pytest.mark.default_stack_only
+@metrics
+def test_lists_of_30000_items_need_no_matrix(metric, rng):
+    labels = rng.normal(size=(1, 30_000)).astype("float32") ** 2
+    scores = labels + rng.normal(size=labels.shape).astype("float32")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert found(labels, scores, metric=metric) == pytest.approx(expected(labels, scores, metric=metric), rel=1e-6)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 300 * 1024  # KiB; one matrix of all pairs takes 3.4 GiB in float32
+
+
+@metrics
+def test_mean_over_std(metric, rng):
+    labels, scores = random_lists(rng)
+    weights = rng.uniform(size=40).astype("float32")
+    own = metric(statistic="mean_over_std")
+    assert float(own.result()) == 0
+    update = tf.function(own.update_state, jit_compile=metric is ks.SpearmanCorrelation)
+    for part in np.split(np.arange(40), 4):
+        update(labels[part], scores[part], weights[part])
+    values = [value(metric, *row) for row in zip(labels, scores, strict=True)]
+    counted = [(number, weight) for number, weight in zip(values, weights, strict=True) if number is not None]
+    numbers, weights = np.array(counted).T
+    mean = np.average(numbers, weights=weights)
+    deviation = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
+    assert float(own.result()) == pytest.approx(mean / deviation, rel=1e-5)
+    own.reset_state()
+    own.update_state(labels[5:6], scores[5:6])
+    assert float(own.result()) == 0
+
+
+def test_a_small_deviation_keeps_its_digits():
+    # 1,000 items that all but a few pairs order alike: correlations near 1 that differ by a few millionths.
+    labels = np.tile(np.arange(1000, dtype="float32"), (4, 1))
+    scores = labels.copy()
+    for i in range(4):
+        scores[i, : i + 1] = scores[i, : i + 1][::-1]
+    values = [stats.kendalltau(*row).statistic for row in zip(labels, scores, strict=True)]
+    own = found(labels.astype("float64"), scores.astype("float64"), statistic="mean_over_std")
+    assert own == pytest.approx(np.mean(values) / np.std(values), rel=1e-3)
+
+
+def hard_scores(labels, soft):
+    """Scores [batch, n], large at the first ranks: the matrix of the valid ranks and items hardened; 0 in padding."""
+    scores = np.zeros_like(labels)
+    for own, label, matrix in zip(scores, labels, np.asarray(soft), strict=True):
+        kept = label >= 0
+        if kept.any():
+            own[kept] = rank_scores(ks.harden(matrix[np.newaxis, : kept.sum()][..., kept]).numpy())[0]
+    return scores
 
 
 @pytest.mark.parametrize("options", [{}, {"direction": "ASCENDING"}, {"target": "ranks"}], ids=str)
@@ -69,10 +159,14 @@ def test_matrix(options, masked, rng):
     labels, _ = random_lists(rng)
     direction = "ASCENDING" if options else "DESCENDING"
     soft = matrices(rng, labels, direction=direction, mask=labels >= 0 if masked else None)
-    scores = rank_scores(ks.harden(soft).numpy()) * (-1 if options else 1)
-    wanted = expected(labels, scores)
+    wanted = expected(labels, hard_scores(labels, soft) * (-1 if options else 1))
     assert 0.2 < wanted < 0.8
     assert found(labels, soft, **options) == pytest.approx(wanted, rel=1e-5)
+    # Junk in the columns and rows that padding has changes nothing.
+    kept = labels >= 0
+    valid = (np.arange(5) < kept.sum(axis=1, keepdims=True))[:, :, None] & kept[:, None]
+    for junk in (np.nan, np.inf, 100):
+        assert found(labels, np.where(valid, soft, np.float32(junk)), **options) == pytest.approx(wanted, rel=1e-5)
 
 
 def test_ties_within_a_row_are_hardened():
@@ -93,7 +187,7 @@ def test_right_and_reversed_orders(n):
 
 def test_infinite_scores_are_ordered():
     labels, scores = np.float32([[1, 2, 3, 4]]), np.float32([[-np.inf, 0, np.inf, np.inf]])
-    assert found(labels, scores) == pytest.approx(kendalltau([1, 2, 3, 4], [0, 1, 2, 2]).statistic, rel=1e-6)
+    assert found(labels, scores) == pytest.approx(stats.kendalltau([1, 2, 3, 4], [0, 1, 2, 2]).statistic, rel=1e-6)
 
 
 @pytest.mark.parametrize("labels", [[2, 2, 2], [-1, 5, -1], [-1, -1, -1]], ids=str)
@@ -153,9 +247,10 @@ def test_dtypes_of_predictions(dtype, rng):
     assert found(labels, tf.cast(scores, dtype)) == pytest.approx(expected(labels, scores), rel=1e-5)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("layer", ["matrix", "scores"])
+@pytest.mark.parametrize(
+    ("layer", "weighted", "jit_compile"),
+    [("matrix", False, False), ("matrix", True, True), ("scores", True, False), ("scores", False, True)],
+)
 def test_in_compile(layer, weighted, jit_compile):
     x, _ = objects.features(20, 4)
     y = np.exp(x[:, :, 0])  # which the model's scores follow
@@ -170,23 +265,26 @@ def test_in_compile(layer, weighted, jit_compile):
     where = "weighted_metrics" if weighted else "metrics"
     model.compile("sgd", loss=loss, jit_compile=jit_compile, **{where: [ks.KendallTau(name="tau")]})
     logs = model.evaluate(x, y, sample_weight=weights, batch_size=10, verbose=0, return_dict=True)
+    labels = y.copy()
+    labels[:5, -1] = -1  # only the Keras mask says that these are padding
     scores = model.predict(x, verbose=0)
     if layer == "matrix":
-        scores = rank_scores(ks.harden(scores).numpy())
-    labels = y.copy()
-    labels[:5, -1] = -1  # the Keras mask alone says that these are padding
+        scores = hard_scores(labels, scores)
     wanted = expected(labels, scores, weights if weighted else None)
     assert 0.2 < wanted < 0.95
     assert logs["tau"] == pytest.approx(wanted, rel=1e-4)
 
 
-def test_names_and_dtype():
-    assert ks.KendallTau().name == "kendall_tau"
-    assert ks.KendallTau(name="mine").name == "mine"
-    assert ks.KendallTau(dtype="float64").dtype == "float64"
+@metrics
+def test_names_and_dtype(metric):
+    assert metric().name == {ks.KendallTau: "kendall_tau"}.get(metric, "spearman_correlation")
+    assert metric(name="mine").name == "mine"
+    assert metric(dtype="float64").dtype == "float64"
 
 
 def test_errors():
+    with pytest.raises(ValueError, match=r"statistic must be one of .*, got 'median'"):
+        ks.SpearmanCorrelation(statistic="median")
     with pytest.raises(ValueError, match=r"target must be one of .*, got 'items'"):
         ks.KendallTau(target="items")
     with pytest.raises(ValueError, match=r"direction must be one of .*, got 'UP'"):

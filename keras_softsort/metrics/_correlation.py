@@ -1,0 +1,97 @@
+"""The base class of rank correlations as metrics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._internal import arguments
+from keras_softsort._targets.lists import Lists
+from keras_softsort.metrics._base import ListMetric, has_nan, without_padding
+from keras_softsort.ops._core import validation
+
+STATISTICS = ("mean", "mean_over_std")
+
+
+class CorrelationMetric(ListMetric):
+    """A correlation of labels and predictions per list, and its mean, or mean over standard deviation, over lists."""
+
+    def __init__(
+        self,
+        *,
+        target: str = "labels",
+        direction: str = "DESCENDING",
+        statistic: str = "mean",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(target=target, direction=direction, name=name, dtype=dtype)
+        self.statistic = arguments.one_of("statistic", statistic, STATISTICS)
+        if statistic == "mean_over_std":
+            # In float64, in which the variance loses no digits that matter to the mean of the squares.
+            self._moments = self.add_weight(name="moments", shape=(3,), initializer="zeros", dtype="float64")
+
+    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """The correlation of each list [batch], 0 for constant scores."""
+        raise NotImplementedError
+
+    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """The correlation of each list, and which lists count: those with different labels."""
+        nan_labels = has_nan(lists.labels, lists.mask)
+        failed = tf.logical_or(nan_labels, has_nan(y_pred, lists.mask))
+        scores = y_pred if y_pred.shape.rank == 2 else self._scores_of_matrix(y_pred, lists.mask)
+        values = tf.cast(self.correlation(lists.labels, scores, lists.mask), scores.dtype)
+        # NaN labels are a failure to be seen, as they are in the accuracies, not a list without an order.
+        size = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        counts = tf.logical_or(_differ(lists.labels, lists.mask), tf.logical_and(nan_labels, size > 1))
+        return tf.where(failed, tf.zeros_like(values), values), counts
+
+    def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
+        """Add lists to the mean and, where they are asked for, to the moments."""
+        if self.statistic == "mean_over_std":
+            values64, weights64 = tf.cast(values, tf.float64), tf.cast(weights, tf.float64)
+            powers = tf.stack([tf.ones_like(values64), values64, tf.square(values64)])
+            self._moments.assign(tf.convert_to_tensor(self._moments) + tf.linalg.matvec(powers, weights64))
+        return super().add(values, weights)
+
+    def result(self) -> Any:
+        """The statistic; 0 before the first list, and where the standard deviation is 0."""
+        if self.statistic == "mean":
+            return super().result()
+        weight, total, squares = tf.unstack(tf.convert_to_tensor(self._moments))
+        mean = tf.math.divide_no_nan(total, weight)
+        variance = tf.maximum(tf.math.divide_no_nan(squares, weight) - tf.square(mean), 0)
+        # Of equal values nothing but rounding is left.
+        variance = tf.where(variance > 1e-14 * tf.square(mean), variance, tf.zeros_like(variance))
+        return tf.cast(tf.math.divide_no_nan(mean, tf.sqrt(variance)), self.dtype)
+
+    def reset_state(self) -> None:
+        """Forget all lists."""
+        super().reset_state()
+        if self.statistic == "mean_over_std":
+            self._moments.assign(tf.zeros([3], tf.float64))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "statistic": self.statistic}
+
+    def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """A number [batch, n] for each item that is in the order of `y_true`."""
+        ranks, size = y_pred.shape[1:]
+        if None not in (ranks, size) and ranks != size:
+            raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], all ranks of it, got {y_pred.shape}")
+        shape = tf.shape(y_pred)
+        y_pred = validation.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
+        hard = ops.harden(without_padding(y_pred, mask))
+        rank = tf.cast(tf.argmax(hard, axis=1, output_type=tf.int32), y_pred.dtype)
+        return -rank if self._sort_direction == "DESCENDING" else rank
+
+
+def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Whether the valid `values` [batch, n] are not all equal: [batch]."""
+    infinity = tf.constant(math.inf, values.dtype)
+    largest = tf.reduce_max(tf.where(mask, values, -infinity), axis=-1)
+    return largest > tf.reduce_min(tf.where(mask, values, infinity), axis=-1)

@@ -1,0 +1,1 @@
+"""Rank correlations of two lists of numbers, with ties and masks."""
