@@ -1,76 +1,52 @@
 """Time of the soft permutation matrix, forward and backward: ours beside the fair published formula and TFP's.
 
 Fair: the row sums B of NeuralSort by a reduction that XLA fuses, not by the reference's n x n x n product. The
-candidates of a row alternate within one process; the figure is the median of each, as a ratio to ours.
+candidates of a row take turns in one process; the figures are medians, as ratios to ours.
 
     python benchmarks/dense_matrix.py
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
+import formulas
+import harness
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
+from steps import gradient_step, runner
 
 import keras_softsort as ks
 
-
-def formula(scores: tf.Tensor) -> tf.Tensor:
-    """NeuralSort as published, tau 1."""
-    size = scores.shape[-1]
-    sums = tf.reduce_sum(tf.abs(scores[..., tf.newaxis] - scores[..., tf.newaxis, :]), axis=-1)
-    slopes = tf.cast(size - 1 - 2 * tf.range(size), scores.dtype)
-    return tf.nn.softmax(slopes[:, tf.newaxis] * scores[..., tf.newaxis, :] - sums[..., tf.newaxis, :])
+PEERS = {"formula": formulas.neural_sort, "TFP": lambda scores: tfp.math.soft_sorting_matrix(scores, 1.0)}
 
 
-CANDIDATES = {
-    "ours": ks.neural_sort,
-    "formula": formula,
-    "tfp soft_sorting_matrix": lambda scores: tfp.math.soft_sorting_matrix(scores, 1.0),
-}
+def weighted(operator: Callable) -> Callable:
+    return lambda scores, weights: tf.reduce_sum(operator(scores) * weights)
 
 
-def step(operator: Callable, jit: bool) -> Callable:
-    """Gradient of a weighted sum of the matrix, as one function."""
-
-    @tf.function(jit_compile=jit)
-    def run(scores: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(scores)
-            total = tf.reduce_sum(operator(scores) * weights)
-        return tape.gradient(total, scores)
-
-    return run
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shapes", nargs="+", default=["256x5", "64x128", "8x1000"])
-    parser.add_argument("--repeats", type=int, default=30)
-    options = parser.parse_args()
-    print(f"| shape | mode | ours, ms | {' | '.join(f'{name} / ours' for name in list(CANDIDATES)[1:])} |")
-    print("|---|---|---:|" + "---:|" * (len(CANDIDATES) - 1))
-    for shape in options.shapes:
+def rows(shapes: Sequence[str], repeats: int) -> Iterator[harness.Row]:
+    for shape in shapes:
         batch, size = map(int, shape.split("x"))
         random = np.random.default_rng(0)
-        scores = tf.constant(random.normal(size=(batch, size)), tf.float32)
-        weights = tf.constant(random.normal(size=(batch, size, size)), tf.float32)
+        arrays = random.normal(size=(batch, size)).astype("f"), random.normal(size=(batch, size, size)).astype("f")
         for jit in (False, True):
-            steps = [step(operator, jit) for operator in CANDIDATES.values()]
-            times: list[list[float]] = [[] for _ in steps]
-            for repeat in range(options.repeats + 2):
-                for run, found in zip(steps, times, strict=True):
-                    start = time.perf_counter()
-                    run(scores, weights).numpy()
-                    if repeat >= 2:  # the first calls trace and compile
-                        found.append(time.perf_counter() - start)
-            ours, *others = (float(np.median(found)) for found in times)
-            ratios = " | ".join(f"{other / ours:.2f}" for other in others)
-            print(f"| {shape} | {'XLA' if jit else 'TensorFlow'} | {1e3 * ours:.2f} | {ratios} |", flush=True)
+            runs = {
+                name: runner(gradient_step(weighted(operator), jit), *arrays)
+                for name, operator in {"ours": ks.neural_sort, **PEERS}.items()
+            }
+            ours, *others = harness.alternating_medians(list(runs.values()), repeats)
+            ratios = {f"{name} / ours": other / ours for name, other in zip(PEERS, others, strict=True)}
+            yield {"shape": shape, "mode": "XLA" if jit else "TF", "ours, ms": 1e3 * ours, **ratios}
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("--shapes", nargs="+", default=["256x5", "64x128", "8x1000"], help="batch x size")
+    parser.add_argument("--repeats", type=int, default=30)
+    options = parser.parse_args(arguments)
+    return harness.publish("dense_matrix", {"time": rows(options.shapes, options.repeats)}, options.json)
 
 
 if __name__ == "__main__":

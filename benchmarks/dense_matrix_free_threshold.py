@@ -9,9 +9,9 @@ For `min_size` in `keras_softsort/ops/sorting/_methods/`. Softly sorted values a
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import harness
 import numpy as np
 import tensorflow as tf
 
@@ -42,20 +42,6 @@ def step(options: dict, what: str, scores: tf.Tensor, min_size: int, jit: bool) 
     return lambda: run(scores).numpy()
 
 
-def medians(runs: list[Callable], repeats: int, seconds: float) -> list[float]:
-    """After two calls that do not count; at least 5 rounds, and then as many as fit."""
-    times: list[list[float]] = [[] for _ in runs]
-    for repeat in range(repeats + 2):
-        for run, found in zip(runs, times, strict=True):
-            start = time.perf_counter()
-            run()
-            if repeat >= 2:
-                found.append(time.perf_counter() - start)
-        if len(times[0]) >= 5 and sum(map(sum, times)) > seconds:
-            break
-    return [float(np.median(found)) for found in times]
-
-
 def crossing(sizes: list[int], ratios: list[float]) -> str:
     """The first size from which on the dense engine takes longer at every size that was tried."""
     slower = [i for i, ratio in enumerate(ratios) if ratio < 1]
@@ -63,30 +49,31 @@ def crossing(sizes: list[int], ratios: list[float]) -> str:
     return str(sizes[first]) if first < len(sizes) else f"above {sizes[-1]}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def rows(options: argparse.Namespace) -> Iterator[harness.Row]:
+    for method in options.methods:
+        for what in ("values", "ranks"):
+            for jit in (False, True):
+                ratios = {}
+                for size in options.sizes:
+                    shape = (max(options.items // size, 1), size)
+                    scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
+                    runs = [step(METHODS[method], what, scores, size, jit) for size in (1, 2**31)]
+                    free, dense = harness.alternating_medians(runs, options.repeats, seconds=options.seconds)
+                    ratios[str(size)] = dense / free
+                start = {"method": method, "what": what, "mode": "XLA" if jit else "TF"}
+                yield {**start, **ratios, "from": crossing(options.sizes, list(ratios.values()))}
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[64, 128, 256, 384, 512, 768, 1024, 2048])
     parser.add_argument("--items", type=int, default=4096, help="of all lists together")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=2.0, help="for the runs of one size")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     print("dense / matrix-free, above 1 where the matrix is slower; from which size on it always was\n")
-    print(f"| method | what | mode | {' | '.join(map(str, options.sizes))} | from |")
-    print("|---|---|---|" + "---:|" * (len(options.sizes) + 1))
-    for method in options.methods:
-        for what in ("values", "ranks"):
-            for jit in (False, True):
-                ratios = []
-                for size in options.sizes:
-                    shape = (max(options.items // size, 1), size)
-                    scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
-                    free, dense = (step(METHODS[method], what, scores, size, jit) for size in (1, 2**31))
-                    free_seconds, dense_seconds = medians([free, dense], options.repeats, options.seconds)
-                    ratios.append(dense_seconds / free_seconds)
-                cells = " | ".join(f"{ratio:.2f}" for ratio in ratios)
-                start = f"| {method} | {what} | {'XLA' if jit else 'TF'}"
-                print(f"{start} | {cells} | {crossing(options.sizes, ratios)} |", flush=True)
+    return harness.publish("dense_matrix_free_threshold", {"ratio": rows(options)}, options.json)
 
 
 if __name__ == "__main__":

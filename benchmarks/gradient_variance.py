@@ -10,9 +10,9 @@ enumerated gradient, relative to the latter: the bias, or what is left of the no
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
+import harness
 import numpy as np
 import tensorflow as tf
 
@@ -78,28 +78,31 @@ def estimators(samples: int) -> dict[str, Callable]:
     return {name: unbiased(name) for name in UNBIASED} | {name: relaxed(*both) for name, both in RELAXED.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, nargs="+", default=[2, 4, 8, 16])
-    parser.add_argument("--spreads", type=float, nargs="+", default=[0.0, 1.0, 3.0, 10.0], help="of the logits")
-    parser.add_argument("--repeats", type=int, default=4000)
-    options = parser.parse_args()
-    names = list(estimators(2))
-    print(f"| spread | entropy | samples | {' | '.join(names)} |\n|---:|---:|---:|{'---:|' * len(names)}")
-    for spread in options.spreads:
+def rows(spreads: Sequence[float], sample_counts: Sequence[int], repeats: int) -> Iterator[harness.Row]:
+    for spread in spreads:
         logits = spread * np.random.default_rng(0).normal(size=ITEMS)
         truth = true_gradient(logits)
         entropy = float(ks.PlackettLuce(logits).entropy())
-        for samples in options.samples:
-            cells: list[str] = []
+        for samples in sample_counts:
+            cells: dict[str, str] = {}
             reference = None
-            for estimate in estimators(samples).values():
-                found = gradients(estimate, logits, options.repeats)
+            for name, estimate in estimators(samples).items():
+                found = gradients(estimate, logits, repeats)
                 variance = found.var(axis=0).sum()
                 reference = reference or variance
                 bias = np.linalg.norm(found.mean(axis=0) - truth) / np.linalg.norm(truth)
-                cells.append(f"{variance / reference:.2g} ({bias:.2f})")
-            print(f"| {spread:g} | {entropy:.2f} | {samples} | {' | '.join(cells)} |", flush=True)
+                cells[name] = f"{variance / reference:.2g} ({bias:.2f})"
+            yield {"spread": spread, "entropy": entropy, "samples": samples, **cells}
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("--samples", type=int, nargs="+", default=[2, 4, 8, 16])
+    parser.add_argument("--spreads", type=float, nargs="+", default=[0.0, 1.0, 3.0, 10.0], help="of the logits")
+    parser.add_argument("--repeats", type=int, default=4000)
+    options = parser.parse_args(arguments)
+    tables = {"variance": rows(options.spreads, options.samples, options.repeats)}
+    return harness.publish("gradient_variance", tables, options.json)
 
 
 if __name__ == "__main__":

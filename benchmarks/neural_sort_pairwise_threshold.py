@@ -9,11 +9,11 @@ and the figures are medians.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import harness
 import numpy as np
 import tensorflow as tf
-from dense_matrix_free_threshold import medians
 
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting import _dispatch
@@ -35,26 +35,28 @@ def step(scores: tf.Tensor, top_k: int | None, most: int, jit: bool) -> Callable
     return lambda: run(scores).numpy()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 48, 64, 100, 128, 200])
-    parser.add_argument("--items", type=int, default=8192, help="of all lists together")
-    parser.add_argument("--repeats", type=int, default=31)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for the runs of one size")
-    options = parser.parse_args()
-    print("sorted / compared, above 1 where sorting is slower\n")
-    print(f"| rows | mode | {' | '.join(map(str, options.sizes))} |")
-    print("|---|---|" + "---:|" * len(options.sizes))
+def rows(options: argparse.Namespace) -> Iterator[harness.Row]:
     for top_k in (None, 9):
         for jit in (True, False):
-            ratios = []
+            ratios = {}
             for size in options.sizes:
                 shape = (max(options.items // size, 1), size)
                 scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
                 runs = [step(scores, top_k, most, jit) for most in (0, size)]
-                by_sorting, by_comparing = medians(runs, options.repeats, options.seconds)
-                ratios.append(f"{by_sorting / by_comparing:.2f}")
-            print(f"| {top_k or 'all'} | {'XLA' if jit else 'TF'} | {' | '.join(ratios)} |", flush=True)
+                by_sorting, by_comparing = harness.alternating_medians(runs, options.repeats, seconds=options.seconds)
+                ratios[str(size)] = by_sorting / by_comparing
+            yield {"rows": str(top_k or "all"), "mode": "XLA" if jit else "TF", **ratios}
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 48, 64, 100, 128, 200])
+    parser.add_argument("--items", type=int, default=8192, help="of all lists together")
+    parser.add_argument("--repeats", type=int, default=31)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for the runs of one size")
+    options = parser.parse_args(arguments)
+    print("sorted / compared, above 1 where sorting is slower\n")
+    return harness.publish("neural_sort_pairwise_threshold", {"ratio": rows(options)}, options.json)
 
 
 if __name__ == "__main__":

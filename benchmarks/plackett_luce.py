@@ -1,21 +1,21 @@
 """Time and accuracy of Plackett-Luce beside TFP's: log-probability, forward and backward, and sampling.
 
-`tfd.PlackettLuce` takes positive scores: it is given the exponentials. The candidates alternate within one process and
-the figures are medians. Errors are relative to the same formula in float64, on logits of two ranges: TFP's sums
-lose small scores, and its exponentials overflow.
+`tfd.PlackettLuce` takes positive scores: it is given the exponentials. The candidates take turns in one process and the
+figures are medians, as ratios to ours. Errors are the largest against the same formula in float64, of log-probabilities
+relative to themselves, on logits of three ranges: TFP's sums lose small scores, and its exponentials overflow.
 
     python benchmarks/plackett_luce.py
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import harness
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
+from steps import runner
 
 import keras_softsort as ks
 
@@ -36,7 +36,7 @@ def log_prob(peer: Callable) -> Callable:
 
 
 def sample(peer: Callable) -> Callable:
-    """One order of each list."""
+    """One order per list."""
     return lambda logits, _: peer(logits).sample(seed=tf.constant([1, 2]))
 
 
@@ -49,23 +49,30 @@ def builtin(logits: tf.Tensor, orders: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]
     return values, tape.gradient(values, logits)
 
 
-def medians(runs: dict[str, Callable], arguments: tuple, repeats: int) -> dict[str, float]:
-    for run in runs.values():
-        run(*arguments)
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            tf.nest.map_structure(lambda result: result.numpy(), run(*arguments))
-            times[name].append(time.perf_counter() - start)
-    return {name: float(np.median(found)) for name, found in times.items()}
-
-
-def data(shape: str, spread: float) -> tuple[tf.Tensor, tf.Tensor]:
+def data(shape: str, spread: float) -> tuple[np.ndarray, np.ndarray]:
     """Log-scores, and an order of each list drawn from them."""
     size = tuple(map(int, shape.split("x")))
-    logits = tf.constant(spread * np.random.default_rng(0).normal(size=size), tf.float32)
-    return logits, ks.PlackettLuce(logits).sample(seed=1)
+    logits = (spread * np.random.default_rng(0).normal(size=size)).astype(np.float32)
+    return logits, ks.PlackettLuce(logits).sample(seed=1).numpy()
+
+
+def times(shapes: list[str], repeats: int) -> Iterator[harness.Row]:
+    for shape in shapes:
+        for jit in (True, None):
+            for what, make in (("log_prob, gradient", log_prob), ("sample", sample)):
+                functions = {name: make(peer) for name, peer in PEERS.items()}
+                if make is log_prob:
+                    functions["cumulative_logsumexp"] = builtin
+                traced = [tf.function(function, jit_compile=jit) for function in functions.values()]
+                runs = [runner(function, *data(shape, 1.0)) for function in traced]
+                ours, *others = harness.alternating_medians(runs, repeats)
+                found = dict(zip(list(functions)[1:], others, strict=True))
+                ratios = {
+                    f"{name} / ours": found[name] / ours if name in found else None
+                    for name in ("TFP", "cumulative_logsumexp")
+                }
+                mode = "XLA" if jit else "TF"
+                yield {"shape": shape, "what": what, "mode": mode, "ours, ms": 1e3 * ours, **ratios}
 
 
 def truth(logits: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,38 +85,27 @@ def truth(logits: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.sum(chosen - normalizers, axis=-1), slopes
 
 
-def errors(peer: Callable, logits: tf.Tensor, orders: tf.Tensor) -> tuple[float, float]:
-    """The largest error of a log-probability relative to itself, and of a gradient."""
-    found = [result.numpy().astype(np.float64) for result in log_prob(peer)(logits, orders)]
-    values, slopes = truth(logits.numpy(), orders.numpy())
-    return float(np.max(np.abs(found[0] / values - 1))), float(np.max(np.abs(found[1] - slopes)))
+def errors(shapes: list[str]) -> Iterator[harness.Row]:
+    for shape in shapes:
+        for spread in (1.0, 10.0, 100.0):
+            logits, orders = data(shape, spread)
+            values, slopes = truth(logits, orders)
+            found: harness.Row = {}
+            for name, peer in PEERS.items():
+                results = log_prob(peer)(tf.constant(logits), tf.constant(orders))
+                found_values, found_slopes = (result.numpy().astype(np.float64) for result in results)
+                found[f"log_prob, {name}"] = float(np.max(np.abs(found_values / values - 1)))
+                found[f"gradient, {name}"] = float(np.max(np.abs(found_slopes - slopes)))
+            yield {"shape": shape, "spread of logits": spread, **found}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
     parser.add_argument("--shapes", nargs="+", default=["64x100", "8x10000"], help="batch x size")
     parser.add_argument("--repeats", type=int, default=25)
-    options = parser.parse_args()
-    print(
-        "| shape | what | run by | ours, ms | TFP / ours | cumulative_logsumexp / ours |\n|---|---|---|---:|---:|---:|"
-    )
-    for shape in options.shapes:
-        for jit in (True, None):
-            for what, make in (("log_prob, gradient", log_prob), ("sample", sample)):
-                runs = {name: tf.function(make(peer), jit_compile=jit) for name, peer in PEERS.items()}
-                if make is log_prob:
-                    runs["builtin"] = tf.function(builtin, jit_compile=jit)
-                first, *others = medians(runs, data(shape, 1.0), options.repeats).values()
-                ratios = " | ".join([f"{other / first:.2f}" for other in others] + [""] * (2 - len(others)))
-                print(f"| {shape} | {what} | {'XLA' if jit else 'TF'} | {1e3 * first:.2f} | {ratios} |", flush=True)
-    print("\n| shape | spread of logits | log_prob, error of ours | of TFP's | gradient, error of ours | of TFP's |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for shape in options.shapes:
-        for spread in (1.0, 10.0, 100.0):
-            arguments = data(shape, spread)
-            ours, theirs = (errors(peer, *arguments) for peer in PEERS.values())
-            figures = " | ".join(f"{error:.0e}" for pair in zip(ours, theirs, strict=True) for error in pair)
-            print(f"| {shape} | {spread:g} | {figures} |")
+    options = parser.parse_args(arguments)
+    tables = {"time": times(options.shapes, options.repeats), "error": errors(options.shapes)}
+    return harness.publish("plackett_luce", tables, options.json)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Compiles the programs of `export_hlo.py` with XLA for the device of this machine, checks and times them.
 
-Needs jax and NumPy alone. Each program is timed beside the device's own sort of the same scores; the two alternate,
-and the figures are medians. The error is the largest difference from the results on the CPU that exported it, of the
-largest number of the same output. Exits with 1 if one is above `--tolerance`.
+Needs only jax, NumPy and `harness.py`. Each program is timed beside the device's own sort of the same scores; the two
+take turns, and the figures are medians. The error is the largest difference from the results on the CPU that exported
+it, of the largest number of the same output. Exits with 1 if one is above `--tolerance`.
 
     python benchmarks/run_hlo.py /tmp/hlo
 """
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import harness
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,17 +47,6 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
     )
 
 
-def medians(runs: list[Callable], repeats: int) -> list[float]:
-    times: list[list[float]] = [[] for _ in runs]
-    for repeat in range(repeats + 2):
-        for run, found in zip(runs, times, strict=True):
-            start = time.perf_counter()
-            jax.block_until_ready(run())
-            if repeat >= 2:
-                found.append(time.perf_counter() - start)
-    return [float(np.median(found)) for found in times]
-
-
 def row(folder: Path, device: jax.Device, repeats: int) -> tuple[float, list[str]]:
     """The error of one program, and its cells."""
     with np.load(folder / "arrays.npz") as arrays:
@@ -68,7 +58,8 @@ def row(folder: Path, device: jax.Device, repeats: int) -> tuple[float, list[str
     found = [np.asarray(each) for each in run(inputs)]
     worst = max(error(*pair) for pair in zip(found, expected, strict=True))
     sort = jax.jit(jnp.sort)
-    own, floor = medians([lambda: run(inputs), lambda: sort(inputs[0])], repeats)
+    runs = [lambda: jax.block_until_ready(run(inputs)), lambda: jax.block_until_ready(sort(inputs[0]))]
+    own, floor = harness.alternating_medians(runs, repeats)
     cells = [f"{seconds:.1f}", f"{1e3 * own:.3f}", f"{1e3 * floor:.3f}", f"{own / floor:.1f}", f"{worst:.1e}"]
     return worst, cells
 

@@ -47,6 +47,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+    command_line.import_tensorflow()
 
 import numpy as np
 import tensorflow as tf
@@ -81,15 +82,15 @@ class PutInPlace(keras.layers.Layer):
 
 @keras.utils.register_keras_serializable(package="examples")
 class BestOrder(keras.layers.Layer):
-    """Log-scores `[batch, piece, place]` to the piece at each place, `[batch, place]`, of the largest sum."""
+    """Logits `[batch, piece, place]` to the piece at each place, `[batch, place]`, of the largest sum."""
 
-    def call(self, log_scores: tf.Tensor) -> tf.Tensor:
+    def call(self, logits: tf.Tensor) -> tf.Tensor:
         """`linear_assignment` names a column for each row: places are to be the rows."""
-        return ks.ops.linear_assignment(tf.linalg.matrix_transpose(log_scores))
+        return ks.ops.linear_assignment(tf.linalg.matrix_transpose(logits))
 
 
 def scorer(piece_shape: tuple[int, ...], n: int, dropout: float) -> keras.Model:
-    """Pieces `[batch, n, height, width, channels]` to log-scores `[batch, piece, place]`."""
+    """Pieces `[batch, n, height, width, channels]` to logits `[batch, piece, place]`."""
     network = keras.Sequential(
         [
             keras.Input(piece_shape),

@@ -73,6 +73,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+    command_line.import_tensorflow()
 
 from collections.abc import Callable
 from typing import NamedTuple

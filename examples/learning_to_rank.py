@@ -54,6 +54,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+    command_line.import_tensorflow()
 
 import numpy as np
 from _shared.pictures.ranking import draw_ranking
@@ -94,17 +95,17 @@ def measures(queries: RankingDataset, scores: list[np.ndarray]) -> dict[str, flo
 
 
 def scorer(features: int, dropout: float) -> keras.Model:
-    """Documents `[query, n, features]` to scores `[query, n]`."""
+    """Documents `[query, n, features]` to scores `[query, n, 1]`."""
     documents = keras.Input((None, features))
     hidden = keras.layers.Dropout(dropout)(documents)
     for units in (64, 32):
         hidden = keras.layers.Dropout(dropout)(keras.layers.Dense(units, activation="relu")(hidden))
-    return keras.Model(documents, keras.layers.Reshape((-1,))(keras.layers.Dense(1)(hidden)))
+    return keras.Model(documents, keras.layers.Dense(1)(hidden))
 
 
 def scores_of(model: keras.Model, queries: RankingDataset) -> list[np.ndarray]:
     """The scores of each query's documents: as each is scored by itself, without any padding."""
-    scores = model.predict(queries.features[:, np.newaxis], batch_size=4096, verbose=0)[:, 0]
+    scores = model.predict(queries.features[:, np.newaxis], batch_size=4096, verbose=0)[:, 0, 0]
     return np.split(scores, queries.starts[1:])
 
 

@@ -11,8 +11,8 @@ seeing the shopper's ideal and what is on the slate already. The same network is
 The first two differentiate the reward, so they need it as a formula; the last two see only its values. All see the same
 number of sampled slates per step. Tests are on shoppers and wines that training never saw, without noise, beside
 baselines: a random slate; the best-liked wines in order; a determinantal point process with greedy MAP inference; a
-greedy choice by the true gain in reward; beam search; and the best of all slates, where these can be tried, or an upper
-bound of its reward (`_shared/slate_search.py`).
+greedy choice by the true gain in reward; beam search; and the best of all slates, where these can be tried, or else a
+number that the reward of no slate exceeds (`_shared/slate_search.py`; far from tight on long slates).
 
     python examples/recommender_slate.py                      # 3 seeds, under two minutes
     python examples/recommender_slate.py --steps 1000 --seeds 0 1 2 3 4
@@ -58,6 +58,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+    command_line.import_tensorflow()
 
 import numpy as np
 import tensorflow as tf
@@ -284,7 +285,8 @@ def main(options: argparse.Namespace) -> dict:
     shown[name] = best[0]
     steps = np.arange(len(curves["rloo"][0])) * options.test_every
     one = Visits(*(each[0] for each in visits))
-    picture = draw_slates((steps, curves), known, (one, shown), options.output / "recommender_slate.png")
+    reached = {name: known[name] for name in fixed}
+    picture = draw_slates((steps, curves), reached, (one, shown), options.output / "recommender_slate.png")
     print(f"\nPicture: {picture}; {time.monotonic() - started:.0f} s in all")
     return command_line.save_report(options, "recommender_slate", baselines=known, curves=curves)
 

@@ -34,6 +34,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+    command_line.import_tensorflow()
 
 import numpy as np
 from _shared.ranking_data import patients

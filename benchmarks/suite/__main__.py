@@ -15,12 +15,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
+import sys
 import time
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))
+import harness
 import operators
 import report
 from measure import Limits, measure
@@ -31,30 +32,6 @@ QUICK_SIZES = ["64x16", "8x128", "1x1000"]
 # How time and memory of what makes no matrix grow, by doublings.
 GROWTH = ["neural_sort_values", "soft_sort_values"]
 GROWTH_SIZES = [f"1x{2**power}" for power in range(12, 21)]
-LIBRARIES = ["keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy"]
-PEERS = ["torch", "torchsort", "jax", "ott-jax", "rax", "keras-rs"]
-
-
-def machine() -> dict:
-    names = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    memory = [line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
-    return {
-        "processor": names[0] if names else platform.processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory GiB": round(int(memory[0]) / 2**20, 1) if memory else None,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-    }
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines() if Path(path).exists() else []
-
-
-def versions() -> dict[str, str]:
-    """Of what is installed."""
-    found = {each.name: each.version for each in metadata.distributions()}
-    return {name: found.get(name, "not installed") for name in LIBRARIES + PEERS}
 
 
 def parsed() -> argparse.Namespace:
@@ -92,7 +69,7 @@ def measured(options: argparse.Namespace) -> Iterator[list[dict]]:
     limits = Limits(
         options.max_memory * 2**30, options.max_operations, options.repeats, options.seconds, options.timeout
     )
-    what = {"machine": machine(), "versions": versions(), "load before": os.getloadavg(), "records": []}
+    what = {"command": harness.shown_command(), **harness.environment(), "records": []}
     with_peers = not (options.no_peers or options.growth)
     start = time.time()
     for name in options.operators:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import formulas
 import tensorflow as tf
 import tensorflow_probability as tfp
 from frameworks import attribute, is_here
@@ -20,19 +21,6 @@ class Peer(NamedTuple):
     function: Callable
     cost: str = "matrix"
     same: bool = True  # it computes what ours does, so that results can be compared
-
-
-def formula_neural_sort(scores: tf.Tensor) -> tf.Tensor:
-    """As published, tau 1, with the row sums by a reduction and not by the reference's n x n x n product."""
-    size = scores.shape[-1]
-    sums = tf.reduce_sum(tf.abs(scores[..., tf.newaxis] - scores[..., tf.newaxis, :]), axis=-1)
-    slopes = tf.cast(size - 1 - 2 * tf.range(size), scores.dtype)
-    return tf.nn.softmax(slopes[:, tf.newaxis] * scores[..., tf.newaxis, :] - sums[..., tf.newaxis, :])
-
-
-def formula_soft_sort(scores: tf.Tensor) -> tf.Tensor:
-    ordered = tf.sort(scores, direction="DESCENDING")
-    return tf.nn.softmax(-tf.abs(ordered[..., tf.newaxis] - scores[..., tf.newaxis, :]))
 
 
 def torch_neural_sort(scores):
@@ -52,8 +40,8 @@ def torch_soft_sort(scores):
 
 
 FORMULAS = {
-    "neural_sort": (formula_neural_sort, torch_neural_sort),
-    "soft_sort": (formula_soft_sort, torch_soft_sort),
+    "neural_sort": (formulas.neural_sort, torch_neural_sort),
+    "soft_sort": (formulas.soft_sort, torch_soft_sort),
 }
 
 
@@ -118,23 +106,15 @@ def _ott(what: str, scores):
     return function(scores, axis=-1, initializer=DefaultInitializer(), implicit_diff=None)
 
 
-def log_sinkhorn(log_scores: tf.Tensor) -> tf.Tensor:
-    """20 iterations in the log domain, as in the published code."""
+def torch_log_sinkhorn(logits):
     for _ in range(20):
-        log_scores -= tf.reduce_logsumexp(log_scores, axis=-1, keepdims=True)
-        log_scores -= tf.reduce_logsumexp(log_scores, axis=-2, keepdims=True)
-    return tf.exp(log_scores)
-
-
-def torch_log_sinkhorn(log_scores):
-    for _ in range(20):
-        log_scores = log_scores - log_scores.logsumexp(-1, keepdim=True)
-        log_scores = log_scores - log_scores.logsumexp(-2, keepdim=True)
-    return log_scores.exp()
+        logits = logits - logits.logsumexp(-1, keepdim=True)
+        logits = logits - logits.logsumexp(-2, keepdim=True)
+    return logits.exp()
 
 
 def of_sinkhorn() -> Iterator[Peer]:
-    yield Peer("log domain", TF_MODES, log_sinkhorn, "iterated")
+    yield Peer("log domain", TF_MODES, formulas.sinkhorn, "iterated")
     if is_here("torch"):
         yield Peer("torch log domain", ("torch",), torch_log_sinkhorn, "iterated")
 

@@ -1,7 +1,4 @@
-"""Command lines of the examples: defaults in the help, checks before any work, and quiet libraries.
-
-Import this module before TensorFlow: the level of TensorFlow's log is read when TensorFlow is imported.
-"""
+"""Command lines of the examples: defaults in the help, checks before any work, and a quiet start of TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # the start-up notes about CPUs and GPUs are no news here
 
 PACKAGES = {"sklearn": "scikit-learn", "skimage": "scikit-image"}  # import name: name on PyPI, where they differ
 EXTRAS = {"skimage": "photos"}  # import name: extra of this package, where it is not "examples"
@@ -64,6 +59,22 @@ def parse(
     if not os.access(options.output, os.W_OK):
         parser.error(f"argument --output: cannot write to the folder {options.output}")
     return options
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow and look for GPUs without the notes that its libraries write to stderr meanwhile."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # read at import; some notes come before
+    sys.stderr.flush()
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        import tensorflow as tf  # noqa: PLC0415
+
+        tf.config.list_physical_devices()
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(nowhere)
 
 
 def require(parser: argparse.ArgumentParser, modules: Sequence[str]) -> None:

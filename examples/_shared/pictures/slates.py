@@ -15,6 +15,8 @@ MOST_NUMBERED = 6  # places of a slate that are drawn on the map
 def draw_slates(curves: tuple[np.ndarray, dict], known: dict[str, float], visit: tuple, path: Path) -> Path:
     """Rewards over training, mean and range over seeds; and one visit's slates, each on a map of its wines.
 
+    `known` holds the rewards of slates that are not learned, by name.
+
     `visit` holds the ideal and the candidates of one shopper, and slates of these by name.
     """
     figure = plt.figure(figsize=(15, 6.4), layout="constrained", facecolor="white")
@@ -52,7 +54,7 @@ def _rewards(axis: plt.Axes, curves: tuple[np.ndarray, dict], known: dict[str, f
         )
     axis.set_xlabel("training step")
     axis.set_title("Reward of the slate: mean and range over seeds", color=INK)
-    axis.legend(loc="lower right", fontsize=10)
+    axis.legend(loc="best", fontsize=10)
     axis.margins(x=0)
     open_frame(axis)
 
@@ -60,11 +62,10 @@ def _rewards(axis: plt.Axes, curves: tuple[np.ndarray, dict], known: dict[str, f
 def _apart(axis: plt.Axes, heights: list[float]) -> list[float]:
     """Heights for labels, moved down where they would overlap one that is higher."""
     low, high = axis.get_ylim()
-    least, top, found = 0.045 * (high - low), np.inf, {}
-    for height in sorted(heights, reverse=True):
-        top = min(height, top - least)
-        found[height] = top
-    return [found[height] for height in heights]
+    least, top, found = 0.045 * (high - low), np.inf, [0.0] * len(heights)
+    for i in np.argsort(-np.array(heights), kind="stable"):
+        found[i] = top = min(heights[i], top - least)
+    return found
 
 
 def _map_of_slate(axis: plt.Axes, visit: tuple[np.ndarray, np.ndarray], slate: np.ndarray, name: str) -> None:

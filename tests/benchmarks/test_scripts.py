@@ -1,0 +1,123 @@
+"""Every benchmark runs on tiny settings, and the tables of its results are those of its files."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytestmark = pytest.mark.default_stack_only
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TINY = {
+    "dense_matrix_free_threshold": ["--sizes", "4", "--items", "4", "--methods", "soft_sort", "--repeats", "1"],
+    "dense_matrix": ["--shapes", "2x5", "--repeats", "1"],
+    "dknn": ["--shapes", "3x20", "--repeats", "1"],
+    "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
+    "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
+    "neural_sort_pairwise_threshold": ["--sizes", "9", "12", "--items", "12", "--repeats", "1"],
+    "plackett_luce": ["--shapes", "2x6", "--repeats", "1"],
+    "precision": ["--sizes", "20", "--taus", "1"],
+    "ranknet": ["--tables", "time", "error", "--shapes", "2x9", "--repeats", "1"],
+    "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
+}
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+@pytest.fixture
+def without_tracing():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning", "ignore:overflow:RuntimeWarning")
+@pytest.mark.usefixtures("without_tracing")
+@pytest.mark.parametrize("name", TINY)
+def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
+    path = tmp_path / "rows.json"
+    result = script(name).main([*TINY[name], "--json", str(path)])
+    assert json.loads(path.read_text()) == json.loads(json.dumps(result))
+    assert all(result["tables"].values())
+    assert {"commit", "date", "machine", "versions", "command"} <= set(result)
+    printed = capsys.readouterr().out
+    for rows in result["tables"].values():
+        assert "\n".join(script("harness").table(rows)) in printed
+
+
+def test_sinkhorn_compares_within_less_than_the_values(script, monkeypatch):
+    sinkhorn = script("sinkhorn")
+    wrong = {**sinkhorn.OPERATORS, "log matrix": lambda logits, iterations: 1.001 * sinkhorn.ks.sinkhorn(logits, 0.5)}
+    monkeypatch.setattr(sinkhorn, "OPERATORS", wrong)
+    tf.config.run_functions_eagerly(True)
+    with pytest.raises(AssertionError, match="result 0 of log matrix, XLA differs from that of ours, XLA by 1"):
+        list(sinkhorn.times(["2x5"], [20], 1, []))
+    tf.config.run_functions_eagerly(False)
+
+
+def test_hlo_is_exported(script, tmp_path, monkeypatch):
+    arguments = ["export_hlo.py", str(tmp_path), "--operators", "soft_sort", "--shapes", "2x8", "--platform", "CPU"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    script("export_hlo").main()
+    assert (tmp_path / "soft_sort-2x8" / "program.hlo").stat().st_size > 1000
+    with np.load(tmp_path / "soft_sort-2x8" / "arrays.npz") as arrays:
+        assert arrays["output_0"].shape == (2, 8, 8)
+
+
+def test_alternating_medians(script, monkeypatch):
+    clock, calls = [0.0], []
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+
+    def run(name, seconds):
+        def call():
+            calls.append(name)
+            clock[0] += next(seconds)
+
+        return call
+
+    runs = [run("a", iter([9, 9, 1, 2, 6])), run("b", iter([9, 9, 10, 30, 20]))]
+    assert script("harness").alternating_medians(runs, 3) == [2, 20]
+    assert "".join(calls) == "ababababab"
+    runs = [run("a", iter([1.0] * 20))]
+    calls.clear()
+    script("harness").alternating_medians(runs, 15, seconds=6.5)
+    assert len(calls) == 2 + 7
+
+
+def test_memory_growth_is_that_of_the_run(script, monkeypatch, tmp_path):
+    harness = script("harness")
+    (tmp_path / "make_large.py").write_text(
+        "import numpy as np\n"
+        "def make(mebibytes):\n"
+        "    return lambda: np.ones(2**17), lambda: np.ones(mebibytes * 2**17).sum()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert 95 <= harness.memory_growth(importlib.import_module("make_large").make, 100) < 110
+
+
+def test_cells(script):
+    cell = script("harness").cell
+    assert [cell(value) for value in (None, "XLA", 7, 0.0, 1234.5, 12.345, 0.1234, 2.5e-7)] == [
+        "",
+        "XLA",
+        "7",
+        "0",
+        "1,234",
+        "12.3",
+        "0.123",
+        "2.5e-07",
+    ]
+
+
+def test_tables_are_those_of_the_files(script):
+    harness = script("harness")
+    for page in harness.pages():
+        assert page.read_text() == harness.with_tables(page.read_text(), harness.RESULTS), page

@@ -1,0 +1,50 @@
+"""The suite of all operators, on tiny lists."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytestmark = pytest.mark.default_stack_only
+
+SUITE = Path(__file__).parents[2] / "benchmarks" / "suite"
+
+
+def run_suite(folder, *arguments):
+    command = [sys.executable, str(SUITE), "--quick", "--no-peers", *arguments, "--output", str(folder)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads((folder / "suite.json").read_text())
+
+
+def test_suite_runs(tmp_path):
+    found = run_suite(tmp_path, "--operators", "soft_sort", "RankNetLoss", "--sizes", "2x8", "--no-memory")
+    assert {"commit", "date", "machine", "versions", "command"} <= set(found)
+    ours = [record for record in found["records"] if record["candidate"] == "ours"]
+    assert [(record["operator"], record["mode"]) for record in ours] == [
+        (name, mode) for name in ("soft_sort", "RankNetLoss") for mode in ("TF", "XLA")
+    ]
+    assert all(record["seconds"] > 0 and record["difference"] < 1e-5 for record in ours)
+    table = (tmp_path / "suite.md").read_text()
+    assert "| soft_sort | 2x8 | ours | TF |" in table
+
+
+@pytest.mark.nightly
+def test_suite_runs_all_operators(tmp_path):
+    records = run_suite(tmp_path, "--sizes", "2x16", "1x1000")["records"]
+    assert not [record for record in records if "failed" in record]
+
+
+def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
+    for folder in (SUITE.parent, SUITE):
+        monkeypatch.syspath_prepend(str(folder))
+    operators = importlib.import_module("operators")
+    tf.config.run_functions_eagerly(True)
+    for name, operator in operators.OPERATORS.items():
+        result = operator.function(*map(tf.constant, operators.data(name, 2, 12)))
+        assert np.all(np.isfinite(result.numpy())), name
+    tf.config.run_functions_eagerly(False)
