@@ -42,8 +42,8 @@ def test_every_object_is_registered_and_has_a_case():
     assert registered() == public_classes() == {case.cls for case in objects.ALL}
 
 
-# tests/losses/test_shared_arguments.py tries these with every loss.
-SHARED_BY_LOSSES = {"dtype", "lists", "padding"}
+# The tests of losses and metrics named test_shared_arguments.py try these with every class.
+SHARED = {"dtype", "lists", "padding"}
 
 
 def test_every_argument_has_a_case_away_from_its_default():
@@ -52,7 +52,7 @@ def test_every_argument_has_a_case_away_from_its_default():
         for case in objects.ALL:
             if case.cls is cls:
                 tried.update(case.arguments)
-        assert set(constructor_arguments(cls)) <= set(tried) | SHARED_BY_LOSSES
+        assert set(constructor_arguments(cls)) <= set(tried) | SHARED
 
 
 def constructor_arguments(cls):

@@ -8,40 +8,67 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
+from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._targets.lists import Lists, predicted_lists
+from keras_softsort._targets.layout import LISTS
+from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists
 from keras_softsort._targets.true_order import sort_direction, sorted_labels
 
 
 class ListMetric(keras.metrics.Mean):
-    """The weighted mean over lists of `measure`."""
+    """Base class of metrics with one value per list, `measure`: their weighted mean over lists.
+
+    Args:
+      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
+      direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
+        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
+      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
+        `y_pred` marks padding, too. What predictions hold there, NaN included, changes nothing.
+      name: name of the metric.
+      dtype: dtype of the result.
+
+    Call arguments: `y_true` is `[batch, n]` or `[batch, n, 1]`. `y_pred` is scores of these shapes, in the sense of
+    `target`: large for large labels, or for late ranks; or a soft permutation `[batch, rank, item]`, which
+    `ops.harden` makes exact. `sample_weight` `[batch]` or `[batch, 1]` weighs lists; weights of items `[batch, n]` are
+    averaged over a list. With `lists="batch"` all shapes lose their first axis: scores are `[batch]` or `[batch, 1]`.
+
+    Raises:
+      ValueError: unknown `target`, `direction`, `lists` or `padding`; shapes that do not match, or that make lists of
+        one item.
+      TypeError: `y_pred` is not floating-point.
+    """
 
     default_name: str
 
     def __init__(
-        self, *, target: str = "labels", direction: str = "DESCENDING", name: str | None = None, dtype: Any = None
+        self,
+        *,
+        target: str = "labels",
+        direction: str = "DESCENDING",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        name: str | None = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(name=name or self.default_name, dtype=dtype)
         self._sort_direction = sort_direction(target, direction)
         self.target = target
         self.direction = direction
+        self.lists = arguments.one_of("lists", lists, LISTS)
+        self.padding = checked_padding(padding)
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
         """The value of each list [batch], and which lists count [batch]; empty ones have no weight anyway."""
         raise NotImplementedError
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Add a batch: `y_true` [batch, n], `y_pred` [batch, n] or [batch, ranks, n]; empty lists do not count.
-
-        Samples of soft permutations [batch, num_samples, ranks, n] count as their mean.
-        """
-        lists, y_pred = predicted_lists(y_true, y_pred, sample_weight)
+        """Add a batch; lists without valid items do not count, samples of soft permutations count as their mean."""
+        lists, y_pred = predicted_lists(y_true, y_pred, sample_weight, lists=self.lists, padding=self.padding)
         if y_pred.shape.rank == 4:
             y_pred = tf.reduce_mean(y_pred, axis=1)
-        if y_pred.shape.rank not in (2, 3):
-            raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {y_pred.shape}")
         values, counts = self.measure(y_pred, lists)
-        weights = lists.mean_over_items(tf.ones_like(lists.labels))
+        weights = lists.list_weights()
         return self.add(values, tf.where(counts, weights, tf.zeros_like(weights)))
 
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
@@ -50,7 +77,8 @@ class ListMetric(keras.metrics.Mean):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "target": self.target, "direction": self.direction}
+        own = {"target": self.target, "direction": self.direction, "lists": self.lists, "padding": self.padding}
+        return {**super().get_config(), **own}
 
 
 class OrderMetric(ListMetric):

@@ -17,7 +17,16 @@ STATISTICS = ("mean", "mean_over_std")
 
 
 class CorrelationMetric(ListMetric):
-    """A correlation of labels and predictions per list, and its mean, or mean over standard deviation, over lists."""
+    """A correlation of labels and predictions per list; its mean, or mean over standard deviation, over lists.
+
+    Args:
+      statistic: `"mean"` over lists, or `"mean_over_std"`, the mean divided by the standard deviation over lists (with
+        the number of lists as divisor; 0 where the deviation is 0). With `lists="batch"` each batch is one list.
+      target, direction, lists, padding, name, dtype: see `ListMetric`; `direction` makes no difference to scores.
+
+    Tied items share ranks as in SciPy. A list with constant scores has the value 0, and so has one with NaN. Lists
+    with constant labels, such as those of fewer than two items, do not count. A soft permutation must have all ranks.
+    """
 
     def __init__(
         self,
@@ -25,14 +34,19 @@ class CorrelationMetric(ListMetric):
         target: str = "labels",
         direction: str = "DESCENDING",
         statistic: str = "mean",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(target=target, direction=direction, name=name, dtype=dtype)
+        super().__init__(target=target, direction=direction, lists=lists, padding=padding, name=name, dtype=dtype)
         self.statistic = arguments.one_of("statistic", statistic, STATISTICS)
         if statistic == "mean_over_std":
-            # In float64, in which the variance loses no digits that matter to the mean of the squares.
-            self._moments = self.add_weight(name="moments", shape=(3,), initializer="zeros", dtype="float64")
+            # Sums of weights, values and squares: in float64, in which their difference keeps its digits.
+            self._moments = [
+                self.add_weight(name=f"moment_{power}", shape=(), initializer="zeros", dtype="float64")
+                for power in range(3)
+            ]
 
     def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """The correlation of each list [batch], 0 for constant scores."""
@@ -53,15 +67,15 @@ class CorrelationMetric(ListMetric):
         """Add lists to the mean and, where they are asked for, to the moments."""
         if self.statistic == "mean_over_std":
             values64, weights64 = tf.cast(values, tf.float64), tf.cast(weights, tf.float64)
-            powers = tf.stack([tf.ones_like(values64), values64, tf.square(values64)])
-            self._moments.assign(tf.convert_to_tensor(self._moments) + tf.linalg.matvec(powers, weights64))
+            for power, moment in enumerate(self._moments):
+                moment.assign_add(tf.reduce_sum(weights64 * values64**power))
         return super().add(values, weights)
 
     def result(self) -> Any:
         """The statistic; 0 before the first list, and where the standard deviation is 0."""
         if self.statistic == "mean":
             return super().result()
-        weight, total, squares = tf.unstack(tf.convert_to_tensor(self._moments))
+        weight, total, squares = map(tf.convert_to_tensor, self._moments)
         mean = tf.math.divide_no_nan(total, weight)
         variance = tf.maximum(tf.math.divide_no_nan(squares, weight) - tf.square(mean), 0)
         # Of equal values nothing but rounding is left.
@@ -72,7 +86,8 @@ class CorrelationMetric(ListMetric):
         """Forget all lists."""
         super().reset_state()
         if self.statistic == "mean_over_std":
-            self._moments.assign(tf.zeros([3], tf.float64))
+            for moment in self._moments:
+                moment.assign(0.0)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -1,4 +1,4 @@
-"""The share of ranks that hold the right item."""
+"""The share of ranks that hold a correct item."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from keras_softsort.metrics._base import OrderMetric
 
 @register
 class ElementwiseAccuracy(OrderMetric):
-    """The share of ranks that hold an item that belongs there: a mean over each list's ranks, then over lists.
+    """The share of ranks that hold a correct item: the mean over each list's ranks, then over lists.
 
-    Args:
-      target: what `y_true` `[batch, n]` holds: `"labels"` to sort by, or `"ranks"`, 1 = first. A value below 0 is
-        padding.
-      direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`.
-      name: of the metric.
-      dtype: of its result.
-
-    `y_pred`, ties, padding, NaN, weights and cost: as for `PermutationAccuracy`.
+    Arguments, call arguments, ties, padding, NaN, errors and cost: those of `PermutationAccuracy`.
 
     Example:
 

@@ -18,24 +18,27 @@ class KendallTau(CorrelationMetric):
     over lists, or with `statistic="mean_over_std"` the mean divided by the standard deviation.
 
     Args:
-      target: what `y_true` `[batch, n]` holds: `"labels"` to sort by, or `"ranks"`, 1 = first. A value below 0 is
-        padding.
+      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
       direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It makes
         no difference to scores.
-      statistic: `"mean"` over lists, or `"mean_over_std"`: the mean divided by the standard deviation over lists (of
-        the population, with divisor n; 0 where it is 0).
+      statistic: `"mean"` over lists, or `"mean_over_std"`: the mean divided by the standard deviation over lists (with
+        the number of lists as divisor; 0 where the deviation is 0).
+      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
+        `y_pred` marks padding, too.
       name: name of the metric.
       dtype: dtype of the result.
 
-    `y_pred` is `[batch, n]`, scores in the sense of `target`: large for large labels, or for late ranks. Or it is a
-    soft permutation `[batch, n, n]` (rank by item), which `ops.harden` makes the items' ranks of, without ties. A list
-    with constant scores has the value 0, and so has one with NaN. What is written in padding changes nothing. Lists
-    with constant labels, such as those of fewer than two items, do not count. `sample_weight` weighs lists; weights
-    of items are averaged over a list.
+    Call arguments: `y_true` is `[batch, n]` or `[batch, n, 1]`. `y_pred` is scores of these shapes, in the sense of
+    `target`: large for large labels, or for late ranks; or a soft permutation `[batch, n, n]` (rank by item), which
+    `ops.harden` turns into ranks without ties. With `lists="batch"` scores and labels are `[batch]` or `[batch, 1]`. A
+    list with constant scores has the value 0, and so has one with NaN. What predictions hold in padding changes
+    nothing. Lists with constant labels, such as those of fewer than two items, do not count. `sample_weight` weighs
+    lists; weights of items are averaged over a list.
 
     Raises:
-      ValueError: unknown `target`, `direction` or `statistic`; `direction="ASCENDING"` with `target="ranks"`; shapes
-        that do not match.
+      ValueError: unknown `target`, `direction`, `statistic`, `lists` or `padding`; `direction="ASCENDING"` with
+        `target="ranks"`; shapes that do not match, or that make lists of one item.
       TypeError: `y_pred` is not floating-point.
 
     Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.

@@ -1,4 +1,4 @@
-"""The share of lists whose whole order is right."""
+"""The share of lists that are sorted perfectly."""
 
 from __future__ import annotations
 
@@ -10,21 +10,30 @@ from keras_softsort.metrics._base import OrderMetric
 
 @register
 class PermutationAccuracy(OrderMetric):
-    """The share of lists that are in the right order throughout ("all correct" in the NeuralSort paper).
+    """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
 
     Args:
-      target: what `y_true` `[batch, n]` holds: `"labels"` to sort by, or `"ranks"`, 1 = first. A value below 0 is
-        padding.
+      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
       direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`.
-      name: of the metric.
-      dtype: of its result.
+      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
+        `y_pred` marks padding, too.
+      name: name of the metric.
+      dtype: dtype of the result.
 
-    `y_pred` is a soft permutation `[batch, rank, item]` (hardened by `ops.harden`; with fewer than n rows only those
-    ranks count) or `[batch, n]`, scores in the sense of `target`: sorted as labels or as ranks are. Items with equal
-    labels may change places. Padding changes nothing; empty lists do not count; NaN is wrong. `sample_weight` weighs
-    lists; weights of items are averaged over a list.
+    Call arguments: `y_true` is `[batch, n]` or `[batch, n, 1]`. `y_pred` is scores of these shapes, in the sense of
+    `target`: sorted as labels or as ranks are; or a soft permutation `[batch, rank, item]`, which `ops.harden` makes
+    exact. With fewer than n rows only those ranks count. With `lists="batch"` scores and labels are `[batch]` or
+    `[batch, 1]`. Items with equal labels may change places. What predictions hold in padding changes nothing; lists
+    without valid items do not count; a list with NaN is wrong. `sample_weight` weighs lists; weights of items are
+    averaged over a list.
 
-    Cost: O(n^2) time a list for a matrix, O(n log n) for scores.
+    Raises:
+      ValueError: unknown `target`, `direction`, `lists` or `padding`; `direction="ASCENDING"` with `target="ranks"`;
+        shapes that do not match, or that make lists of one item.
+      TypeError: `y_pred` is not floating-point.
+
+    Cost: O(n^2) time per list for a matrix, O(n log n) for scores.
 
     Example:
 

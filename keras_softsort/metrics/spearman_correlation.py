@@ -17,7 +17,7 @@ class SpearmanCorrelation(CorrelationMetric):
     their mean rank, as in SciPy's `spearmanr`. The metric is the mean over lists, or with
     `statistic="mean_over_std"` the mean divided by the standard deviation.
 
-    Args: those of `KendallTau`, which documents them, `y_pred`, padding, NaN and weights.
+    Arguments, call arguments, padding, NaN and errors: those of `KendallTau`.
 
     Cost: O(n log n) time and O(n) memory per list.
 

@@ -85,7 +85,7 @@ def test_long_lists(metric, mode, rng):
     scores[0, :20], scores[1, 7:30], labels[2, 500:] = -np.inf, np.inf, -1
     scores[2, 600] = np.nan
     own = metric()
-    update = own.update_state if mode == "eager" else tf.function(own.update_state, **MODES[mode])
+    update = own.update_state if mode == "eager" else objects.traced_update(own, **MODES[mode])
     update(tf.constant(labels), tf.constant(scores))
     assert float(own.result()) == pytest.approx(expected(labels, scores, metric=metric), rel=1e-6)
 
@@ -118,7 +118,7 @@ def test_mean_over_std(metric, rng):
     weights = rng.uniform(size=40).astype("float32")
     own = metric(statistic="mean_over_std")
     assert float(own.result()) == 0
-    update = tf.function(own.update_state, jit_compile=metric is ks.SpearmanCorrelation)
+    update = objects.traced_update(own, jit_compile=metric is ks.SpearmanCorrelation)
     for part in np.split(np.arange(40), 4):
         update(labels[part], scores[part], weights[part])
     values = [value(metric, *row) for row in zip(labels, scores, strict=True)]

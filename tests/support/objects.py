@@ -327,3 +327,12 @@ def pad(x, y, by=3):
 def squares(_, y_pred):
     """A loss that keeps its axes: Keras multiplies a loss by the mask, which a mean over items would not fit."""
     return tf.square(y_pred)
+
+
+def traced_update(metric, **options):
+    """`metric.update_state` as a `tf.function`, which takes no operation, as Keras 2 returns it, for a result."""
+
+    def update(*inputs):
+        metric.update_state(*inputs)
+
+    return tf.function(update, **options)
