@@ -20,6 +20,7 @@ TINY = {
     "learning_to_rank": ["--wards", "8"],
     "median": ["--steps", "2", "--test-lists", "20"],
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
+    "ranknet_gradients": ["--wards", "2", "--sizes", "5"],
     "recommender_slate": ["--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"],
     "serve_ranker": ["--requests", "1"],
     "sort_digits": ["--steps", "2", "--test-lists", "20"],
