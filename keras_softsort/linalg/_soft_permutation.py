@@ -1,32 +1,59 @@
-"""What the operators of soft permutations share: products by the engine, with masks as the dense matrix has them."""
+"""The base of the linear operators: products without the matrix, with masks as in the dense matrix."""
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+
+# What makes a subclass a composite tensor: its tensors are components, its other arguments part of its type.
+composite = tfp.experimental.auto_composite_tensor(
+    non_identifying_kwargs=("name",), module_name="keras_softsort.linalg"
+)
+_OperatorGradient: Any = type(tf.linalg.LinearOperator.__composite_gradient__)
+
+
+class _Gradient(_OperatorGradient):
+    """The gradient with respect to an operator, which is an operator; its mask is that of the operator."""
+
+    def replace_gradient_components(self, value: Any, components: dict[str, Any]) -> Any:
+        if any(component is not None for component in components.values()) and value.mask is not None:
+            components = {**components, "mask": value.mask}
+        return super().replace_gradient_components(value, components)
 
 
 class SoftPermutation(tf.linalg.LinearOperator):
     """A `[..., n, n]` operator of `scores` `[..., n]`: `matmul` sorts values softly, its adjoint puts them back."""
 
+    __composite_gradient__ = _Gradient()
+
     def __init__(
         self, scores: Any, tau: Any, *, mask: Any, direction: str, eps: float | None, parameters: dict, name: str
     ) -> None:
         with tf.name_scope(name):
-            self._scores, self._tau = _reference(scores), _reference(tau)
-            self._mask, self._direction = mask, direction
+            self._scores = scores if isinstance(scores, tf.Variable) else validation.dense_tensor("scores", scores)
+            # A variable stays one, to be read at each product.
+            is_tensor = not isinstance(tau, (tf.Variable, numbers.Real))
+            self._tau = validation.dense_tensor("tau", tau) if is_tensor else tau
+            self._mask = None if mask is None else validation.bool_mask("mask", mask)
+            self._direction = direction
             self._eps = None if eps is None else arguments.positive_number("eps", eps)
-            problem = self._problem()
-        super().__init__(dtype=problem.scores.dtype, is_square=True, parameters=parameters, name=name)
+            checked = self._arguments() if self._scores.shape.rank is not None else self._flat_arguments()[0]
+            if is_tensor and self._tau.shape.rank == self._scores.shape.rank is not None:
+                self._tau = tf.squeeze(self._tau, axis=-1)  # as a `Dense(1)` gives it; other axes are of the batch
+        super().__init__(dtype=checked.scores.dtype, is_square=True, parameters=parameters, name=name)
 
     @property
     def scores(self) -> Any:
-        """What is sorted: `[..., n]`."""
+        """The scores to sort by: `[..., n]`."""
         return self._scores
 
     @property
@@ -35,8 +62,8 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return self._tau
 
     @property
-    def mask(self) -> Any:
-        """Which items are kept: bool `[..., n]`, or None."""
+    def mask(self) -> tf.Tensor | None:
+        """Which items are valid: bool `[..., n]`, or None."""
         return self._mask
 
     @property
@@ -46,16 +73,45 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
     @property
     def eps(self) -> float | None:
-        """How much of a row's weight may be left out; None for what the dtype rounds away."""
+        """The weight of a row that may be left out; None for less than the dtype rounds away."""
         return self._eps
 
+    @property
+    def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, int]:
+        """The parameters to slice, with the number of their axes that belong to the matrix."""
+        sliced = {"scores": 1, "mask": 1}
+        return sliced if isinstance(self._tau, numbers.Real) else {**sliced, "tau": 0}
+
     def _method(self) -> dict[str, Any]:
-        """The arguments of `sort_arguments` that say what the operator is."""
+        """The arguments of `sort_arguments` that say which soft permutation it is."""
         raise NotImplementedError
 
-    def _problem(self) -> SortArguments:
+    def _arguments(self) -> SortArguments:
         tau = tf.convert_to_tensor(self._tau) if isinstance(self._tau, tf.Variable) else self._tau
         return sort_arguments(self._scores, tau, mask=self._mask, direction=self._direction, **self._method())
+
+    def _flat_arguments(self, *values: tf.Tensor) -> tuple[SortArguments, list[tf.Tensor], tf.Tensor]:
+        """The arguments with lists `[B, n]`, `values` `[..., n, d]` as `[B, n, d]`, and the axes that became B.
+
+        Leading axes broadcast, and their number may be unknown.
+        """
+        own = {"scores": (validation.dense_tensor("scores", self._scores), 1)}
+        if self._mask is not None:
+            own["mask"] = (self._mask, 1)
+        if not isinstance(self._tau, numbers.Real):
+            own["tau"] = (validation.dense_tensor("tau", self._tau), 0)
+        tensors, inner = zip(*own.values(), *((value, 2) for value in values), strict=True)
+        batched = broadcast_leading(tensors, inner)
+        flat = [flatten_lists(*pair) for pair in zip(batched, inner, strict=True)]
+        lists = dict(zip(own, flat, strict=False))
+        args = sort_arguments(
+            lists["scores"],
+            lists.get("tau", self._tau),
+            mask=lists.get("mask"),
+            direction=self._direction,
+            **self._method(),
+        )
+        return args, flat[len(own) :], tf.shape(batched[0])[:-1]
 
     def _shape(self) -> tf.TensorShape:
         shape = tf.TensorShape(self._scores.shape)
@@ -66,38 +122,30 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return tf.concat([shape, shape[-1:]], axis=0)
 
     def _to_dense(self) -> tf.Tensor:
-        return _dispatch.permutation(self._problem())
+        args, _, leading = self._flat_arguments()
+        return tf.ensure_shape(_with_leading(_dispatch.permutation(args), leading), self.shape)
 
     def _matmul(self, x: tf.Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> tf.Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x
-        problem = self._problem()
-        leading = tf.broadcast_dynamic_shape(tf.shape(x)[:-2], tf.shape(problem.scores)[:-1])
-        known = tf.broadcast_static_shape(x.shape[:-2], problem.scores.shape[:-1])
-
-        def spread(tensor: tf.Tensor, inner: int) -> tf.Tensor:
-            own = tf.shape(tensor)[-inner:]
-            return tf.ensure_shape(
-                tf.broadcast_to(tensor, tf.concat([leading, own], axis=0)), known.concatenate(tensor.shape[-inner:])
-            )
-
-        mask = None if problem.mask is None else spread(problem.mask, 1)
-        problem = problem._replace(scores=spread(problem.scores, 1), mask=mask)
+        args, (flat,), leading = self._flat_arguments(x)
         product = _dispatch.multiply_transposed if adjoint else _dispatch.multiply
-        result = product(problem, spread(x, 2), eps=self._eps)
-        return result if mask is None else result + _of_masked(spread(x, 2), mask, adjoint)
+        result = product(args, flat, eps=self._eps)
+        if args.mask is not None:
+            result += _of_masked(flat, args.mask, adjoint)
+        return _with_leading(result, leading)
+
+
+def _with_leading(matrices: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:
+    """`matrices` `[B, n, m]` with the leading axes that were made one."""
+    return tf.reshape(matrices, tf.concat([leading, tf.shape(matrices)[1:]], axis=0))
 
 
 def _of_masked(x: tf.Tensor, mask: tf.Tensor, adjoint: bool) -> tf.Tensor:
-    """What masked ranks make of masked items, over which they spread evenly, or the other way round."""
+    """The part of masked ranks, which spread evenly over masked items; for the adjoint the other way round."""
     count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
     masked_ranks = tf.range(tf.shape(mask)[-1]) >= count
     source, target = (masked_ranks, ~mask) if adjoint else (~mask, masked_ranks)
-    kept = tf.where(source[..., tf.newaxis], x, tf.zeros_like(x))
+    masked = tf.where(source[..., tf.newaxis], x, tf.zeros_like(x))
     size = tf.cast(tf.reduce_sum(tf.cast(source, tf.int32), axis=-1), x.dtype)[..., tf.newaxis, tf.newaxis]
-    mean = tf.math.divide_no_nan(tf.reduce_sum(kept, axis=-2, keepdims=True), size)
+    mean = tf.math.divide_no_nan(tf.reduce_sum(masked, axis=-2, keepdims=True), size)
     return tf.where(target[..., tf.newaxis], mean, tf.zeros_like(mean))
-
-
-def _reference(value: Any) -> Any:
-    """A variable as it is, to be read at each product; anything else as it came or as a tensor."""
-    return value if isinstance(value, (tf.Variable, int, float)) else tf.convert_to_tensor(value)

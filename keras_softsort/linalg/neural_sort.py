@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort.linalg._soft_permutation import SoftPermutation
+from keras_softsort.linalg._soft_permutation import SoftPermutation, composite
 
 
+@composite
 class LinearOperatorNeuralSort(SoftPermutation):
     """NeuralSort's matrix `P [..., rank, item]` as an operator that does not make it.
 
@@ -15,16 +16,20 @@ class LinearOperatorNeuralSort(SoftPermutation):
     blocks of it, `matmul(adjoint=True)` those of its transpose.
 
     Args:
-      scores: `[..., n]` floating-point, or a variable.
-      tau: temperature, positive: a number, scalar tensor or variable, in units of scores times list size.
-      mask: bool `[..., n]`, True = keep. Masked items come last; masked ranks spread evenly over them.
+      scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
+      tau: temperature, positive: a number, tensor or variable, in units of scores times list size. Its shape broadcasts
+        against the batch shape of `scores`: a temperature per list.
+      mask: bool `[..., n]`, True = valid. Masked items come last; masked ranks spread evenly over them.
       direction: `"DESCENDING"` or `"ASCENDING"`.
       eps: the weight of a row that may be left out in all, positive; by default less than the dtype rounds away.
-      name: of the operator.
+      name: the name of the operator.
 
     `matmul` and `matvec` have gradients with respect to scores, tau and what is multiplied, none of second order.
-    Lists below a few hundred items take the dense matrix. Scores that are not finite give NaN in their list. Half
-    precision is computed in float32. Batch shapes broadcast.
+    Short lists take the dense matrix. Scores that are not finite give NaN in their list. Half precision is computed in
+    float32. The batch shapes of scores and values broadcast.
+
+    The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
+    the operator of the first list.
 
     Raises:
       TypeError: scores are not floating-point, `mask` is not bool.

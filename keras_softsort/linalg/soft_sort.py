@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort.linalg._soft_permutation import SoftPermutation
+from keras_softsort.linalg._soft_permutation import SoftPermutation, composite
 
 POWERS = (1, 2)
 
 
+@composite
 class LinearOperatorSoftSort(SoftPermutation):
     """SoftSort's matrix `P [..., rank, item]` as an operator that does not make it.
 
@@ -17,18 +18,22 @@ class LinearOperatorSoftSort(SoftPermutation):
     products are two first-order recurrences; with power 2 only a band of the matrix matters.
 
     Args:
-      scores: `[..., n]` floating-point, or a variable.
-      tau: temperature, positive: a number, scalar tensor or variable, in units of the scores to the `power`.
+      scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
+      tau: temperature, positive: a number, tensor or variable, in units of the scores to the `power`. Its shape
+        broadcasts against the batch shape of `scores`: a temperature per list.
       power: 1 or 2.
-      mask: bool `[..., n]`, True = keep. Masked items come last; masked ranks spread evenly over them.
+      mask: bool `[..., n]`, True = valid. Masked items come last; masked ranks spread evenly over them.
       direction: `"DESCENDING"` or `"ASCENDING"`.
       eps: with power 2, the weight of a row that may be left out in all, positive; by default less than the dtype
         rounds away. Power 1 leaves nothing out.
-      name: of the operator.
+      name: the name of the operator.
 
     `matmul` and `matvec` have gradients with respect to scores, tau and what is multiplied, none of second order.
-    Lists below a few hundred items take the dense matrix. Scores that are not finite give NaN in their list. Half
-    precision is computed in float32. Batch shapes broadcast.
+    Short lists take the dense matrix. Scores that are not finite give NaN in their list. Half precision is computed in
+    float32. The batch shapes of scores and values broadcast.
+
+    The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
+    the operator of the first list.
 
     Raises:
       TypeError: scores are not floating-point, `mask` is not bool.

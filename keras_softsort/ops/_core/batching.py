@@ -4,37 +4,45 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
-    """All axes but the last `inner` made one. An empty list is kept, which a reshape to -1 could not."""
-    shape = tf.shape(tensor)
-    split = tensor.shape.rank - inner
-    static = tensor.shape[:split].num_elements()
-    batch = tf.reduce_prod(shape[:split]) if static is None else static
-    return tf.reshape(tensor, tf.concat([[batch], shape[split:]], axis=0))
+    """All axes but the last `inner` made one; also of a tensor of unknown rank. An empty list stays empty."""
+    shape, leading = tf.shape(tensor), leading_axes(tensor, inner)
+    static = leading.num_elements()
+    batch = tf.reduce_prod(shape[: _split(tensor, inner)]) if static is None else static
+    # Not `shape[split:]`, whose length is unknown where the rank is, nor a reshape to -1, which fails where n is 0.
+    return tf.reshape(tensor, [batch, *(shape[axis] for axis in range(-inner, 0))])
+
+
+def leading_axes(tensor: tf.Tensor, inner: int = 1) -> tf.TensorShape:
+    """What is known of the shape of `tensor` without the last `inner` axes."""
+    rank = tensor.shape.rank
+    return tf.TensorShape(None) if rank is None else tensor.shape[: rank - inner]
 
 
 def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> list[tf.Tensor]:
     """`tensors` with the broadcast of all their leading axes; the last `inner` axes of each stay as they are."""
-    splits = [
-        (tf.rank(tensor) if tensor.shape.rank is None else tensor.shape.rank) - own
-        for tensor, own in zip(tensors, inner, strict=True)
-    ]
-    pairs = list(zip(tensors, splits, strict=True))
-    known = [tensor.shape if tf.is_tensor(split) else tensor.shape[:split] for tensor, split in pairs]
-    static = functools.reduce(tf.broadcast_static_shape, known)
-    leading = functools.reduce(tf.broadcast_dynamic_shape, [tf.shape(tensor)[:split] for tensor, split in pairs])
+    pairs = list(zip(tensors, inner, strict=True))
+    static = functools.reduce(tf.broadcast_static_shape, [leading_axes(*pair) for pair in pairs])
+    shapes = [(tf.shape(tensor), _split(tensor, own)) for tensor, own in pairs]
+    leading = functools.reduce(tf.broadcast_dynamic_shape, [shape[:split] for shape, split in shapes])
     results = []
-    for (tensor, split), own in zip(pairs, inner, strict=True):
-        result = tf.broadcast_to(tensor, tf.concat([leading, tf.shape(tensor)[split:]], axis=0))
+    for (tensor, own), (shape, split) in zip(pairs, shapes, strict=True):
+        result = tf.broadcast_to(tensor, tf.concat([leading, shape[split:]], axis=0))
         rank = tensor.shape.rank
-        results.append(
-            tf.ensure_shape(result, None if rank is None else static.concatenate(tensor.shape[rank - own :]))
-        )
+        known = tf.TensorShape(None) if rank is None else static.concatenate(tensor.shape[rank - own :])
+        results.append(tf.ensure_shape(result, known))
     return results
+
+
+def _split(tensor: tf.Tensor, inner: int) -> Any:
+    """The number of leading axes: a Python int if it is known."""
+    rank = tensor.shape.rank
+    return (tf.rank(tensor) if rank is None else rank) - inner
 
 
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
