@@ -85,7 +85,7 @@ def package(session: nox.Session) -> None:
         check.write_text(
             "import keras_softsort as ks\n"
             "assert ks.neural_sort([2.0, 5.0, 3.0]).shape == (3, 3)\n"
-            "ks.NeuralSortLayer(tau=0.5, output='values')\n"
+            "ks.NeuralSortLayer(tau=0.5, returns='values')\n"
         )
         session.chdir(folder)
         session.run("python", check.name, env=QUIET)

@@ -48,25 +48,32 @@ SHARED = {"dtype", "lists", "padding"}
 
 def test_every_argument_has_a_case_away_from_its_default():
     for cls in public_classes():
-        tried = {}
+        tried = {name: set() for name in constructor_arguments(cls)}
         for case in objects.ALL:
             if case.cls is cls:
-                tried.update(case.arguments)
-        assert set(constructor_arguments(cls)) <= set(tried) | SHARED
+                for name, value in case.arguments.items():
+                    tried.setdefault(name, set()).add(repr(value))
+        for name, default in constructor_arguments(cls).items():
+            if name in SHARED:
+                continue
+            assert tried[name] - {repr(default)}, f"{cls.__name__}: no case of {name} differs from {default!r}"
 
 
 def constructor_arguments(cls):
-    """Those of our own classes, through `**kwargs`; Keras' are not ours to test."""
-    ours = [base for base in cls.__mro__ if base.__module__.startswith("keras_softsort")]
-    parameters = [p for base in ours for p in inspect.signature(base.__init__).parameters.values()]
-    return {p.name for p in parameters if p.name != "self" and p.kind is not p.VAR_KEYWORD}
+    """Those of our own classes with their defaults, through `**kwargs`; Keras' are not ours to test."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("keras_softsort"):
+            parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
+            found.update({p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD})
+    return found
 
 
 @pytest.mark.parametrize("case", objects.ALL, ids=str)
 def test_config_round_trip(case):
     made = case.make()
     config = made.get_config()
-    assert constructor_arguments(case.cls) <= set(config)
+    assert set(constructor_arguments(case.cls)) <= set(config)
     for name, value in case.arguments.items():
         assert config[name] == value
     again = case.cls.from_config(json.loads(json.dumps(config)))
@@ -234,11 +241,27 @@ def test_unknown_sizes(case):
         np.testing.assert_allclose(result, tf.function(case.make())(case.inputs(x)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("case", [*objects.LAYERS, *objects.HEADS], ids=str)
+def test_output_shape(case):
+    """The shape that a layer states is that of what it returns; an unknown batch stays unknown."""
+    layer = case.make()
+    inputs = tf.zeros([4, 2]) if case in objects.HEADS else case.inputs(tf.constant(objects.scores(4, 5)))
+    stated = layer.compute_output_shape(tf.nest.map_structure(lambda each: tuple(each.shape), inputs))
+    found = tf.nest.map_structure(lambda each: tuple(each.shape), layer(inputs))
+    assert stated == found
+    unknown = layer.compute_output_shape(tf.nest.map_structure(lambda each: (None, *each.shape[1:]), inputs))
+    for shape in unknown.values() if isinstance(unknown, dict) else [unknown]:
+        assert shape[0] is None
+
+
 @layer_cases
 def test_deterministic_at_inference(case):
     layer, x = case.make(), case.inputs(objects.scores())
+    layer(x)
+    before = [weight.numpy() for weight in layer.weights]
     np.testing.assert_array_equal(layer(x), layer(x, training=False))
-    assert all("seed" not in weight.name for weight in layer.weights)
+    for weight, state in zip(layer.weights, before, strict=True):
+        np.testing.assert_array_equal(weight, state)
 
 
 @layer_cases

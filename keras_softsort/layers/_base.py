@@ -1,9 +1,12 @@
-"""What layers with a temperature share: it as a weight, the check of the input, the mask handed on."""
+"""Base classes for layers with a temperature: the weight, a temperature per example, input checks, masks."""
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
@@ -11,44 +14,138 @@ from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight,
 
 
 class TemperatureLayer(keras.layers.Layer):
-    """A layer that starts from a temperature, and passes masks on."""
+    """A layer with a temperature, which passes masks on.
 
-    def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
+    Args:
+      tau: initial temperature, a positive number. It is kept as the weight `layer.tau`, which is saved and exported
+        with the model. `TauSchedule` or `layer.tau.assign(...)` change it during training without a new trace, and so
+        does `layer.tau = ...`.
+      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm. `layer.tau` is then the tensor
+        `exp(log_tau)`, and `TauSchedule` passes the layer by, or raises where it is named.
+      **kwargs: arguments of a Keras layer.
+
+    A temperature per example may follow the input: `layer([scores, tau])` with `tau` of shape `[batch]` or
+    `[batch, 1]`, for instance from a subgraph of the model. It takes the place of the weight.
+    """
+
+    # The number of inputs without the temperature.
+    num_inputs = 1
+
+    def __init__(self, tau: float = 1.0, *, learn_tau: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self._initial_tau = arguments.positive_number("tau", tau)
+        self.learn_tau = arguments.boolean("learn_tau", learn_tau)
+        self.log_tau: Any = None
+        if self.learn_tau:
+            self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
+        else:
+            self._fixed_tau = add_scalar_weight(self, "tau", self._initial_tau)
+
+    @property
+    def tau(self) -> Any:
+        """The temperature in force: a weight, or with `learn_tau` a tensor."""
+        return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
+
+    @tau.setter
+    def tau(self, value: Any) -> None:
+        if not isinstance(value, numbers.Real):
+            known = np.asarray(tf.get_static_value(tf.convert_to_tensor(value)))
+            value = value if known.ndim else known.item()
+        number = arguments.positive_number("tau", value)
+        if self.learn_tau:
+            self.log_tau.assign(math.log(number))
+        else:
+            self._fixed_tau.assign(number)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the layer, unless its temperature was told to be trained too late."""
+        if not self.learn_tau and self._fixed_tau.trainable:
+            raise ValueError(f"{self.name}: tau is not trained; make the layer with learn_tau=True to train it")
+        return super().__call__(*args, **kwargs)
+
+    def split_inputs(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
+        """The inputs without the temperature, the temperature or those [batch], and the mask or masks."""
+        inputs, tau = _split(inputs, self.num_inputs)
+        return inputs, self.tau if tau is None else tf.reshape(tau, [-1]), self.split_mask(mask)
+
+    def split_mask(self, mask: Any) -> Any:
+        """The mask or masks of the inputs without the temperature, which has none."""
+        if not isinstance(mask, (list, tuple)):
+            return mask
+        return mask[0] if self.num_inputs == 1 else list(mask[: self.num_inputs])
+
+    def split_shape(self, input_shape: Any) -> Any:
+        """The shape or shapes of the inputs without the temperature, whose shape is checked."""
+        if not _is_list(input_shape):
+            return tuple(input_shape)
+        shapes = [tuple(shape) for shape in input_shape]
+        shapes, tau = _split(shapes, self.num_inputs)
+        if tau is not None and (len(tau) not in (1, 2) or tau[1:] not in ((), (1,))):
+            raise ValueError(f"{self.name}: tau must have shape [batch] or [batch, 1], got {tau}")
+        return shapes
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "tau": self._initial_tau}
+        return {**super().get_config(), "tau": self._initial_tau, "learn_tau": self.learn_tau}
 
 
 class SortingLayer(TemperatureLayer):
-    """A layer on scores `[batch, n]` with a temperature.
-
-    `layer.tau` is a weight that is not trained: `TauSchedule` or `layer.tau.assign(...)` change it during training
-    without a new trace, and it is saved and exported with the model.
-    """
-
-    def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
-        super().__init__(tau, **kwargs)
-        self.tau = add_scalar_weight(self, "tau", self._initial_tau)
+    """A layer with a temperature on scores `[batch, n]`, or `[batch, n, 1]` as a `Dense(1)` per item gives them."""
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of lists."""
-        if len(input_shape) != 2:
-            raise ValueError(f"{self.name}: scores must have shape [batch, n], got {tuple(input_shape)}")
+        self.scores_shape(input_shape)
         self.built = True
+
+    def scores_shape(self, input_shape: Any) -> tuple[int | None, int | None]:
+        """Batch and list size."""
+        shape = self.split_shape(input_shape)
+        if not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 1)) or _is_list(shape):
+            raise ValueError(f"{self.name}: scores must have shape [batch, n] or [batch, n, 1], got {shape}")
+        return shape[0], shape[1]
+
+    def check_count(self, name: str, count: int | None, input_shape: Any) -> None:
+        """Fail if a list of known size has fewer than `count` items, the argument `name`."""
+        _, size = self.scores_shape(input_shape)
+        if count is not None and size is not None and count > size:
+            raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
+
+    def split_scores(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
+        """Scores `[batch, n]`, the temperature to use, and the mask of the scores."""
+        scores, tau, mask = self.split_inputs(inputs, mask)
+        return tf.squeeze(scores, axis=-1) if len(scores.shape) == 3 else scores, tau, mask
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """That of the scores."""
+        return self.split_mask(mask)
 
 
 def leading_ranks(mask: Any, count: int | None = None) -> Any:
-    """The mask of sorted items: as many leading ranks as there are kept items, of all ranks or the first `count`."""
+    """The mask of sorted items: as many leading ranks as there are valid items, of all ranks or the first `count`."""
     if mask is None:
         return None
     if IS_KERAS_3:  # which hands symbolic masks to `compute_mask`, and these only its own operations take
-        kept = keras.ops.cast(mask, "int32")
-        ranks = keras.ops.cumsum(keras.ops.ones_like(kept), axis=-1)
-        return (ranks <= keras.ops.sum(kept, axis=-1, keepdims=True))[:, :count]
-    kept = tf.cast(mask, tf.int32)
-    ranks = tf.cumsum(tf.ones_like(kept), axis=-1)
-    return (ranks <= tf.reduce_sum(kept, axis=-1, keepdims=True))[:, :count]
+        valid = keras.ops.cast(mask, "int32")
+        ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
+        return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
+    valid = tf.cast(mask, tf.int32)
+    ranks = tf.cumsum(tf.ones_like(valid), axis=-1)
+    return (ranks <= tf.reduce_sum(valid, axis=-1, keepdims=True))[:, :count]
+
+
+def _is_list(nest: Any) -> bool:
+    """Whether `nest` is a list of tensors or shapes rather than one of them."""
+    return isinstance(nest, (list, tuple)) and any(hasattr(each, "shape") or _is_shape(each) for each in nest)
+
+
+def _is_shape(nest: Any) -> bool:
+    return isinstance(nest, (list, tuple, tf.TensorShape))
+
+
+def _split(nest: Any, count: int) -> tuple[Any, Any]:
+    """The first `count` of a list, or what is no list; and the one after them, None if there is none."""
+    if not _is_list(nest):
+        return nest, None
+    first = nest[0] if count == 1 else nest[:count]
+    return first, nest[count] if len(nest) > count else None

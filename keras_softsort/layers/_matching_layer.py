@@ -29,8 +29,9 @@ class MatchingLayer(SortingLayer):
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of matrices."""
-        if len(input_shape) != 3:
-            raise ValueError(f"{self.name}: log-scores must have shape [batch, n, m], got {tuple(input_shape)}")
+        shape = self.split_shape(input_shape)
+        if len(shape) != 3:
+            raise ValueError(f"{self.name}: log-scores must have shape [batch, n, m], got {shape}")
         self.built = True
 
     def sinkhorn_arguments(self, log_scores: Any, mask: Any, column_mask: Any) -> dict[str, Any]:
@@ -43,6 +44,10 @@ class MatchingLayer(SortingLayer):
             "row_mask": mask,
             "column_mask": column_mask if mask is None or column_mask is not None else _places(log_scores, mask),
         }
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """That of the log-scores."""
+        return self.split_shape(input_shape)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: what is masked is 0 in the output, and a loss would take a mask of rows for one of items."""

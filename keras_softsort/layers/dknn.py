@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import add_scalar_weight, register
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.ops._core import validation
@@ -64,6 +64,8 @@ class DkNNLayer(TemperatureLayer):
     Source: as for `DkNNLoss`.
     """
 
+    num_inputs = 2
+
     def __init__(
         self,
         k: int,
@@ -83,21 +85,23 @@ class DkNNLayer(TemperatureLayer):
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.distance = arguments.one_of("distance", distance, DISTANCES)
         self.seed = checked_seed(seed)
-        self.tau = add_scalar_weight(self, "tau", self._initial_tau)
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 
     def build(self, input_shape: Any) -> None:
         """Check that there are queries and candidates."""
-        shapes = [tuple(shape) for shape in input_shape] if len(input_shape) == 2 else [()]
+        shapes = self.split_shape(input_shape) if len(input_shape) in (2, 3) else [()]
         if any(len(shape) != 3 for shape in shapes) or not _compatible(*shapes):
             raise ValueError(
                 f"{self.name}: the input must be queries [batch, q, d] and candidates [batch, c, d], got {input_shape}"
             )
+        if shapes[1][1] is not None and shapes[1][1] <= self.k:
+            raise ValueError(f"{self.name}: k must be below the number of candidates, {shapes[1][1]}, got {self.k}")
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, q, d] and [batch, c, d] to [batch, q, c]."""
-        queries, candidates = (validation.floating_tensor("embeddings", each) for each in inputs)
+        embeddings, tau, mask = self.split_inputs(inputs, mask)
+        queries, candidates = (validation.floating_tensor("embeddings", each) for each in embeddings)
         dtype = queries.dtype
         candidates = _more_than(self.k, tf.cast(candidates, compute_dtype(dtype)))
         kept = None if mask is None else validation.list_mask(mask[1], candidates[..., 0], masked="candidates")
@@ -109,8 +113,13 @@ class DkNNLayer(TemperatureLayer):
         samples = {}
         if training and self.stochastic:
             samples = {"num_samples": self.num_samples, "seed": next_seed(self._noise_state)}
-        problem = neighbor_arguments(distances, kept, self.tau, self.method, **samples)
+        problem = neighbor_arguments(distances, kept, _per_query(tau), self.method, **samples)
         return tf.cast(membership(problem, self.k), dtype)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        """`[batch, q, c]`."""
+        queries, candidates = self.split_shape(input_shape)
+        return queries[0], queries[1], candidates[1]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """That of the queries."""
@@ -120,6 +129,11 @@ class DkNNLayer(TemperatureLayer):
         """The constructor's arguments."""
         own = ("k", "method", "stochastic", "num_samples", "distance", "seed")
         return {**super().get_config(), **{name: getattr(self, name) for name in own}}
+
+
+def _per_query(tau: Any) -> Any:
+    """A temperature per example `[batch]` as one for lists [batch, q]."""
+    return tau[:, tf.newaxis] if len(tau.shape) else tau
 
 
 def _compatible(queries: tuple, candidates: tuple) -> bool:

@@ -85,6 +85,11 @@ class GumbelSinkhornLayer(MatchingLayer):
         still = tf.expand_dims(ops.sinkhorn(log_scores, **arguments), axis=1)
         return tf.tile(still, [1, self.num_samples, 1, 1])
 
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """`[batch, num_samples, n, m]`."""
+        batch, *matrix = self.split_shape(input_shape)
+        return (batch, self.num_samples, *matrix)
+
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         own = {"noise_scale": self.noise_scale, "num_samples": self.num_samples, "seed": self.seed}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import add_scalar_weight, register
+from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.ops._core import validation
@@ -73,27 +72,16 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, **kwargs)
+        super().__init__(tau, learn_tau=learn_tau, **kwargs)
         self.k = arguments.positive_integer("k", k)
         self.hard = arguments.boolean("hard", hard)
-        self.learn_tau = arguments.boolean("learn_tau", learn_tau)
         self.axis = arguments.integer("axis", axis)
         self.seed = checked_seed(seed)
-        self.log_tau = None
-        if self.learn_tau:
-            self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
-        else:
-            self._fixed_tau = add_scalar_weight(self, "tau", self._initial_tau)
         self._noise_state = add_noise_state(self, self.seed)
-
-    @property
-    def tau(self) -> Any:
-        """The temperature in force: a weight, or with `learn_tau` a tensor."""
-        return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
 
     def build(self, input_shape: Any) -> None:
         """Check the axes of the input."""
-        shape = tuple(input_shape)
+        shape = self.split_shape(input_shape)
         if len(shape) < 2:
             raise ValueError(f"{self.name}: logits must have shape [batch, ..., n], got {shape}")
         if self.axis in {0, -len(shape)}:
@@ -102,14 +90,23 @@ class GumbelSoftmaxLayer(TemperatureLayer):
 
     def call(self, logits: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, ..., n] to the same shape."""
+        logits, tau, mask = self.split_inputs(logits, mask)
         arguments: dict[str, Any] = {"k": self.k, "hard": self.hard, "axis": self.axis, "mask": _entries(mask, logits)}
         if training:
-            return ops.gumbel_softmax(logits, self.tau, seed=next_seed(self._noise_state), **arguments)
-        return choose_without_noise(checked_choice(logits, self.tau, **arguments))
+            return ops.gumbel_softmax(logits, tau, seed=next_seed(self._noise_state), **arguments)
+        return choose_without_noise(checked_choice(logits, tau, **arguments))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """That of the logits."""
+        return self.split_shape(input_shape)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """That of the logits."""
+        return self.split_mask(mask)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {"k": self.k, "hard": self.hard, "learn_tau": self.learn_tau, "axis": self.axis, "seed": self.seed}
+        own = {"k": self.k, "hard": self.hard, "axis": self.axis, "seed": self.seed}
         return {**super().get_config(), **own}
 
 

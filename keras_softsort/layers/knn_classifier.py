@@ -155,6 +155,18 @@ class KNNClassifier(keras.layers.Layer):
         voices = self._voices(distances)[..., tf.newaxis] * tf.one_hot(classes, self.num_classes, dtype=distances.dtype)
         return {"probabilities": tf.reduce_sum(voices, axis=1), "neighbors": ids, "distances": distances}
 
+    def compute_output_shape(self, input_shape: Any) -> dict[str, tuple[int | None, ...]]:
+        """`[batch, num_classes]` and twice `[batch, k]`."""
+        batch = input_shape[0]
+        return {"probabilities": (batch, self.num_classes), "neighbors": (batch, self.k), "distances": (batch, self.k)}
+
+    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same with dtypes, for Keras 3: neighbors are integers, and the rest is of the references' dtype."""
+        real = keras.backend.standardize_dtype(self.references.dtype)
+        dtypes = {"probabilities": real, "neighbors": "int32", "distances": real}
+        shapes = self.compute_output_shape(inputs.shape)
+        return {name: keras.KerasTensor(shape, dtypes[name]) for name, shape in shapes.items()}
+
     def _voices(self, distances: tf.Tensor) -> tf.Tensor:
         """What each neighbour [batch, k] has of the vote; NaN where a distance is."""
         if self.votes == "count":

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.keras_compat import keras, register
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
@@ -87,13 +87,29 @@ class PlackettLuceSampler(SortingLayer):
         self.seed = checked_seed(seed)
         self._noise_state = add_noise_state(self, self.seed)
 
-    def call(self, logits: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
+    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, num_samples, n, n] or [batch, num_samples, n]."""
+        logits, tau, mask = self.split_scores(inputs, mask)
         if training:
-            repeated = [None if each is None else self._samples(each) for each in (logits, mask)]
-            return self._distribution(*repeated).sample(seed=tf.cast(next_seed(self._noise_state), tf.int32))
-        still = self._distribution(logits, mask)
+            tau = tau[:, tf.newaxis] if len(tau.shape) == 1 else tau
+            repeated = None if mask is None else self._samples(mask)
+            return self._distribution(self._samples(logits), repeated, tau).sample(
+                seed=tf.cast(next_seed(self._noise_state), tf.int32)
+            )
+        still = self._distribution(logits, mask, tau)
         return self._samples(still.mode() if self.method is None else still.relaxed_mode())
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        """`[batch, num_samples, n, n]` or `[batch, num_samples, n]`; `top_k` in place of the rank axis."""
+        batch, size = self.scores_shape(input_shape)
+        ranks = size if self.top_k is None else self.top_k
+        return (batch, self.num_samples, ranks) if self.method is None else (batch, self.num_samples, ranks, size)
+
+    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same with its dtype, for Keras 3: orders are integers."""
+        shape = tf.nest.map_structure(lambda each: tuple(each.shape), inputs)
+        dtype = "int32" if self.method is None else self.compute_dtype
+        return keras.KerasTensor(self.compute_output_shape(shape), dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the output has a sample axis, which a mask of items does not fit."""
@@ -104,12 +120,12 @@ class PlackettLuceSampler(SortingLayer):
         own = {name: getattr(self, name) for name in ("num_samples", "top_k", "method", "power", "hard", "seed")}
         return {**super().get_config(), **own}
 
-    def _distribution(self, logits: Any, mask: Any) -> Any:
+    def _distribution(self, logits: Any, mask: Any, tau: Any) -> Any:
         if self.method is None:
             return PlackettLuce(logits, top_k=self.top_k, mask=mask)
         return RelaxedPlackettLuce(
             logits,
-            self.tau,
+            tau,
             method=self.method,
             power=self.power,
             top_k=self.top_k,

@@ -20,17 +20,20 @@ class SoftQuantileLayer(SortingLayer):
 
     Args:
       q: a number in [0, 1] or a sequence of them; a number gives `[batch, 1]`.
-      tau: initial temperature of `method`, positive. Kept as the weight `layer.tau`, which is not trained;
-        `TauSchedule` anneals it.
-      method: `"neural_sort"` or `"soft_sort"` (with power 1).
-      **kwargs: those of a Keras layer.
+      tau: initial temperature of `method`, positive. It is the weight `layer.tau`; `TauSchedule` anneals it.
+      method: a method with a permutation, as in `ops.soft_quantile`.
+      power: positive exponent of the distance, for a method that has one (see `ops.soft_quantile`).
+      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
+      **kwargs: arguments of a Keras layer.
 
-    Call arguments: scores `[batch, n]` and an optional bool mask (True = keep); no mask is handed on, since the lists
-    end here. A fully masked or empty list gives 0. Ties share evenly. Scores that are not finite give NaN in their
-    list.
+    Call arguments: scores `[batch, n]` or `[batch, n, 1]`, or a list of them and a temperature per example,
+    `[batch]` or `[batch, 1]`; and an optional bool mask `[batch, n]` (True = keep). No mask is handed on, since the
+    lists end here. A fully masked or empty list gives 0. Ties share evenly. Scores that are not finite give NaN in
+    their list.
 
     Raises:
-      ValueError: `q` outside [0, 1], `tau` <= 0, unknown `method`, scores that are not `[batch, n]`.
+      ValueError: `q` outside [0, 1], `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a
+        `method` without a permutation, scores that are not `[batch, n]` or `[batch, n, 1]`.
       TypeError: integer scores, `q` that is no number.
 
     Cost: O(len(q) n + n log n) time and O(len(q) n) memory a list.
@@ -45,19 +48,34 @@ class SoftQuantileLayer(SortingLayer):
     Source: as for `ops.soft_quantile`.
     """
 
-    def __init__(self, q: Any, tau: float = 1.0, *, method: str = "neural_sort", **kwargs: Any) -> None:
-        super().__init__(tau, **kwargs)
+    def __init__(
+        self,
+        q: Any,
+        tau: float = 1.0,
+        *,
+        method: str = "neural_sort",
+        power: float = 1.0,
+        learn_tau: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tau, learn_tau=learn_tau, **kwargs)
         self.q = np.atleast_1d(checked_quantiles(q)).tolist()
         self.method = registry.checked_method(method)
+        self.power = registry.checked_power(power, method)
 
-    def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
+    def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, len(q)]."""
-        return ops.soft_quantile(scores, self.q, self.tau, method=self.method, mask=mask)
+        scores, tau, mask = self.split_scores(inputs, mask)
+        return ops.soft_quantile(scores, self.q, tau, method=self.method, power=self.power, mask=mask)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        """`[batch, len(q)]`."""
+        return self.scores_shape(input_shape)[0], len(self.q)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
-        """None: what comes out is no list of items any more."""
+        """None: quantiles are not items, so no mask applies."""
         return None
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "q": self.q, "method": self.method}
+        return {**super().get_config(), "q": self.q, "method": self.method, "power": self.power}

@@ -12,37 +12,44 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import SortingLayer, leading_ranks
 from keras_softsort.ops.sorting._methods import registry
 
-OUTPUTS = ("membership", "values", "weights")
+RESULTS = ("membership", "values", "weights")
 
 
 @register
 class SoftTopKLayer(SortingLayer):
-    """The k softly largest of scores `[batch, n]`, or which items they are.
+    """The k softly largest (or smallest) of scores `[batch, n]`, or which items they are.
 
     Args:
       k: how many, 1 to n.
-      tau: initial temperature of `method`, positive. Kept as the weight `layer.tau`, which is not trained;
-        `TauSchedule` anneals it.
-      method: `"neural_sort"` or `"soft_sort"` (with power 1); for `"membership"` also `"lapsum"`.
-      output: `"values"` `[batch, k]`, `"weights"` `[batch, k, n]` (the first k rows of P), or `"membership"`
+      tau: initial temperature of `method`, positive. It is the weight `layer.tau`; `TauSchedule` anneals it.
+      method: a method with a permutation, or for `"membership"` one with memberships. `None` is the default of
+        `ops.soft_top_k` or `ops.soft_top_k_membership`.
+      power: positive exponent of the distance, for a method that has one (see `ops.soft_top_k`).
+      returns: `"values"` `[batch, k]`, `"weights"` `[batch, k, n]` (the first k rows of P), or `"membership"`
         `[batch, n]`, how much of the k places each item holds (`ops.soft_top_k_membership`); it sums to k.
-      **kwargs: those of a Keras layer.
+      hard: exact result in the forward pass, gradient of the soft one.
+      direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
+      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
+      **kwargs: arguments of a Keras layer.
 
-    Call arguments: scores `[batch, n]` and an optional bool mask (True = keep). Where fewer than k items are kept,
+    Call arguments: scores `[batch, n]` or `[batch, n, 1]`, or a list of them and a temperature per example,
+    `[batch]` or `[batch, 1]`; and an optional bool mask `[batch, n]` (True = keep). Where fewer than k items are kept,
     values beyond are 0 and the remaining weight lies on masked items. The output carries a mask on: of ranks with
     `"values"`, of items with `"membership"`. Ties share evenly. Scores that are not finite give NaN in their list.
 
     Raises:
-      ValueError: `k` < 1 or above n, `tau` <= 0, unknown `method` or `output`, scores that are not `[batch, n]`.
+      ValueError: `k` < 1 or above n, `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a
+        `method` without a permutation (memberships), unknown `returns` or `direction`, scores that are not `[batch, n]`
+        or `[batch, n, 1]`.
       TypeError: integer scores, `k` that is not an integer.
 
-    Cost: O(k n + n log n) time and O(k n) memory a list; with `"lapsum"` O(n log n) and O(n).
+    Cost: O(k n + n log n) time and O(k n) memory per list; with `"lapsum"` O(n log n) and O(n).
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.SoftTopKLayer(k=2, tau=0.01, output="membership")
+    >>> layer = ks.SoftTopKLayer(k=2, tau=0.01, returns="membership")
     >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[0.0, 1.0, 1.0]]
 
@@ -50,25 +57,58 @@ class SoftTopKLayer(SortingLayer):
     """
 
     def __init__(
-        self, k: int, tau: float = 1.0, *, method: str = "neural_sort", output: str = "values", **kwargs: Any
+        self,
+        k: int,
+        tau: float = 1.0,
+        *,
+        method: str | None = None,
+        power: float = 1.0,
+        returns: str = "values",
+        hard: bool = False,
+        direction: str = "DESCENDING",
+        learn_tau: bool = False,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(tau, **kwargs)
+        super().__init__(tau, learn_tau=learn_tau, **kwargs)
         self.k = arguments.positive_integer("k", k)
-        self.returns = arguments.one_of("output", output, OUTPUTS)
-        self.method = registry.checked_method(method, "membership" if output == "membership" else "permutation")
+        self.returns = arguments.one_of("returns", returns, RESULTS)
+        self.method = method
+        needed = "membership" if returns == "membership" else "permutation"
+        self.power = registry.checked_power(power, registry.checked_method(self._method(), needed))
+        self.hard = arguments.boolean("hard", hard)
+        self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
 
-    def call(self, scores: Any, mask: Any = None) -> tf.Tensor:
+    def build(self, input_shape: Any) -> None:
+        """Check the scores and `k`."""
+        self.check_count("k", self.k, input_shape)
+        super().build(input_shape)
+
+    def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """[batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
-        operator = ops.soft_top_k_membership if self.returns == "membership" else ops.soft_top_k
-        result = operator(scores, self.k, self.tau, method=self.method, mask=mask)
+        scores, tau, mask = self.split_scores(inputs, mask)
+        options: dict[str, Any] = {"method": self._method(), "power": self.power, "hard": self.hard}
+        result = self._operator()(scores, self.k, tau, mask=mask, direction=self.direction, **options)
         return result if self.returns == "membership" else getattr(result, self.returns)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        """`[batch, k]`, `[batch, k, n]` or `[batch, n]`."""
+        batch, size = self.scores_shape(input_shape)
+        return {"values": (batch, self.k), "weights": (batch, self.k, size), "membership": (batch, size)}[self.returns]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Of the ranks for `"values"`, of the items for `"membership"`, none for `"weights"`."""
+        mask = self.split_mask(mask)
         if self.returns == "values":
             return leading_ranks(mask, self.k)
         return mask if self.returns == "membership" else None
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "k": self.k, "method": self.method, "output": self.returns}
+        own = ("k", "method", "power", "returns", "hard", "direction")
+        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
+
+    def _operator(self) -> Any:
+        return ops.soft_top_k_membership if self.returns == "membership" else ops.soft_top_k
+
+    def _method(self) -> str:
+        return self._operator().__kwdefaults__["method"] if self.method is None else self.method

@@ -52,27 +52,27 @@ def close(found, wanted):
 
 
 @pytest.mark.parametrize("ascending", [False, True])
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("returns", OUTPUTS)
 @sorters
-def test_output_and_direction(cls, output, ascending):
+def test_output_and_direction(cls, returns, ascending):
     direction = "ASCENDING" if ascending else "DESCENDING"
-    layer = cls(tau=0.5, output=output, direction=direction)
-    close(layer(X), OUTPUTS[output](matrix(cls, ascending=ascending)))
+    layer = cls(tau=0.5, returns=returns, direction=direction)
+    close(layer(X), OUTPUTS[returns](matrix(cls, ascending=ascending)))
 
 
-@pytest.mark.parametrize("output", ["permutation", "values"])
+@pytest.mark.parametrize("returns", ["permutation", "values"])
 @sorters
-def test_top_k(cls, output):
-    close(cls(tau=0.5, output=output, top_k=2)(X), OUTPUTS[output](matrix(cls)[:, :2]))
+def test_top_k(cls, returns):
+    close(cls(tau=0.5, returns=returns, top_k=2)(X), OUTPUTS[returns](matrix(cls)[:, :2]))
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("returns", OUTPUTS)
 @sorters
-def test_hard(cls, output):
+def test_hard(cls, returns):
     tied = np.float32([[1.0, 3.0, 1.0, 2.0]])
     exact = np.eye(4)[[1, 3, 0, 2]][None]
-    wanted = OUTPUTS[output](exact) if output != "values" else values(exact, tied)
-    np.testing.assert_array_equal(cls(tau=0.5, output=output, hard=True)(tied), wanted)
+    wanted = OUTPUTS[returns](exact) if returns != "values" else values(exact, tied)
+    np.testing.assert_array_equal(cls(tau=0.5, returns=returns, hard=True)(tied), wanted)
 
 
 @sorters
@@ -100,11 +100,11 @@ def test_soft_rank(method, ascending):
 
 @pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("output", ["values", "weights", "membership"])
-def test_soft_top_k(method, k, output):
+@pytest.mark.parametrize("returns", ["values", "weights", "membership"])
+def test_soft_top_k(method, k, returns):
     rows = matrix(None, 0.4, method=method)[:, :k]
-    wanted = {"values": values(rows), "weights": rows, "membership": rows.sum(1)}[output]
-    close(ks.SoftTopKLayer(k, tau=0.4, method=method, output=output)(X), wanted)
+    wanted = {"values": values(rows), "weights": rows, "membership": rows.sum(1)}[returns]
+    close(ks.SoftTopKLayer(k, tau=0.4, method=method, returns=returns)(X), wanted)
 
 
 @pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
@@ -141,13 +141,13 @@ LEADING = np.array([[True, True, True, False], [True, False, False, False]])
 MASKS = [
     (ks.NeuralSortLayer(), MASK),
     (ks.NeuralSortLayer(top_k=2), None),
-    (ks.SoftSortLayer(output="ranks"), MASK),
-    (ks.SoftSortLayer(output="values"), LEADING),
-    (ks.SoftSortLayer(output="values", top_k=2), LEADING[:, :2]),
+    (ks.SoftSortLayer(returns="ranks"), MASK),
+    (ks.SoftSortLayer(returns="values"), LEADING),
+    (ks.SoftSortLayer(returns="values", top_k=2), LEADING[:, :2]),
     (ks.SoftRankLayer(), MASK),
     (ks.SoftTopKLayer(2), LEADING[:, :2]),
-    (ks.SoftTopKLayer(2, output="weights"), None),
-    (ks.SoftTopKLayer(2, output="membership"), MASK),
+    (ks.SoftTopKLayer(2, returns="weights"), None),
+    (ks.SoftTopKLayer(2, returns="membership"), MASK),
     (ks.SoftQuantileLayer(0.5), None),
 ]
 
@@ -173,8 +173,8 @@ def test_bad_tau(cls, tau, error):
 @pytest.mark.parametrize(
     ("cls", "arguments", "error", "message"),
     [
-        *[(cls, {"output": "matrix"}, ValueError, r"output must be one of .*, got 'matrix'") for cls in SORTERS],
-        *[(cls, {"output": "ranks", "top_k": 2}, ValueError, r"top_k must be None .*, got 2") for cls in SORTERS],
+        *[(cls, {"returns": "matrix"}, ValueError, r"returns must be one of .*, got 'matrix'") for cls in SORTERS],
+        *[(cls, {"returns": "ranks", "top_k": 2}, ValueError, r"top_k must be None .*, got 2") for cls in SORTERS],
         *[(cls, {"top_k": 0}, ValueError, "top_k must be at least 1, got 0") for cls in SORTERS],
         *[(cls, {"top_k": 1.5}, TypeError, r"top_k must be an integer, got 1\.5") for cls in SORTERS],
         *[(cls, {"hard": 1}, TypeError, "hard must be True or False, got 1") for cls in SORTERS],
@@ -184,7 +184,7 @@ def test_bad_tau(cls, tau, error):
         (ks.SoftRankLayer, {"method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
         (ks.SoftTopKLayer, {"k": 0}, ValueError, "k must be at least 1, got 0"),
         (ks.SoftTopKLayer, {"k": True}, TypeError, "k must be an integer, got True"),
-        (ks.SoftTopKLayer, {"k": 1, "output": "ranks"}, ValueError, "output must be one of .*, got 'ranks'"),
+        (ks.SoftTopKLayer, {"k": 1, "returns": "ranks"}, ValueError, "returns must be one of .*, got 'ranks'"),
         (ks.SoftTopKLayer, {"k": 1, "method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
         (ks.SoftQuantileLayer, {"q": 1.5}, ValueError, r"q must lie in \[0, 1\], got 1\.5"),
         (ks.SoftQuantileLayer, {"q": "half"}, TypeError, "q must be a number .*, got 'half'"),
@@ -204,7 +204,7 @@ def test_more_ranks_than_items(layer):
 
 @every_layer
 def test_input_that_is_no_batch_of_lists(cls):
-    with pytest.raises(ValueError, match=r"scores must have shape \[batch, n\], got \(.*, 3, 2\)"):
+    with pytest.raises(ValueError, match=r"scores must have shape \[batch, n\] or \[batch, n, 1\], got \(.*, 3, 2\)"):
         cls(**MAKERS[cls])(keras.Input((3, 2)))
 
 

@@ -227,7 +227,7 @@ def test_errors(arguments, error, message):
 
 @pytest.mark.parametrize("options", [{}, {"method": None}], ids=str)
 def test_errors_of_calls(options):
-    with pytest.raises(ValueError, match=r"must have shape \[batch, n\], got \(2, 3, 3\)"):
+    with pytest.raises(ValueError, match=r"must have shape \[batch, n\] or \[batch, n, 1\], got \(2, 3, 3\)"):
         ks.PlackettLuceSampler(**options)(tf.zeros([2, 3, 3]))
     with pytest.raises(ValueError, match="top_k must be at most the list size, 3, got 4"):
         ks.PlackettLuceSampler(top_k=4, **options)(tf.zeros([2, 3]))

@@ -205,7 +205,7 @@ def test_membership_of_the_other_methods_sums_the_first_rows(method):
 
 @pytest.mark.default_stack_only
 def test_the_layer_is_the_operator():
-    layer = ks.SoftTopKLayer(2, tau=TAU, method="lapsum", output="membership")
+    layer = ks.SoftTopKLayer(2, tau=TAU, method="lapsum", returns="membership")
     wanted = [truth.lapsum_membership(x, TAU, 2) for x in SCORES]
     np.testing.assert_allclose(tf.function(layer)(tf.constant(SCORES, tf.float32)), wanted, rtol=1e-5)
 
@@ -216,7 +216,7 @@ def test_errors():
         lambda: ops.soft_values(scores, method="lapsum"),
         lambda: ops.soft_top_k(scores, 2, method="lapsum"),
         lambda: ks.SoftTopKLayer(2, method="lapsum"),
-        lambda: ks.SoftTopKLayer(2, method="lapsum", output="weights"),
+        lambda: ks.SoftTopKLayer(2, method="lapsum", returns="weights"),
         lambda: ks.NeuralNDCGLoss(method="lapsum"),
     ):
         with pytest.raises(ValueError, match=r"method must be one of \[.*\], got 'lapsum'"):

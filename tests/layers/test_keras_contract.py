@@ -1,0 +1,50 @@
+"""What Keras itself asks of layers: its own checks, shapes on symbolic inputs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+pytestmark = [
+    pytest.mark.default_stack_only,
+    pytest.mark.skipif(not objects.IS_KERAS_3, reason="the checks are those of Keras 3"),
+]
+# Each class once; the other arguments with everything.
+CASES = [
+    pytest.param(case, marks=[pytest.mark.nightly] * any(case.cls is other.cls for other in objects.LAYERS[:i]))
+    for i, case in enumerate(objects.LAYERS)
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("trained", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_keras_own_layer_test(case, trained):
+    from keras.src.testing import TestCase
+
+    inputs = case.inputs(tf.constant(objects.scores(2, 5)))
+    shape = tf.nest.map_structure(lambda each: tuple(each.shape), inputs)
+    TestCase().run_layer_test(
+        case.cls,
+        init_kwargs=case.arguments,
+        input_shape=shape if isinstance(shape, tuple) else list(shape),
+        expected_output_shape=tuple(case.make()(inputs).shape),
+        supports_masking=True,
+        run_training_check=trained,
+    )
+
+
+def test_time_distributed_on_symbolic_input():
+    layer = keras.layers.TimeDistributed(ks.SoftRankLayer())
+    inputs = keras.Input((3, 5))
+    model = keras.Model(inputs, layer(inputs))
+    assert model.output_shape == (None, 3, 5)
+    x = objects.scores(6, 5).reshape(2, 3, 5)
+    np.testing.assert_allclose(model.predict(x, verbose=0)[1], ks.SoftRankLayer()(x[1]), rtol=1e-5)
+
+
+def test_shape_of_a_sequential_model():
+    model = keras.Sequential([keras.layers.Dense(7), ks.SoftTopKLayer(3, returns="weights")])
+    assert model.compute_output_shape((None, 4)) == (None, 3, 7)

@@ -1,0 +1,146 @@
+"""The temperature of layers: assigned, learned, one per example; scores as a `Dense(1)` gives them."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+X = tf.constant(objects.scores(3, 5))
+# Layers of scores, with what they are made of besides tau.
+MAKERS = {
+    "NeuralSortLayer": ks.NeuralSortLayer,
+    "NeuralSortLayer values": lambda **more: ks.NeuralSortLayer(returns="values", **more),
+    "SoftSortLayer ranks": lambda **more: ks.SoftSortLayer(returns="ranks", power=2.0, **more),
+    "SoftRankLayer": ks.SoftRankLayer,
+    "SoftRankLayer lapsum": lambda **more: ks.SoftRankLayer(method="lapsum", **more),
+    "SoftRankLayer projection": lambda **more: ks.SoftRankLayer(method="projection", **more),
+    "SoftTopKLayer": lambda **more: ks.SoftTopKLayer(2, **more),
+    "SoftTopKLayer membership": lambda **more: ks.SoftTopKLayer(2, returns="membership", **more),
+    "SoftQuantileLayer": lambda **more: ks.SoftQuantileLayer([0.3, 0.5], **more),
+    "PlackettLuceSampler": lambda **more: ks.PlackettLuceSampler(2, **more),
+}
+every_layer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@pytest.mark.parametrize("tau", [0.3, np.float32(0.25), tf.constant(0.5), np.array(2.0)], ids=repr)
+def test_assigning_sets_the_weight(tau):
+    layer = ks.SoftRankLayer()
+    model = objects.scores_model(layer)
+    model.predict(X, verbose=0)  # traced with the first temperature
+    layer.tau = tau
+    assert float(tf.convert_to_tensor(layer.tau)) == pytest.approx(float(tau))
+    np.testing.assert_allclose(model.predict(X, verbose=0), ks.SoftRankLayer(float(tau))(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("learn_tau", [False, True])
+def test_an_assigned_temperature_is_saved(tmp_path, learn_tau):
+    layer = ks.SoftRankLayer(learn_tau=learn_tau)
+    model = objects.scores_model(layer)
+    layer.tau = 0.1
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.predict(X, verbose=0), ks.SoftRankLayer(0.1)(X), rtol=1e-5)
+    assert loaded.layers[-1].get_config()["tau"] == 1.0  # the argument, not the weight
+
+
+@pytest.mark.parametrize(("tau", "error"), [(0.0, ValueError), ("1", TypeError), ([1.0, 2.0], TypeError)])
+def test_assigning_what_is_no_temperature(tau, error):
+    with pytest.raises(error, match="tau must be"):
+        ks.SoftRankLayer().tau = tau
+
+
+@every_layer
+def test_a_learned_temperature_has_its_gradient(make):
+    layer, plain = make(tau=0.7, learn_tau=True), make()
+    weights = tf.random.stateless_normal(layer(X).shape, [1, 2])
+    tau = tf.constant(0.7)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(tau)
+        learned, given = tf.reduce_sum(weights * layer(X)), tf.reduce_sum(weights * plain([X, tf.fill([3], tau)]))
+    assert len(layer.trainable_weights) == 1
+    (gradient,) = tape.gradient(learned, list(layer.trainable_weights))
+    np.testing.assert_allclose(learned, given, rtol=1e-5)
+    np.testing.assert_allclose(gradient, 0.7 * tape.gradient(given, tau), rtol=1e-4, atol=1e-6)
+
+
+def test_a_learned_temperature_is_trained():
+    layer = ks.SoftRankLayer(learn_tau=True)
+    model = objects.scores_model(layer)
+    model.compile(keras.optimizers.SGD(0.1), loss="mse")
+    model.fit(X, tf.ones([3, 5]), verbose=0)
+    assert float(layer.tau) != pytest.approx(1.0)
+
+
+@pytest.mark.skipif(not objects.IS_KERAS_3, reason="weights of Keras 2 cannot be made trainable")
+def test_training_the_weight_itself_is_refused():
+    layer = ks.NeuralSortLayer()
+    layer(X)
+    layer.tau.trainable = True
+    with pytest.raises(ValueError, match="tau is not trained; make the layer with learn_tau=True to train it"):
+        layer(X)
+    layer.tau.trainable = False
+    layer(X)
+    layer.trainable = False
+    layer.trainable = True
+    assert layer.trainable_weights == []
+
+
+@every_layer
+@pytest.mark.parametrize("trailing", [False, True])
+def test_a_temperature_per_example(make, trailing):
+    taus = tf.constant([0.3, 1.0, 2.5])
+    layer = make(tau=9.0)
+    result = layer([X, taus[:, tf.newaxis] if trailing else taus])
+    for i, tau in enumerate(taus):
+        np.testing.assert_allclose(result[i : i + 1], make(tau=float(tau))(X[i : i + 1]), rtol=2e-5, atol=2e-6)
+
+
+def test_a_temperature_from_a_subgraph():
+    """It is trained with the model, and the mask of the scores is kept."""
+    features = keras.Input((None, 3))
+    masked = keras.layers.Masking(objects.PAD)(features)
+    tau = keras.layers.Dense(1, activation="softplus")(keras.layers.GlobalAveragePooling1D()(masked))
+    ranks = ks.SoftRankLayer()([keras.layers.Dense(1)(masked), tau])
+    model = keras.Model(features, ranks)
+    x, _ = objects.features()
+    wide, _ = objects.pad(x, np.zeros([6, 5]))
+    np.testing.assert_allclose(model.predict(wide, verbose=0)[:, :5], model.predict(x, verbose=0), rtol=1e-5)
+    np.testing.assert_array_equal(model.predict(wide, verbose=0)[:, 5:], 0)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(model(x)))
+    assert all(np.abs(gradient).max() > 0 for gradient in tape.gradient(loss, model.trainable_weights)[:1])
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (3, 5, 1), ()])
+def test_a_temperature_of_another_shape(shape):
+    with pytest.raises(ValueError, match=r"tau must have shape \[batch\] or \[batch, 1\], got"):
+        ks.SoftRankLayer()([X, tf.ones(shape)])
+
+
+@every_layer
+def test_scores_as_a_dense_layer_gives_them(make):
+    layer = make(tau=0.7)
+    np.testing.assert_allclose(layer(X[:, :, tf.newaxis]), layer(X))
+    mask = tf.sequence_mask([5, 3, 4])
+    np.testing.assert_allclose(layer(X[:, :, tf.newaxis], mask=mask), layer(X, mask=mask))
+
+
+@pytest.mark.parametrize(
+    ("layer", "padding"),
+    [
+        (ks.SoftRankLayer(), 0),
+        (ks.NeuralSortLayer(returns="values"), 0),
+        (ks.SoftTopKLayer(2, returns="membership"), 0),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_mask_comes_through_dense(layer, padding):
+    model = keras.Sequential([keras.Input((None, 3)), keras.layers.Masking(objects.PAD), keras.layers.Dense(1), layer])
+    x, _ = objects.features()
+    wide, _ = objects.pad(x, np.zeros([6, 5]))
+    found = model.predict(wide, verbose=0)
+    np.testing.assert_allclose(found[:, :5], model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found[:, 5:], 0)
