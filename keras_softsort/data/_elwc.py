@@ -1,7 +1,7 @@
-"""ExampleListWithContext records parsed in graph, by operations of TensorFlow's core alone.
+"""ExampleListWithContext records parsed in graph, with operations of TensorFlow's core only.
 
-The message is that of TensorFlow Serving's `input.proto`, field by field: examples are number 1 and the context is
-number 2, each a `tf.train.Example`, which `tf.io.decode_proto` may as well read as bytes.
+The message is that of TensorFlow Serving's `input.proto`: examples are field 1 and the context is field 2, each a
+`tf.train.Example`, which `tf.io.decode_proto` reads as bytes.
 """
 
 from __future__ import annotations
@@ -20,28 +20,33 @@ _PACKAGE, _MESSAGE = "keras_softsort", "SerializedExampleListWithContext"
 
 
 def parse_elwc(
-    serialized: Any, context_features: Features | None, example_features: Features, list_size: Any = None
+    serialized: Any,
+    context_features: Features | None,
+    example_features: Features,
+    list_size: Any = None,
+    record_names: tf.Tensor | None = None,
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """Features by name, and how many examples each list has, of serialized `ExampleListWithContext` `[batch]`.
+    """Parse serialized `ExampleListWithContext` `[batch]` to features by name and the number of examples per list.
 
     Args:
       serialized: strings `[batch]`.
       context_features: by name, a `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`; `None` for none.
-      example_features: the same of each example.
-      list_size: to how many examples each list is cut or padded, a number or an int32 scalar; `None` pads to the
-        longest of the batch, or to 1.
+      example_features: the same for each example.
+      list_size: number of examples to which each list is cut or padded, a number or an int32 scalar. `None` pads to
+        the longest list of the batch, at least 1.
+      record_names: names of the records in errors, strings `[batch]`.
 
     Returns:
-      Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, the padding
-      being the feature's default value (0 or the empty string without one); and sizes, int32 `[batch]`: how many
-      examples of each list are in them. A feature without a default value must be in every example that is kept.
+      Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with the
+      feature's default value (0 or the empty string without one); and sizes, int32 `[batch]`: the number of examples
+      of each list that they hold. A feature without a default value must be in each of these examples.
 
     Raises:
       ValueError: `serialized` that is not strings `[batch]`, `list_size` below 1, no example features, a name in both.
-      TypeError: a feature that would not be dense, `list_size` that is no integer.
-      DataLossError: when run, a string that is no such message.
-      InvalidArgumentError: when run, an example that is no `tf.train.Example`, or lacks a feature or has it of another
-        type or length; the message tells which example of which list.
+      TypeError: a feature that is not dense, `list_size` that is not an integer.
+      DataLossError: when run, a string that is not such a message.
+      InvalidArgumentError: when run, an example that is not a `tf.train.Example`, lacks a feature, or has it with
+        another type or length. The message names the example and the list.
     """
     context_features = dict(context_features or {})
     _check_features(context_features, example_features)
@@ -54,28 +59,30 @@ def parse_elwc(
     width: Any = tf.shape(examples)[1]
     if list_size is not None:
         sizes, width = tf.minimum(sizes, list_size), list_size
-    # Only what is there is parsed, so that what must be in every example is not asked of the padding.
+    # Padding is not parsed, since it lacks the features that every example must have.
     places = tf.where(tf.sequence_mask(sizes))
-    names = tf.strings.join(["example ", _number(places[:, 1]), " of list ", _number(places[:, 0])])
+    if record_names is None:
+        record_names = tf.strings.join(["list ", _number(tf.range(tf.shape(serialized)[0]))])
+    names = tf.strings.join(["example ", _number(places[:, 1]), " of ", tf.gather(record_names, places[:, 0])])
     parsed = tf.io.parse_example(tf.gather_nd(examples, places), dict(example_features), names)
     shape = [tf.shape(serialized)[0], width]
     features = {
         name: _padded(values, example_features[name].default_value, places, shape) for name, values in parsed.items()
     }
     if context_features:
-        names = tf.strings.join(["context of list ", _number(tf.range(shape[0]))])
+        names = tf.strings.join(["context of ", record_names])
         features.update(tf.io.parse_example(contexts, context_features, names))
     return features, sizes
 
 
 def count_examples(serialized: tf.Tensor) -> tf.Tensor:
-    """How many examples each serialized `ExampleListWithContext` of `[batch]` has: int32 [batch]."""
+    """The number of examples of each serialized `ExampleListWithContext`: int32 `[batch]`."""
     return _decode(serialized)[2]
 
 
 def _check_features(context_features: Features, example_features: Features) -> None:
     if not example_features:
-        raise ValueError(f"example_features must name a feature at least, got {example_features!r}")
+        raise ValueError(f"example_features must name at least one feature, got {example_features!r}")
     twice = sorted(set(context_features) & set(example_features))
     if twice:
         raise ValueError(f"a name must be in context_features or in example_features, got {twice} in both")
@@ -91,12 +98,12 @@ def _check_features(context_features: Features, example_features: Features) -> N
 def _decode(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Serialized examples [batch, longest], serialized contexts [batch], and sizes [batch]."""
     counts, (examples, contexts) = tf.io.decode_proto(
-        tf.concat([serialized, [""]], axis=0),  # a list too many, since no list at all is an error
+        tf.concat([serialized, [""]], axis=0),  # one list more, since an empty batch is an error
         message_type=f"{_PACKAGE}.{_MESSAGE}",
         field_names=["examples", "context"],
         output_types=[tf.string, tf.string],
         descriptor_source=_descriptors(),
-        name="serialized_must_hold_ExampleListWithContext",  # is in the message where one does not
+        name="serialized_must_hold_ExampleListWithContext",  # appears in the error message
     )
     return examples[:-1], contexts[:-1, 0], counts[:-1, 0]
 
@@ -115,7 +122,7 @@ def _number(values: tf.Tensor) -> tf.Tensor:
 
 
 def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
-    """`values` [examples, ...] at their places in `[batch, width, ...]`, amid the default value."""
+    """`values` `[examples, ...]` at their places in `[batch, width, ...]`, with the default value elsewhere."""
     if default is None:
         default = "" if values.dtype == tf.string else 0
     padding = tf.broadcast_to(tf.constant(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))

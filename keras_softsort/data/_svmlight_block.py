@@ -93,12 +93,10 @@ def _numbers(
     read_singly: list[float] = []
     long_ids: dict[int, int] = {}
     for at, start, end in zip(odd, starts[odd], ends[odd], strict=True):
-        if not DECIMAL.fullmatch(text, start, end):
+        number = query_id(text[start:end]) if queries[at] else 0
+        if number is None or not DECIMAL.fullmatch(text, start, end):
             return None
         if queries[at]:
-            number = query_id(text[start:end])
-            if number is None:
-                return None
             long_ids[at] = number
         read_singly.append(float(text[start:end]))
         characters[start:end], kinds[start:end] = ord("0"), _DIGIT
@@ -108,9 +106,8 @@ def _numbers(
     has_dot[dotted] = True
     without_digit = (ends - starts)[signed] - has_dot[signed] < 2
     integers = indices | queries
-    if np.any(np.diff(dotted) == 0) or np.any(without_digit):
-        return None
-    if np.any(indices[odd]) or np.any(integers[dotted]) or np.any(integers[signed]):
+    malformed = [np.diff(dotted) == 0, without_digit, indices[odd], integers[dotted], integers[signed]]
+    if any(np.any(found) for found in malformed):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # NumPy 1 only warns of text that is no number

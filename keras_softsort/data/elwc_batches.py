@@ -1,18 +1,20 @@
-"""ELWC records in files to padded batches."""
+"""Padded batches of ELWC records in files."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data import _buckets
-from keras_softsort.data._elwc import count_examples, parse_elwc
+from keras_softsort.data import _buckets, _options
+from keras_softsort.data._elwc import parse_elwc
+from keras_softsort.data._elwc_errors import checked_counts, checked_features
+from keras_softsort.data._files import Paths, existing_files
 
-Files: TypeAlias = "str | os.PathLike | Sequence[str | os.PathLike] | tf.data.Dataset"
+Files: TypeAlias = "Paths | tf.data.Dataset"
+_CHUNK = 64  # records whose sizes are found at a time
 
 
 def elwc_batches(
@@ -24,47 +26,55 @@ def elwc_batches(
     *,
     boundaries: Sequence[int] | None = None,
     truncate: bool = False,
+    padding: str = "negative_labels",
     shuffle: bool = True,
     seed: int | None = None,
     shuffle_buffer: int = 10_000,
     drop_remainder: bool = False,
     mask: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    r"""Batches for `model.fit` of ExampleListWithContext records: features by name, and labels `[batch, n]`.
+    r"""Make batches for `model.fit` of ExampleListWithContext records: features by name, and labels `[batch, n]`.
 
-    Each list is padded to the smallest of a few sizes n that holds it, and a batch is made of lists of one padded size,
-    as by `bucketed_batches`. Neither TF-Ranking nor TensorFlow Serving's API is needed.
+    Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size, as
+    by `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is needed.
 
     Args:
       files: TFRecord files: a path, a pattern such as `"train-*.tfrecord"`, or several of them. Or a
-        `tf.data.Dataset` of serialized records, for what is compressed or stored otherwise.
+        `tf.data.Dataset` of serialized records, for compressed files and other storage.
       context_features: by name, the `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature` of a list; `None` for
         none.
-      example_features: the same of each item, the label among them. A feature without a default value must be in every
-        item; padding is the default value, or 0 (the empty string).
-      label: which of `example_features` is the label: a number an item (shape `[]` or `[1]`). One below 0, in the
-        record or by default, makes its item padding to losses and metrics, as in TF-Ranking.
-      batch_size: lists in a batch.
-      boundaries: the padded sizes, ascending; `None` for the powers of 2 from 8 on.
-      truncate: what is done with a list that is longer than the last of `boundaries`: with False it is an error, with
-        True its first items are kept, as they stand.
-      shuffle: whether files and records come in another order in each epoch.
-      seed: of that order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
-      shuffle_buffer: how many records the next one is drawn from.
-      drop_remainder: whether batches that are not full are left out, so that `batch` is static.
+      example_features: the same for each item, the label among them. A feature without a default value must be in
+        every item. Padding is the default value, or 0 (the empty string).
+      label: the name of the label in `example_features`: one number per item (shape `[]` or `[1]`).
+      batch_size: number of lists in a batch.
+      boundaries: the padded sizes, strictly increasing; `None` for the powers of 2 from 8 on.
+      truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
+        list is an error.
+      padding: how padding is marked. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels
+        are -1, and a label below 0 in a record, or by default, makes its item padding too, as in TF-Ranking.
+        `"nan_labels"`: padded labels are NaN, and labels may have any sign.
+      shuffle: whether the order of files and records differs from epoch to epoch.
+      seed: seed of that order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
+      shuffle_buffer: number of records from which the next one is drawn. All of them are held in memory.
+      drop_remainder: whether partial batches are left out, so that `batch` is static.
       mask: whether features hold a `"mask"` `[batch, n]`, True for items and False for padding.
+      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th file if there are at least
+        `count` files, otherwise every `count`-th record, so each list belongs to exactly one worker. A dataset as
+        `files` must yield the same records in the same order to each worker.
 
     Returns:
       A `tf.data.Dataset` of pairs: a dictionary of context features `[batch, ...]` and example features
-      `[batch, n, ...]`, which a model with inputs of these names takes; and labels `[batch, n]`, float32, -1 in the
-      padding. A record without examples is padding throughout. How many batches there are is not known before they
-      are read; Keras 3 says so after the first epoch with a warning that the input ran out of data.
+      `[batch, n, ...]`, which a model with inputs of these names takes; and labels `[batch, n]`, float32. A record
+      without examples is padding throughout. The number of batches is unknown until they are read. Keras 3 then warns
+      after the first epoch that the input ran out of data.
 
     Raises:
-      ValueError: files that are not there, a label that is no number an item, and what `bucketed_batches` raises.
-      TypeError: an argument of another type, a feature that would not be dense.
-      InvalidArgumentError, DataLossError: when iterated, a record that is malformed or has no such features, or a list
-        longer than the last boundary without `truncate`.
+      ValueError: no file, a label that is not one number per item, and the errors of `bucketed_batches`.
+      TypeError: an argument of another type, a feature that is not dense.
+      InvalidArgumentError: when iterated, a record that is not an `ExampleListWithContext` or lacks a feature, with its
+        file and number (from 0); a list longer than the last boundary without `truncate`.
+      DataLossError: when iterated, a file that is not a TFRecord file or is damaged.
 
     Example:
 
@@ -88,52 +98,67 @@ def elwc_batches(
     shuffle_buffer = arguments.positive_integer("shuffle_buffer", shuffle_buffer)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
+    padded_label = _options.padded_label(padding, optional=False)
+    index, count = _options.checked_shard(shard)
     bounds = _buckets.POWERS if boundaries is None else _buckets.checked_boundaries(boundaries)
     arguments.boolean("truncate", truncate)
     _check_label(label, example_features)
     if mask and "mask" in {*(context_features or {}), *example_features}:
         raise ValueError('mask must be False where a feature has the name "mask"')
 
-    def sized(record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        size = count_examples(record[tf.newaxis])[0]
+    def sized(records: tf.Tensor, names: tf.Tensor) -> tuple:
+        sizes = checked_counts(records, names)
         if not truncate:
-            longer = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
-            tf.debugging.Assert(size <= bounds[-1], [longer, size])
-        return _buckets.padded_size(size, bounds), record
+            message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
+            longest = tf.argmax(sizes)
+            tf.debugging.Assert(tf.reduce_all(sizes <= bounds[-1]), [message, sizes[longest], "in", names[longest]])
+        return _buckets.padded_size(sizes, bounds), (records, names)
 
-    def batch(size: tf.Tensor, records: tf.Tensor) -> tuple:
+    def batch(size: tf.Tensor, named_records: tuple[tf.Tensor, tf.Tensor]) -> tuple:
         size = _buckets.static_size(tf.cast(size, tf.int32), bounds)
-        features, sizes = parse_elwc(records, context_features, example_features, list_size=size)
-        kept = tf.sequence_mask(sizes, size)
-        judged = features.pop(label)
-        if judged.shape.rank == 3:
-            judged = judged[..., 0]
-        labels = tf.where(kept, tf.cast(judged, tf.float32), -1)
-        return {**features, "mask": kept} if mask else features, labels
 
-    records = _records(files, shuffle, seed)
+        def parse(records: tf.Tensor, names: tf.Tensor) -> tuple:
+            return parse_elwc(records, context_features, example_features, size, names)
+
+        features, sizes = checked_features(*named_records, parse)
+        valid = tf.sequence_mask(sizes, size)
+        labels = features.pop(label)
+        if labels.shape.rank == 3:
+            labels = labels[..., 0]
+        labels = tf.where(valid, tf.cast(labels, tf.float32), padded_label)
+        return {**features, "mask": valid} if mask else features, labels
+
+    records = _named_records(files, shuffle, seed, index, count)
     if shuffle:
         records = records.shuffle(shuffle_buffer, seed=seed)
-    dataset = _buckets.batched_by_size(
-        records.map(sized, num_parallel_calls=tf.data.AUTOTUNE), batch_size, drop_remainder
-    )
+    sizes = records.batch(_CHUNK).map(sized, num_parallel_calls=tf.data.AUTOTUNE).unbatch()
+    dataset = _buckets.batched_by_size(sizes, batch_size, drop_remainder)
     return dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def _records(files: Files, shuffle: bool, seed: int | None) -> tf.data.Dataset:
+def _named_records(files: Files, shuffle: bool, seed: int | None, index: int, count: int) -> tf.data.Dataset:
+    """Pairs of a record and its name in errors."""
+
+    def named(record_number: tf.Tensor, record: tf.Tensor, source: Any = "the dataset") -> tuple:
+        return record, tf.strings.join(["record ", tf.strings.as_string(record_number), " of ", source])
+
     if isinstance(files, tf.data.Dataset):
-        return files
-    patterns = [files] if isinstance(files, (str, os.PathLike)) else list(files)
-    found = []
-    for pattern in patterns:
-        matches = sorted(tf.io.gfile.glob(os.fspath(pattern)))
-        if not matches:
-            raise ValueError(f"files must be there, got {os.fspath(pattern)!r}, which matches none")
-        found += matches
-    paths = tf.data.Dataset.from_tensor_slices(found)
+        return files.enumerate().shard(count, index).map(named)
+    found = existing_files(files, "files")
+    by_file = len(found) >= count
+    paths = tf.data.Dataset.from_tensor_slices(found).enumerate()
+    if by_file:
+        paths = paths.shard(count, index)
     if shuffle:
         paths = paths.shuffle(len(found), seed=seed)
-    return paths.interleave(tf.data.TFRecordDataset, cycle_length=4 if shuffle else 1)
+
+    def records_of(file_number: tf.Tensor, path: tf.Tensor) -> tf.data.Dataset:
+        records = tf.data.TFRecordDataset(path).enumerate()
+        if not by_file:  # another worker begins in each file, so that files of one record go to different workers
+            records = records.shard(count, (index + file_number) % count)
+        return records.map(lambda record_number, record: named(record_number, record, path))
+
+    return paths.interleave(records_of, cycle_length=4 if shuffle else 1)
 
 
 def _check_label(label: str, example_features: Mapping[str, Any]) -> None:
@@ -141,4 +166,4 @@ def _check_label(label: str, example_features: Mapping[str, Any]) -> None:
         raise ValueError(f"label must be one of example_features, {sorted(example_features)}, got {label!r}")
     spec = example_features[label]
     if list(getattr(spec, "shape", [None])) not in ([], [1]) or spec.dtype == tf.string:
-        raise ValueError(f"label must be a number an item, of shape [] or [1], got {spec}")
+        raise ValueError(f"label must be one number per item, of shape [] or [1], got {spec}")

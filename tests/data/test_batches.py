@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.elwc import elwc, example
+from support.elwc import elwc, example, field
 from support.judged import random_lists
 
 import keras_softsort as ks
 from keras_softsort.data import _arrays
+from keras_softsort.data._files import existing_files
+from keras_softsort.data.elwc_batches import _named_records
 
 SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
 LISTS = random_lists(SIZES)
@@ -202,7 +204,7 @@ CENTERED = [(features, labels - 2.5) for features, labels in LISTS]
 def without_padding(dataset):
     """As `seen`, of labels that are NaN in the padding and of weights, if there are any."""
     found = []
-    for features, labels, *weights in dataset.as_numpy_iterator():
+    for features, labels, *weights in getattr(dataset, "as_numpy_iterator", lambda: dataset)():
         for i, label in enumerate(labels):
             valid = ~np.isnan(label)
             assert not valid[valid.sum() :].any()
@@ -264,17 +266,17 @@ def test_batches_by_group():
         ks.data.batches_by_group([LISTS[7]])
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 20])
-def test_shards_hold_every_list_once(count):
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize(("count", "options"), [(3, {"seed": 1}), (2, {"shuffle": False}), (11, {"shuffle": False})])
+def test_shards_hold_every_list_once(count, options):
     """Whatever the number of workers, also more than there are lists, and in every epoch of a shuffled order."""
-    for options in ({"seed": 1}, {"shuffle": False}):
-        shards = [in_memory(2, boundaries=(4, 20), shard=(i, count), **options) for i in range(count)]
-        for _ in range(2):
-            found = [one for shard in shards for one in seen(shard)]
-            assert sorted(found) == sorted(given())
-        assert [shard.cardinality().numpy() for shard in shards] == [len(shapes(shard)) for shard in shards]
-        found = [one for i in range(count) for one in by_group(shard=(i, count), **options)]
-        assert sorted(found) == sorted(one for one in given(CENTERED) if one[1])
+    shards = [in_memory(2, boundaries=(4, 20), shard=(i, count), **options) for i in range(count)]
+    for _ in range(2):
+        found = [one for shard in shards for one in seen(shard)]
+        assert sorted(found) == sorted(given())
+    assert [shard.cardinality().numpy() for shard in shards] == [len(shapes(shard)) for shard in shards]
+    found = [one for i in range(count) for one in by_group(shard=(i, count), **options)]
+    assert sorted(found) == sorted(one for one in given(CENTERED) if one[1])
 
 
 @pytest.mark.parametrize("batches", [lambda **options: in_memory(2, **options), by_group])
@@ -406,7 +408,7 @@ def test_files(files):
     epochs = [numbers(narrow) for _ in range(4)]
     assert len({tuple(order) for order in epochs}) > 1
     assert all([i for i in order if i < 5] == [0, 1, 2, 3, 4] for order in epochs)
-    with pytest.raises(ValueError, match=r"files must be there, got '.*none', which matches none"):
+    with pytest.raises(ValueError, match=r"files must match at least one file, got '.*none', which matches none"):
         of_files([paths[0], files / "none"])
 
 
@@ -443,9 +445,11 @@ def test_padding_of_a_label_without_default_is_no_judgement():
     ("arguments", "error", "message"),
     [
         ({"label": "grade"}, ValueError, r"label must be one of example_features, \['label', 'x'\], got 'grade'"),
-        ({"label": "x"}, ValueError, r"label must be a number an item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
+        ({"label": "x"}, ValueError, r"label must be one number per item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"shuffle_buffer": 0}, ValueError, "shuffle_buffer must be at least 1, got 0"),
+        ({"padding": None}, ValueError, "padding must be 'negative_labels' or 'nan_labels', got None"),
+        ({"shard": (1, 1)}, ValueError, r"an index below the count, got \(1, 1\)"),
         ({"boundaries": (3, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(3, 3\)"),
         *[
             ({name: 1}, TypeError, f"{name} must be True or False, got 1")
@@ -463,7 +467,7 @@ def test_bad_arguments_of_records(arguments, error, message):
     [{"label": tf.io.FixedLenFeature([], tf.string)}, {"label": tf.io.VarLenFeature(tf.float32)}],
 )
 def test_labels_that_are_no_number_an_item(spec):
-    with pytest.raises(ValueError, match="label must be a number an item"):
+    with pytest.raises(ValueError, match="label must be one number per item"):
         ks.data.elwc_batches(tf.data.Dataset.from_tensors(b""), None, spec, "label", 2)
 
 
@@ -473,9 +477,66 @@ def test_a_feature_of_the_name_mask():
         ks.data.elwc_batches(tf.data.Dataset.from_tensors(b""), None, spec, "label", 2, mask=True)
 
 
-def test_malformed_records():
-    with pytest.raises(tf.errors.DataLossError, match="serialized_must_hold_ExampleListWithContext"):
-        shapes(of_files(tf.data.Dataset.from_tensors(b"no record")))
+GARBAGE = {
+    "no message": b"no record",
+    "half a record": records()[0][:-1],
+    "examples that are none": records()[0] + field(1, b"\xff\xfe no example"),
+    "a context that is none": records()[0] + field(2, b"\xff\xfe no example"),
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_malformed_records(tmp_path, kind):
+    """Errors name the file and the number of the record, whatever is wrong with it."""
+    paths = [tmp_path / "good.tfrecord", tmp_path / "bad.tfrecord"]
+    for path, some in zip(paths, [records(), [*records()[:4], GARBAGE[kind], *records()[4:]]], strict=True):
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for one in some:
+                writer.write(one)
+    message = r"files must hold ExampleListWithContext records, got .*\n?.*record 4 of .*bad\.tfrecord"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        shapes(of_files([*paths], batch_size=3))
+    source = tf.data.Dataset.from_tensor_slices([records()[0], GARBAGE[kind]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"got another message.*record 1 of the dataset"):
+        shapes(of_files(source))
+
+
+def test_a_record_without_a_feature(files):
+    """TensorFlow's own message tells the feature; the record is named in it."""
+    spec = {**SPEC, "price": tf.io.FixedLenFeature([], tf.float32)}
+    dataset = ks.data.elwc_batches(files / "part-1*", CONTEXT, spec, "label", 2, boundaries=(20,), shuffle=False)
+    message = r"Name: example 0 of record 0 of .*part-1\.tfrecord, Feature: price .* is required"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        shapes(dataset)
+
+
+def test_nan_marks_the_padding_of_records():
+    source = tf.data.Dataset.from_tensor_slices(records(CENTERED))
+    batches = ks.data.elwc_batches(source, CONTEXT, SPEC, "label", 3, padding="nan_labels")
+    found = without_padding((features["x"], labels) for features, labels in batches.as_numpy_iterator())
+    assert sorted(found) == sorted([features.tolist(), labels.tolist()] for features, labels in CENTERED)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 9])
+def test_shards_of_files_hold_every_record_once(files, count):
+    """By file while there are as many files as workers, else by record."""
+    found = existing_files(files / "part-*", "files")
+    for shuffle in (True, False):
+        shards = [_named_records(found, shuffle, 3, i, count) for i in range(count)]
+        shards = [[record for record, _ in shard.as_numpy_iterator()] for shard in shards]
+        assert sorted(record for shard in shards for record in shard) == sorted(records())
+        assert all(shards) or count == 9  # a worker without a list would wait for the others
+    if count == 3:
+        assert sorted(map(len, shards)) == [1, 4, 5]
+    source = tf.data.Dataset.from_tensor_slices(records())
+    shards = [_named_records(source, False, None, i, count) for i in range(count)]
+    assert sorted(record for shard in shards for record, _ in shard.as_numpy_iterator()) == sorted(records())
+
+
+def test_shards_of_batches_of_files(files):
+    shards = [numbers(of_files(files / "part-*", shard=(i, 2))) for i in range(2)]
+    assert sorted(shards[0]) == [0, 1, 2, 3, 4, 9]
+    assert sorted(shards[1]) == [5, 6, 7, 8]
 
 
 def scorer():

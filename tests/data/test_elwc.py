@@ -118,7 +118,7 @@ def test_malformed_records(traced):
         ({"serialized": b"one"}, ValueError, r"serialized must be strings \[batch\], got string \(\)"),
         ({"list_size": 0}, ValueError, "list_size must be at least 1, got 0"),
         ({"list_size": 2.0}, TypeError, r"list_size must be an integer, got 2\.0"),
-        ({"example_features": {}}, ValueError, "example_features must name a feature at least, got {}"),
+        ({"example_features": {}}, ValueError, "example_features must name at least one feature, got {}"),
         ({"context_features": {"label": EXAMPLES["label"]}}, ValueError, r"got \['label'\] in both"),
         (
             {"example_features": {"words": tf.io.VarLenFeature(tf.string)}},

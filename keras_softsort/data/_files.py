@@ -1,0 +1,24 @@
+"""Names of files to read and to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+Paths = str | os.PathLike | Sequence[str | os.PathLike]
+
+
+def existing_files(paths: Paths, argument: str) -> list[str]:
+    """The files that one or several paths or patterns match, sorted for each pattern."""
+    patterns = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    found: list[str] = []
+    for pattern in patterns:
+        matches = sorted(tf.io.gfile.glob(os.fspath(pattern)))
+        if not matches:
+            raise ValueError(f"{argument} must match at least one file, got {os.fspath(pattern)!r}, which matches none")
+        found += matches
+    if not found:
+        raise ValueError(f"{argument} must match at least one file, got {paths!r}")
+    return found

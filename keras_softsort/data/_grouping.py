@@ -1,0 +1,116 @@
+"""Rows of tables put together as lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_softsort.data import _arrays
+from keras_softsort.data._frames import Table
+from keras_softsort.data._ranking_dataset import RankingDataset
+
+_ROWS = 2**14  # that are copied at a time, column by column: they fit into the cache
+
+
+class Roles(NamedTuple):
+    """Which columns hold what."""
+
+    group: str
+    label: str
+    features: list[str]
+    weight: str | None
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
+    ) -> Roles:
+        """The columns, which must be among `names`; without `features` all others are features."""
+        if isinstance(features, str):
+            raise TypeError(f"features must be a sequence of column names, got {features!r}")
+        named = {"group": group, "label": label, **({} if weight is None else {"weight": weight})}
+        others = [name for name in names if name not in named.values()]
+        columns = others if features is None else list(features)
+        for argument, name in [*named.items(), *(("features", name) for name in columns)]:
+            if names.count(name) != 1:
+                problem = "is not there" if name not in names else "is there more than once"
+                raise ValueError(f"{argument} must name one column of {list(names)}, got {name!r}, which {problem}")
+        used = [*named.values(), *columns]
+        twice = sorted({name for name in used if used.count(name) > 1})
+        if twice or not columns:
+            problem = f"{twice} more than once" if twice else "no column for features"
+            raise ValueError(f"group, label, weight and features must be different columns, got {problem}")
+        return cls(group, label, columns, weight)
+
+
+class Groups(NamedTuple):
+    """Lists of equal values of the group column, in the order of their first rows."""
+
+    positions: np.ndarray | None  # where each row goes; None if rows stand as they are
+    sizes: np.ndarray
+    ids: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, name: str) -> Groups:
+        """The groups of a column."""
+        missing = _is_missing(values)
+        if np.any(missing):
+            at = int(np.argmax(missing))
+            raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
+        starts = (
+            np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else np.zeros(0, int)
+        )
+        lengths = np.diff(starts, append=len(values))
+        numbers: dict[Any, int] = {}
+        group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
+        ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
+        if len(numbers) == len(starts):
+            return cls(None, lengths, ids)
+        groups = np.repeat(group_of_run, lengths)
+        positions = np.empty(len(values), np.int64)
+        positions[np.argsort(groups, kind="stable")] = np.arange(len(values))
+        return cls(positions, np.bincount(groups), ids)
+
+
+def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDataset:
+    """The rows of `tables`, one after another, as lists."""
+    rows = int(groups.sizes.sum())
+    features = _arrays.zeros((rows, len(roles.features)))
+    labels = _arrays.zeros((rows,))
+    weights = None if roles.weight is None else _arrays.zeros((rows,))
+    targets = [(roles.label, labels), *((name, features[:, i]) for i, name in enumerate(roles.features))]
+    if roles.weight is not None and weights is not None:
+        targets.append((roles.weight, weights))
+    first = 0
+    for table in tables:
+        for start in range(0, len(table), _ROWS):
+            part = slice(start, min(start + _ROWS, len(table)))
+            here = slice(first + part.start, first + part.stop)
+            places = here if groups.positions is None else groups.positions[here]
+            for name, target in targets:
+                target[places] = _numbers(table.column(name, part), name, here.start)
+        first += len(table)
+    return RankingDataset(features, labels, groups.sizes, groups.ids, weights)
+
+
+def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
+    """Part of a column as float32, from row `first` on."""
+    if values.dtype.kind not in "iufb":
+        example = next((value for value in values if not isinstance(value, (int, float))), None)
+        raise ValueError(
+            f"column {name!r} must hold numbers, got {values.dtype} with {example!r}; encode it as numbers"
+        )
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float32)
+    finite = np.isfinite(numbers)
+    if not np.all(finite):
+        at = int(np.argmin(finite))
+        raise ValueError(f"column {name!r} must hold finite float32 numbers, got {values[at]} in row {first + at}")
+    return numbers
+
+
+def _is_missing(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "O":
+        return np.array([value is None or bool(value != value) for value in values], bool)  # noqa: PLR0124  (NaN)
+    return values != values  # noqa: PLR0124  (NaN, NaT)

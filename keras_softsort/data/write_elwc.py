@@ -1,0 +1,142 @@
+"""Lists as ELWC records in files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.data._elwc_encoder import Encoder, context
+from keras_softsort.data._ranking_dataset import RankingDataset
+
+_LABEL, _WEIGHT, _QUERY = "label", "weight", "query_id"
+
+
+def write_elwc(
+    lists: RankingDataset | Iterable[tuple[Any, ...]],
+    path: str | os.PathLike,
+    *,
+    shards: int = 1,
+    features: str | Sequence[str] = "features",
+) -> list[str]:
+    """Write lists as TFRecord files of ExampleListWithContext, which `elwc_batches` and TF-Ranking read.
+
+    Each item becomes an example with the float features `features` and `label`, and `weight` if there are weights. The
+    context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type. Numbers are
+    written as float32, bit by bit. Files appear under their names when all of them are complete: they are written as
+    `.writing-...` beside their places and renamed, so a crash leaves no partial shard.
+
+    Args:
+      lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples have
+        weights `[n]` as well. An iterable is read once, one list at a time.
+      path: name of the file. With several shards the names are `path-00000-of-00004` and so on, and `path-*` matches
+        them. The folder is made if it does not exist.
+      shards: number of files. List i goes to file i modulo `shards`.
+      features: the name of one feature of length f, or names of f features of length 1, one per column.
+
+    Returns:
+      The names of the files.
+
+    Raises:
+      ValueError: no list, lists with different numbers of features, other than f names, names that are not distinct, a
+        path with `*`, `?` or `[`.
+      TypeError: an argument of another type.
+      FileExistsError: a file of this name or a shard of it exists, which a reader of `path-*` would mix up with these.
+
+    Cost: one pass; memory for one list.
+
+    Example:
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> lists = ks.data.RankingDataset(np.eye(3), [1, 0, 2], sizes=[2, 1], query_ids=[7, 9])
+    >>> files = ks.data.write_elwc(lists, tempfile.mkdtemp() + "/train.tfrecord")
+    >>> batches = ks.data.elwc_batches(
+    ...     files,
+    ...     {"query_id": tf.io.FixedLenFeature([], tf.int64)},
+    ...     {"features": tf.io.FixedLenFeature([3], tf.float32), "label": tf.io.FixedLenFeature([], tf.float32)},
+    ...     "label",
+    ...     batch_size=2,
+    ...     boundaries=(2,),
+    ...     shuffle=False,
+    ... )
+    >>> inputs, labels = next(batches.as_numpy_iterator())
+    >>> inputs["query_id"].tolist(), labels.tolist()
+    ([7, 9], [[1.0, 0.0], [2.0, -1.0]])
+    """
+    shards = arguments.positive_integer("shards", shards)
+    base = os.fspath(path)
+    if any(character in base for character in "*?["):
+        raise ValueError(f"path must be a file name, not a pattern, got {base!r}")
+    names = [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]
+    existing = [name for name in [base, *tf.io.gfile.glob(f"{base}-*-of-*")] if tf.io.gfile.exists(name)]
+    if existing:
+        raise FileExistsError(f"path must be new, got {base!r}, of which {existing[0]!r} exists already")
+    folder, _, name = base.rpartition("/")
+    if folder:
+        tf.io.gfile.makedirs(folder)
+    prefix = f"{folder}/" if folder else ""
+    run = uuid.uuid4().hex
+    aside = [f"{prefix}.writing-{run}-{i:05}" for i in range(shards)]
+    try:
+        with contextlib.ExitStack() as stack:
+            writers = [stack.enter_context(tf.io.TFRecordWriter(name)) for name in aside]
+            for i, record in enumerate(_records(lists, features)):
+                writers[i % shards].write(record)
+        for old, new in zip(aside, names, strict=True):
+            tf.io.gfile.rename(old, new)
+    except BaseException:
+        for name in aside:
+            with contextlib.suppress(tf.errors.OpError):
+                tf.io.gfile.remove(name)
+        raise
+    return names
+
+
+def _records(lists: RankingDataset | Iterable[tuple[Any, ...]], features: str | Sequence[str]) -> Iterator[bytes]:
+    ids = lists.query_ids.tolist() if isinstance(lists, RankingDataset) and lists.query_ids is not None else None
+    expected: tuple[int, ...] | None = None
+    encoder = None
+    for i, parts in enumerate(lists):
+        columns = [np.asarray(part, np.float32) for part in parts]
+        items = columns[0]
+        widths = tuple(column.shape[1] if column.ndim == 2 else 0 for column in columns)
+        expected = expected or widths
+        if (
+            len(columns) not in (2, 3)
+            or widths != expected
+            or items.ndim != 2
+            or any(column.shape != items.shape[:1] for column in columns[1:])
+        ):
+            raise ValueError(
+                f"lists[{i}] must be features [n, f] and labels [n], and weights [n] if lists[0] has them, "
+                f"with f as in lists[0], got {[column.shape for column in columns]}"
+            )
+        if encoder is None:
+            encoder = Encoder.of(_layout(features, items.shape[1], has_weights=len(columns) == 3))
+        numbers = np.concatenate([items, *(column[:, np.newaxis] for column in columns[1:])], axis=1)
+        record = encoder.examples(numbers)
+        yield record if ids is None else record + context(_QUERY, ids[i])
+    if encoder is None:
+        raise ValueError("lists must hold at least one list, got none")
+
+
+def _layout(features: str | Sequence[str], width: int, has_weights: bool) -> list[tuple[str, int]]:
+    """Names and lengths of the features of an example."""
+    named = [(features, width)] if isinstance(features, str) else [(name, 1) for name in features]
+    layout = [*named, (_LABEL, 1), *([(_WEIGHT, 1)] if has_weights else [])]
+    names = [name for name, _ in layout]
+    if sum(size for _, size in named) != width or len(set(names)) != len(names):
+        raise ValueError(
+            f"features must be one name or {width} distinct names, other than {_LABEL!r} and {_WEIGHT!r}, "
+            f"got {features!r}"
+        )
+    return layout

@@ -1,0 +1,213 @@
+"""Frames and Parquet files as lists: against rows grouped one by one, whatever library holds them."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import keras_softsort as ks
+from keras_softsort.data import _grouping, parquet
+
+pytestmark = pytest.mark.default_stack_only
+pd, pl, pa = (pytest.importorskip(name, reason=f"{name} is not installed") for name in ("pandas", "polars", "pyarrow"))
+pq = pytest.importorskip("pyarrow.parquet")
+
+ROWS = 57
+
+
+def columns(groups="numbers"):
+    random = np.random.default_rng(3)
+    numbers = random.integers(7, size=ROWS)
+    kinds = {
+        "numbers": numbers + 2**60,
+        "strings": [f"query {i}" for i in numbers],
+        "days": np.datetime64("2024-02-27") + numbers,
+        "sorted": np.sort(numbers),
+    }
+    return {
+        "f1": random.normal(size=ROWS),
+        "era": kinds[groups],
+        "small": random.integers(-9, 9, size=ROWS).astype(np.int8),
+        "target": random.normal(size=ROWS),
+        "flag": random.integers(2, size=ROWS).astype(bool),
+        "weight": random.random(ROWS).astype(np.float32),
+    }
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "pandas without NumPy": lambda frame: pd.DataFrame(frame).convert_dtypes(),
+    "pandas of pyarrow": lambda frame: pd.DataFrame(frame).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+    "pyarrow in chunks": lambda frame: pa.concat_tables([pa.table(frame).slice(0, 20), pa.table(frame).slice(20)]),
+    "pyarrow batch": lambda frame: pa.table(frame).combine_chunks().to_batches()[0],
+    "dictionary": dict,
+}
+
+
+def grouped(frame, features, weight=None):
+    """Lists by group value, row by row."""
+    found = {}
+    for row in range(ROWS):
+        parts = found.setdefault(str(frame["era"][row]), ([], [], []))
+        parts[0].append([float(np.float32(frame[name][row])) for name in features])
+        parts[1].append(float(np.float32(frame["target"][row])))
+        parts[2].append(float(frame[weight][row]) if weight else None)
+    return found
+
+
+def assert_grouped(lists, expected):
+    assert [re.sub("[T ]00:00:00.*", "", str(i)) for i in lists.query_ids] == [*expected]  # times of a day
+    for parts, wanted in zip(lists, expected.values(), strict=True):
+        assert [part.tolist() for part in parts] == list(wanted[: len(parts)])
+
+
+@pytest.fixture
+def few_rows(monkeypatch):
+    """At a time, so that parts of columns are put together."""
+    monkeypatch.setattr(_grouping, "_ROWS", 10)
+    monkeypatch.setattr(parquet, "_ROWS", 8)
+
+
+@pytest.mark.parametrize("groups", ["numbers", "strings", "days", "sorted"])
+@pytest.mark.parametrize("library", FRAMES)
+def test_as_grouped_row_by_row(library, groups, few_rows):
+    frame = FRAMES[library](columns(groups))
+    lists = ks.data.from_frame(frame, group="era", label="target", weight="weight")
+    assert_grouped(lists, grouped(columns(groups), ["f1", "small", "flag"], "weight"))
+    lists = ks.data.from_frame(frame, group="era", label="target", features=["flag", "f1"])
+    assert lists.weights is None
+    assert_grouped(lists, grouped(columns(groups), ["flag", "f1"]))
+    assert lists.features.dtype == np.float32
+
+
+@pytest.mark.parametrize("groups", ["numbers", "strings", "days", "sorted"])
+def test_parquet_is_the_frame_in_files(tmp_path, groups, few_rows):
+    table = pa.table(columns(groups))
+    pq.write_table(table.slice(0, 25), tmp_path / "part-0.parquet", row_group_size=7)
+    pq.write_table(table.slice(25, 0), tmp_path / "part-1.parquet")
+    pq.write_table(table.slice(25), tmp_path / "part-2.parquet", row_group_size=30)
+    roles = {"group": "era", "label": "target", "weight": "weight"}
+    lists = ks.data.read_parquet(tmp_path / "part-*.parquet", **roles)
+    assert_grouped(lists, grouped(columns(groups), ["f1", "small", "flag"], "weight"))
+    several = [tmp_path / "part-0.parquet", str(tmp_path / "part-2.parquet")]
+    lists = ks.data.read_parquet(several, group="era", label="target", features=["small"])
+    assert_grouped(lists, grouped(columns(groups), ["small"]))
+
+
+def test_lists_of_frames_become_batches():
+    frame = pd.DataFrame(columns())
+    lists = ks.data.from_frame(frame, group="era", label="target", weight="weight")
+    assert lists.labels.min() < 0
+    batches = list(ks.data.bucketed_batches(lists, 3, padding="nan_labels").as_numpy_iterator())
+    assert sum(np.sum(~np.isnan(labels)) for _, labels, _ in batches) == ROWS
+    eras = [labels.tolist() for _, labels, _ in ks.data.batches_by_group(lists, shuffle=False).as_numpy_iterator()]
+    assert eras == [one[1] for one in grouped(columns(), [], "weight").values()]
+
+
+def changed(**values):
+    return {**columns(), **values}
+
+
+def at(row, value, dtype=np.float64):
+    numbers = np.arange(ROWS).astype(dtype)
+    numbers[row] = value
+    return numbers
+
+
+NAN_ROW = at(20, np.nan)
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("read", ["frame", "parquet"])
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        ({}, {"group": "day"}, r"group must name one column of \['f1', 'era', .*got 'day', which is not there"),
+        ({}, {"label": "y"}, r"label must name one column of .*got 'y', which is not there"),
+        ({}, {"weight": "w"}, r"weight must name one column of .*got 'w', which is not there"),
+        ({}, {"features": ["f1", "f2"]}, r"features must name one column of .*got 'f2', which is not there"),
+        ({}, {"features": ["f1", "f1"]}, r"must be different columns, got \['f1'\] more than once"),
+        ({}, {"features": ["f1", "target"]}, r"must be different columns, got \['target'\] more than once"),
+        ({}, {"label": "era"}, r"must be different columns, got \['era'\] more than once"),
+        ({}, {"features": []}, "must be different columns, got no column for features"),
+        ({"small": ["x"] * ROWS}, {}, "column 'small' must hold numbers, got .* with 'x'; encode it as numbers"),
+        ({"small": NAN_ROW}, {}, "column 'small' must hold finite float32 numbers, got nan in row 20"),
+        ({"small": at(33, 1e39)}, {}, r"column 'small' must hold finite float32 numbers, got 1e\+39 in row 33"),
+        ({"target": NAN_ROW}, {}, "column 'target' must hold finite float32 numbers, got nan in row 20"),
+        ({"weight": at(20, -np.inf)}, {"weight": "weight"}, "column 'weight' must hold finite .*got -inf in row 20"),
+        ({"weight": at(20, -1)}, {"weight": "weight"}, r"weights must be at least 0, got -1\.0 in list"),
+        ({"era": NAN_ROW}, {}, "group 'era' must have a value in every row, got .*nan.* in row 20"),
+        (
+            {"era": ["a"] * 20 + [None] + ["b"] * 36},
+            {},
+            "group 'era' must have a value in every row, got None in row 20",
+        ),
+        ({name: values[:0] for name, values in columns().items()}, {}, "must have at least one row, got none"),
+    ],
+)
+def test_bad_tables(tmp_path, read, frame, options, message):
+    table, roles = pa.table(changed(**frame)), {"group": "era", "label": "target", **options}
+    if read == "frame":
+        with pytest.raises(ValueError, match=message):
+            ks.data.from_frame(table, **roles)
+    else:
+        pq.write_table(table, tmp_path / "x.parquet", row_group_size=9)
+        with pytest.raises(ValueError, match=message):
+            ks.data.read_parquet(tmp_path / "x.parquet", **roles)
+
+
+def test_missing_values_of_each_library():
+    values = [None if row == 20 else row for row in range(ROWS)]
+    frames = [
+        pd.DataFrame(changed(small=pd.array(values, "Int64"))),
+        pd.DataFrame(changed(small=pd.array(values, "int64[pyarrow]"))),
+        pl.DataFrame(changed(small=values)),
+        pa.table(changed(small=values)),
+    ]
+    for frame in frames:
+        with pytest.raises(ValueError, match="column 'small' must hold finite float32 numbers, got nan in row 20"):
+            ks.data.from_frame(frame, group="era", label="target")
+    days = [np.datetime64("NaT") if row == 3 else day for row, day in enumerate(columns("days")["era"])]
+    with pytest.raises(ValueError, match=r"group 'era' must have a value in every row, got .*NaT.* in row 3"):
+        ks.data.from_frame(pd.DataFrame(changed(era=days)), group="era", label="target")
+
+
+def test_a_column_of_two():
+    frame = pd.DataFrame(columns())
+    frame.columns = ["f1", "era", "f1", "target", "flag", "weight"]
+    with pytest.raises(ValueError, match="got 'f1', which is there more than once"):
+        ks.data.from_frame(frame, group="era", label="target")
+    assert len(ks.data.from_frame(frame, group="era", label="target", features=["flag"])) == 7
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pl.LazyFrame(), r"frame must be .*got polars\.\S*LazyFrame: call its collect\(\)"),
+        (np.ones([3, 2]), r"frame must be a pandas or polars DataFrame, .* got numpy\.ndarray$"),
+        ([1, 2], r"frame must be .* got builtins\.list$"),
+    ],
+)
+def test_no_frames(frame, message):
+    with pytest.raises(TypeError, match=message):
+        ks.data.from_frame(frame, group="era", label="target")
+    with pytest.raises(TypeError, match="features must be a sequence of column names, got 'f1'"):
+        ks.data.from_frame(columns(), group="era", label="target", features="f1")
+    with pytest.raises(ValueError, match=r"columns must all be .* of length 57, got 'f1': \(3,\)"):
+        ks.data.from_frame(changed(f1=[1, 2, 3]), group="era", label="target")
+
+
+def test_bad_files(tmp_path, monkeypatch):
+    roles = {"group": "era", "label": "target"}
+    with pytest.raises(ValueError, match=r"path must match at least one file, got '.*none\.parquet'"):
+        ks.data.read_parquet(tmp_path / "none.parquet", **roles)
+    for name, frame in (("a", columns()), ("b", {"era": [1]})):
+        pq.write_table(pa.table(frame), tmp_path / f"{name}.parquet")
+    with pytest.raises(ValueError, match=r"path must be files with the same columns, got .* and \['era'\]"):
+        ks.data.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"], **roles)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'read_parquet needs pyarrow, .* install "keras-softsort\[data\]"'):
+        ks.data.read_parquet(tmp_path / "a.parquet", **roles)

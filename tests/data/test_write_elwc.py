@@ -1,0 +1,160 @@
+"""Lists written as ELWC records: read back by `elwc_batches` and by TF-Ranking's parser to the same bits."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.judged import random_lists
+
+import keras_softsort as ks
+
+SIZES = [3, 20, 1, 0, 130, 7]
+QUERY = {"query_id": tf.io.FixedLenFeature([], tf.int64)}
+
+
+def lists_of_any_bits(weights=True):
+    """Among the numbers are NaN, infinities, zeros of both signs and numbers below the normal ones."""
+    pairs = random_lists(SIZES)
+    features = np.concatenate([features for features, _ in pairs])
+    features[:6, 0] = [np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.4e38]
+    labels = np.concatenate([labels for _, labels in pairs]) - 2.5
+    ids = [0, -1, 2**63 - 1, -(2**63), 300, 7]
+    return ks.data.RankingDataset(features, labels, SIZES, ids, np.abs(labels) / 3 if weights else None)
+
+
+def spec(default=None, **shapes):
+    return {name: tf.io.FixedLenFeature(shape, tf.float32, default) for name, shape in shapes.items()}
+
+
+def assert_bits(found, expected):
+    assert found.dtype == expected.dtype == np.float32
+    np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32))
+
+
+@pytest.mark.parametrize("shards", [1, 2, 9])
+def test_elwc_batches_reads_the_same_bits(tmp_path, shards):
+    lists = lists_of_any_bits()
+    files = ks.data.write_elwc(lists, tmp_path / "new" / "train", shards=shards)
+    assert files == sorted(str(file) for file in (tmp_path / "new").iterdir())
+    assert len(files) == shards
+    assert shards == 1 or files[-1].endswith(f"train-{shards - 1:05}-of-{shards:05}")
+    batches = ks.data.elwc_batches(
+        str(tmp_path / "new" / "train*"),
+        QUERY,
+        spec(features=[3], label=[], weight=[]),
+        "label",
+        2,
+        padding="nan_labels",
+    )
+    found = {}
+    for features, labels in batches.as_numpy_iterator():
+        for i, query in enumerate(features["query_id"].tolist()):
+            size = np.sum(~np.isnan(labels[i]))
+            found[query] = [part[i, :size] for part in (features["features"], labels, features["weight"])]
+    assert set(found) == set(lists.query_ids.tolist())
+    for query, parts in zip(lists.query_ids.tolist(), lists, strict=True):
+        for one, expected in zip(found[query], parts, strict=True):
+            assert_bits(one, expected)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what it imports is not ours to mend
+def test_tf_ranking_reads_the_same_bits(tmp_path):
+    tfr = pytest.importorskip("tensorflow_ranking")
+    lists = lists_of_any_bits()
+    (file,) = ks.data.write_elwc(lists, tmp_path / "train", features=["a", "b", "c"])
+    records = list(tf.data.TFRecordDataset(file).as_numpy_iterator())
+    parsed = tfr.data.parse_from_example_list(
+        tf.constant(records),
+        context_feature_spec=QUERY,
+        example_feature_spec=spec(7.0, a=[1], b=[1], c=[1], label=[], weight=[]),  # of its padding
+        size_feature_name="sizes",
+    )
+    assert parsed["sizes"].numpy().tolist() == SIZES
+    assert parsed["query_id"].numpy().tolist() == lists.query_ids.tolist()
+    for i, (features, labels, weights) in enumerate(lists):
+        for j, name in enumerate("abc"):
+            assert_bits(parsed[name].numpy()[i, : SIZES[i], 0], np.ascontiguousarray(features[:, j]))
+        assert_bits(parsed["label"].numpy()[i, : SIZES[i]], labels)
+        assert_bits(parsed["weight"].numpy()[i, : SIZES[i]], weights)
+
+
+def test_the_message_is_that_of_tensorflow_serving(tmp_path):
+    input_pb2 = pytest.importorskip("tensorflow_serving.apis.input_pb2")
+    lists = ks.data.RankingDataset([[1.0] * 40, [2.0] * 40], [3.0, 4.0], [2], ["query ä"])
+    (file,) = ks.data.write_elwc(lists, tmp_path / "train")
+    (record,) = tf.data.TFRecordDataset(file).as_numpy_iterator()
+    message = input_pb2.ExampleListWithContext.FromString(record)
+    assert message.context.features.feature["query_id"].bytes_list.value == ["query ä".encode()]
+    assert [set(example.features.feature) for example in message.examples] == [{"features", "label"}] * 2
+    assert message.examples[1].features.feature["features"].float_list.value == [2.0] * 40
+    assert message.examples[1].features.feature["label"].float_list.value == [4.0]
+    assert len(message.SerializeToString()) == len(record)
+
+
+def test_an_iterator_is_read_once_and_one_by_one(tmp_path):
+    files = ks.data.write_elwc(((np.full([2, 1], i), [0, 1]) for i in range(5)), tmp_path / "x", shards=2)
+    batches = ks.data.elwc_batches(
+        files, None, spec(features=[1], label=[]), "label", 5, shuffle=False, boundaries=(2,)
+    )
+    ((features, labels),) = batches.as_numpy_iterator()
+    assert features["features"][:, 0, 0].tolist() == [0, 2, 4, 1, 3]
+    assert labels.tolist() == [[0, 1]] * 5
+
+
+def test_a_crash_leaves_no_file(tmp_path):
+    def crash():
+        yield np.ones([2, 1]), [1, 2]
+        raise OSError("the source is gone")
+
+    with pytest.raises(OSError, match="the source is gone"):
+        ks.data.write_elwc(crash(), tmp_path / "train", shards=3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_exist(tmp_path):
+    ks.data.write_elwc(random_lists([2]), tmp_path / "train", shards=4)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for shards in (1, 2, 4):
+        with pytest.raises(FileExistsError, match=r"path must be new, got '.*train', of which .*-of-00004' exists"):
+            ks.data.write_elwc(random_lists([3]), tmp_path / "train", shards=shards)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    ks.data.write_elwc(random_lists([2]), "ram://written/train")
+    assert tf.io.gfile.listdir("ram://written") == ["train"]
+
+
+PAIR = (np.ones([2, 3]), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"lists": []}, ValueError, "lists must hold at least one list, got none"),
+        (
+            {"lists": [PAIR, (np.ones([2, 4]), np.ones(2))]},
+            ValueError,
+            r"lists\[1\] must be .* got \[\(2, 4\), \(2,\)\]",
+        ),
+        (
+            {"lists": [PAIR, (np.ones([2, 3]), np.ones(3))]},
+            ValueError,
+            r"lists\[1\] must be .* got \[\(2, 3\), \(3,\)\]",
+        ),
+        (
+            {"lists": [PAIR, (*PAIR, np.ones(2))]},
+            ValueError,
+            r"lists\[1\] must be .* and weights \[n\] if lists\[0\] has",
+        ),
+        ({"lists": [(np.ones(3), np.ones(3))]}, ValueError, r"lists\[0\] must be .* got \[\(3,\), \(3,\)\]"),
+        ({"lists": [PAIR[:1]]}, ValueError, r"lists\[0\] must be .* got \[\(2, 3\)\]"),
+        ({"features": ["a", "b"]}, ValueError, r"features must be one name or 3 distinct names, .*got \['a', 'b'\]"),
+        ({"features": ["a", "b", "a"]}, ValueError, "3 distinct names"),
+        ({"features": "label"}, ValueError, "other than 'label' and 'weight', got 'label'"),
+        ({"shards": 0}, ValueError, "shards must be at least 1, got 0"),
+        ({"shards": 1.0}, TypeError, "shards must be an integer, got 1.0"),
+        ({"path": "train-*"}, ValueError, r"path must be a file name, not a pattern, got 'train-\*'"),
+    ],
+)
+def test_bad_arguments(tmp_path, monkeypatch, arguments, error, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message):
+        ks.data.write_elwc(**{"lists": [PAIR], "path": "train", **arguments})
+    assert list(tmp_path.iterdir()) == []
