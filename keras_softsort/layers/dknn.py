@@ -89,7 +89,9 @@ class DkNNLayer(TemperatureLayer):
 
     def build(self, input_shape: Any) -> None:
         """Check that there are queries and candidates."""
-        shapes = self.split_shape(input_shape) if len(input_shape) in (2, 3) else [()]
+        shapes: list[Any] = [()]
+        if len(input_shape) in (2, 3):
+            shapes = list(self.split_shape(input_shape))
         if any(len(shape) != 3 for shape in shapes) or not _compatible(*shapes):
             raise ValueError(
                 f"{self.name}: the input must be queries [batch, q, d] and candidates [batch, c, d], got {input_shape}"
