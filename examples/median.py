@@ -74,6 +74,7 @@ def fit(model: keras.Model, data: tf.data.Dataset, test: tuple, options: argpars
         validation_data=(test[0], test[1][:, np.newaxis]),
         validation_batch_size=100,
         shuffle=False,
+        verbose=command_line.progress(),
     )
     return model.predict(test[0], verbose=0)[:, 0]
 

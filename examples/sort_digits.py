@@ -118,6 +118,7 @@ def fit(model: keras.Model, data: tf.data.Dataset, test: tuple, options: argpars
         steps_per_epoch=steps,
         callbacks=[stop],
         shuffle=False,
+        verbose=command_line.progress(),
     ).history
     pairs = zip(history["val_all_correct"], history["val_element"], strict=True)
     return [{"step": (i + 1) * steps, "all_correct": a, "element": e} for i, (a, e) in enumerate(pairs)]

@@ -150,6 +150,11 @@ def add_number_options(parser: argparse.ArgumentParser, tau: float, least_size: 
     add("--no-baselines", dest="baselines", action="store_false", help="train only our model")
 
 
+def progress() -> str | int:
+    """How `fit` reports: bars on a terminal, a line per epoch elsewhere."""
+    return "auto" if sys.stdout.isatty() else 2
+
+
 def save_report(options: argparse.Namespace, name: str, **report: Any) -> dict[str, Any]:
     """Write the options and results to `NAME.json` in the output folder."""
     report = {"options": {key: str(value) for key, value in vars(options).items()}, **report}

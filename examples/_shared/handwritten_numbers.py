@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
+from _shared import command_line
 from _shared.labelled_images import Images
 
 
@@ -112,7 +113,7 @@ def train_digit_classifier(source: Images, steps: int, seed: int) -> keras.Model
     model.compile(keras.optimizers.Adam(1e-3), loss=loss, metrics=["accuracy"])
     data = tf.data.Dataset.from_tensor_slices((source.pixels, source.classes))
     data = data.shuffle(len(source.classes), seed=seed).repeat().batch(64)
-    model.fit(data, steps_per_epoch=steps, epochs=1, shuffle=False)
+    model.fit(data, steps_per_epoch=steps, epochs=1, shuffle=False, verbose=command_line.progress())
     return model
 
 

@@ -22,6 +22,7 @@ TINY = {
     "plackett_luce": ["--shapes", "2x6", "--repeats", "1"],
     "precision": ["--sizes", "20", "--taus", "1"],
     "ranknet": ["--tables", "time", "error", "--shapes", "2x9", "--repeats", "1"],
+    "growth": ["--sizes", "8", "16", "--error-sizes", "8", "--modes", "TF", "--repeats", "1"],
     "lambda_gradients": ["--sizes", "6", "--repeats", "1", "--no-memory"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
