@@ -152,7 +152,7 @@ def agrees_alone(solver: keras.Model, pieces: np.ndarray, folder: Path) -> bool:
     export(solver, folder / "solver")
     np.save(folder / "pieces.npy", pieces)
     paths = [str(folder / name) for name in ("solver", "pieces.npy", "order.npy")]
-    subprocess.run([sys.executable, "-c", ALONE, *paths], check=True)
+    subprocess.run([sys.executable, "-c", ALONE, *paths], check=True, capture_output=True)
     return np.array_equal(np.load(folder / "order.npy"), solver(pieces).numpy())
 
 

@@ -1,10 +1,10 @@
-"""Train embeddings for k nearest neighbours by k nearest neighbours (Grover et al. 2019, section 6.3).
+"""Train embeddings for k nearest neighbors by k nearest neighbors (Grover et al. 2019, section 6.3).
 
 A CNN embeds images; `DkNNLoss` asks that the k nearest candidates of each query be of its class; then `KNNClassifier`
-votes by the hard nearest neighbours among all training images, and is exported with the CNN as one SavedModel.
+votes by the hard nearest neighbors among all training images, and is exported with the CNN as one SavedModel.
 
     python examples/knn_digits.py                                # scikit-learn's real digits, two minutes
-    python examples/knn_digits.py --stochastic                   # Plackett-Luce samples of the neighbours
+    python examples/knn_digits.py --stochastic                   # Plackett-Luce samples of the neighbors
     python examples/knn_digits.py --dataset mnist --epochs 20 --methods dknn cross_entropy
     python examples/knn_digits.py --dataset cifar10 --blocks 2 2 2 2 --width 64 --epochs 200  # on a GPU
     python examples/knn_digits.py --dataset cifar10 --blocks 2 2 2 2 --width 64 --epochs 200 --resume  # after a crash
@@ -112,7 +112,7 @@ def optimizer(options: argparse.Namespace, rate: float) -> keras.optimizers.Opti
 
 
 def classifier(encoder: keras.Model, train: Images, k: int) -> keras.Model:
-    """Images to class probabilities, neighbours and distances: the encoder with all training images behind it."""
+    """Images to class probabilities, neighbors and distances: the encoder with all training images behind it."""
     head = ks.KNNClassifier(k)
     batches = tf.data.Dataset.from_tensor_slices((train.pixels, train.classes)).batch(500)
     head.adapt(batches, encoder)
@@ -208,7 +208,7 @@ def train_cross_entropy(train: Images, held_out: Images, options: argparse.Names
 
 
 def classical_accuracies(train: Images, test: Images, options: argparse.Namespace) -> dict[str, float]:
-    """scikit-learn's k nearest neighbours on pixels, on principal components, and on components that NCA finds."""
+    """scikit-learn's k nearest neighbors on pixels, on principal components, and on components that NCA finds."""
     from sklearn.decomposition import PCA  # noqa: PLC0415  (an extra, not needed to train)
     from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis  # noqa: PLC0415
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415
@@ -228,7 +228,7 @@ def classical_accuracies(train: Images, test: Images, options: argparse.Namespac
 
 
 def show(encoder: keras.Model, train: Images, test: Images, options: argparse.Namespace) -> None:
-    """Export the encoder with its neighbours; draw those of some test images, before training and after."""
+    """Export the encoder with its neighbors; draw those of some test images, before training and after."""
     model = classifier(encoder, train, options.k)
     difference = export_difference(model, test.pixels[:20], options.output / "model")
     print(f"\nExported to {options.output / 'model'}, loaded and run again: the answers agree to {difference:.1e}.")

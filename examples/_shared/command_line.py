@@ -71,6 +71,7 @@ def import_tensorflow() -> None:
         import tensorflow as tf  # noqa: PLC0415
 
         tf.config.list_physical_devices()
+        tf.get_logger().setLevel("ERROR")  # each model is traced anew, which TensorFlow takes for a mistake
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)

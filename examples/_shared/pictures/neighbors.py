@@ -11,27 +11,27 @@ from _shared.pictures.style import BAD, GOOD, INK, save, show_image
 
 
 def draw_neighbors(images: tuple, snapshots: list[tuple[str, np.ndarray, np.ndarray]], path: Path) -> Path:
-    """Some queries with their nearest neighbours, and all embeddings in two dimensions, a row a snapshot.
+    """Some queries with their nearest neighbors, and all embeddings in two dimensions, a row a snapshot.
 
-    `images` holds those to train on and to test on, with their classes; a snapshot its title, and the neighbours and
+    `images` holds those to train on and to test on, with their classes; a snapshot its title, and the neighbors and
     the embeddings of all test images.
     """
     train, test = images
     wrong = [(train.classes[neighbors] != test.classes[:, np.newaxis]).mean(axis=1) for _, neighbors, _ in snapshots]
-    # The queries with the most wrong neighbours in the first snapshot, one of each of five classes.
+    # The queries with the most wrong neighbors in the first snapshot, one of each of five classes.
     hardest = np.argsort(-wrong[0], kind="stable")
     _, firsts = np.unique(test.classes[hardest], return_index=True)
     shown = hardest[np.sort(firsts)[:5]]
     figure = plt.figure(figsize=(14, 5.2 * len(snapshots)), layout="constrained", facecolor="white")
     figure.suptitle(
-        "Unseen images and their nearest neighbours among the training images (green: of the same class)",
+        "Unseen images with the most wrong neighbors before training (green: of the same class)",
         fontsize=15,
         color=INK,
     )
     rows = figure.subfigures(len(snapshots), 1)
     for row, errors, (title, neighbors, embeddings) in zip(np.atleast_1d(rows), wrong, snapshots, strict=True):
         left, right = row.subfigures(1, 2, width_ratios=[1.5, 1])
-        left.suptitle(f"{title}: {errors.mean():.1%} of neighbours are of another class", color=INK)
+        left.suptitle(f"{title}: {errors.mean():.1%} of all neighbors are of another class", color=INK)
         count = min(7, neighbors.shape[1])
         axes = left.subplots(len(shown), count + 1)
         for line, query in zip(axes, shown, strict=True):
