@@ -2,9 +2,11 @@
 
 A script yields rows, dictionaries from column titles to numbers and text; `publish` prints them as they come and, with
 `--json`, writes them with the command, the commit, the versions and the machine. Tables in `results/*.md` stand between
-marks that name such a file, and are made again by
+marks that name such a file.
 
-    python benchmarks/harness.py
+    python benchmarks/harness.py                     # make the tables again from the files
+    python benchmarks/harness.py --measure           # first run the commands of all files again, on a quiet machine
+    python benchmarks/harness.py --measure ranknet   # only that of results/ranknet.json
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import os
 import platform
 import re
 import resource
+import shlex
 import subprocess
 import sys
 import time
@@ -170,8 +173,7 @@ def shown_command() -> str:
     if "--json" in arguments:
         at = arguments.index("--json")
         del arguments[at : at + 2]
-    quoted = [f'"{each}"' if " " in each else each for each in arguments]
-    return " ".join(["python", f"benchmarks/{Path(script).name}", *quoted])
+    return shlex.join(["python", f"benchmarks/{Path(script).name}", *arguments])
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -210,7 +212,25 @@ def pages() -> Iterator[Path]:
             yield path
 
 
-if __name__ == "__main__":
+def measure_again(path: Path) -> None:
+    """Run the command of a file of results once more, and write the file anew."""
+    _, script, *arguments = shlex.split(json.loads(path.read_text())["command"])
+    command = [sys.executable, str(RESULTS.parent / Path(script).name), *arguments, "--json", str(path)]
+    subprocess.run(command, check=True)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", nargs="*", metavar="NAME", help="run the commands of these files again, or of all")
+    options = parser.parse_args(arguments)
+    if options.measure is not None:
+        for path in sorted(RESULTS.glob("*.json")):
+            if not options.measure or path.stem in options.measure:
+                measure_again(path)
     for page in pages():
         page.write_text(with_tables(page.read_text(), RESULTS))
         print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -105,6 +105,20 @@ def test_memory_growth_is_that_of_the_run(script, monkeypatch, tmp_path):
     assert 95 <= harness.memory_growth(importlib.import_module("make_large").make, 100) < 110
 
 
+def test_tables_are_made_and_measured_again(script, monkeypatch, tmp_path):
+    harness = script("harness")
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    commands = []
+    monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command[1:]))
+    result = {"command": "python benchmarks/x.py --skip 'a b'", "tables": {"time": [{"n": 3, "ms": 1.5}]}}
+    (tmp_path / "x.json").write_text(json.dumps(result))
+    (tmp_path / "x.md").write_text("# X\n\n<!-- table: x.json time -->\nold\n<!-- end -->\n\nEnd\n")
+    harness.main(["--measure"])
+    assert commands == [[str(tmp_path.parent / "x.py"), "--skip", "a b", "--json", str(tmp_path / "x.json")]]
+    table = "| n | ms |\n|---:|---:|\n| 3 | 1.5 |"
+    assert (tmp_path / "x.md").read_text() == f"# X\n\n<!-- table: x.json time -->\n{table}\n<!-- end -->\n\nEnd\n"
+
+
 def test_cells(script):
     cell = script("harness").cell
     assert [cell(value) for value in (None, "XLA", 7, 0.0, 1234.5, 12.345, 0.1234, 2.5e-7)] == [

@@ -17,8 +17,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 TINY = {
     "jigsaw": ["--steps", "2"],
-    "learning_to_rank": ["--wards", "8"],
-    "median": ["--steps", "2", "--test-lists", "20"],
+    "learning_to_rank": ["--wards", "4", "--losses", "ListMLE"],
+    "median": ["--steps", "2", "--test-lists", "20", "--no-baselines"],
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
     "ranknet_gradients": ["--wards", "2", "--sizes", "5"],
     "recommender_slate": ["--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"],

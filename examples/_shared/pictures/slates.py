@@ -50,7 +50,7 @@ def _rewards(axis: plt.Axes, curves: tuple[np.ndarray, dict], known: dict[str, f
             color=INK,
             fontsize=9,
             va="center",
-            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.8},
+            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.8, "relpos": (0, 0.5)},
         )
     axis.set_xlabel("training step")
     axis.set_title("Reward of the slate: mean and range over seeds", color=INK)
