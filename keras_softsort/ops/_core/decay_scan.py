@@ -19,8 +19,9 @@ def decay_scan(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     gradients are such sums again.
     """
     size = positions.shape[-1]
-    levels = MOST_LEVELS if size is None else max(math.ceil(math.log(max(size, 2), BLOCK)), 1)
-    return _sums(positions[:, tf.newaxis, :], values, levels)
+    if size is None:
+        return _scan_of_any_size(positions, values)
+    return _sums(positions[:, tf.newaxis, :], values, max(math.ceil(math.log(max(size, 2), BLOCK)), 1))
 
 
 def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int) -> tf.Tensor:
@@ -43,6 +44,14 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int) -> tf.Tensor:
         more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], values) * before
         values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
+
+
+# One function for all places in a graph where it is needed: tracing it anew takes longer than the rest of an operator.
+_scan_of_any_size = tf.function(
+    lambda positions, values: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS),
+    autograph=False,
+    reduce_retracing=True,
+)
 
 
 def _decay(difference: tf.Tensor, values: tf.Tensor) -> tf.Tensor:

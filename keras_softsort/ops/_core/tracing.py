@@ -9,6 +9,13 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# Every traced operator, to count what they hold.
+_TRACED: list[Any] = []
+
+
+def number_of_traces() -> int:
+    """How many traces all operators together hold."""
+    return sum(traced.experimental_get_tracing_count() for traced in _TRACED)
 
 
 def traced_if_eager(function: Function) -> Function:
@@ -19,6 +26,7 @@ def traced_if_eager(function: Function) -> Function:
     Static arguments are the Python values among the arguments.
     """
     traced = tf.function(function, autograph=False)
+    _TRACED.append(traced)
     # Nothing here is written for autograph, whose reading of the code takes longer than the tracing.
     plain = tf.autograph.experimental.do_not_convert(function)
     known = set()

@@ -1,7 +1,4 @@
-"""The ends of every range: empty and one-item lists, huge scores, extreme temperatures, ties; and how calls compile."""
-
-import importlib
-import inspect
+"""The ends of every range: empty and one-item lists, huge scores, extreme temperatures, ties; how calls are traced."""
 
 import numpy as np
 import pytest
@@ -9,6 +6,8 @@ import tensorflow as tf
 from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
+from keras_softsort.ops._core import tracing
+from keras_softsort.ops.sorting._dense import neural_sort
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -198,18 +197,32 @@ def test_every_form_of_a_temperature_agrees(op):
     np.testing.assert_array_equal(matrix(scores, 2), matrix(scores, 2.0))
 
 
-@BOTH
-def test_eager_calls_compile_once_per_shape(op):
-    module = importlib.import_module(f"keras_softsort.ops.{op}")
-    compiled = inspect.getclosurevars(module._permutation).nonlocals["compiled"]
-    matrix = getattr(ops, op)
-    before = compiled.experimental_get_tracing_count()
-    for tau in (0.5, 0.75, tf.constant(2.0), tf.Variable(3.0)):
-        for scale in (1.0, 2.0):
-            matrix(scale * tf.constant([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]]), tau)
-    assert compiled.experimental_get_tracing_count() == before + 1
-    matrix(tf.zeros([1, 8]), 0.5)
-    assert compiled.experimental_get_tracing_count() == before + 2
+def test_eager_calls_trace_once_per_algorithm():
+    def traces(size, tau, **options):
+        before = tracing.number_of_traces()
+        ops.soft_values(tf.zeros([1, size]), tau, **options)
+        return tracing.number_of_traces() - before
+
+    masked = {"mask": tf.ones([1, 7], tf.bool)}
+    ops.soft_values(tf.zeros([1, 7]), 0.5)
+    assert [traces(size, 0.5) for size in (2, 64, 128)] == [0, 0, 0]
+    assert [traces(7, tau) for tau in (0.75, tf.constant(2.0), tf.Variable(3.0))] == [0, 0, 0]
+    # Longer lists have other algorithms, one for each trace.
+    assert [traces(size, 0.5) for size in (129, 200, 767, 768, 2000, 7)] == [1, 0, 0, 1, 0, 0]
+    assert [traces(7, 0.5, **masked) for _ in range(2)] == [1, 0]
+
+
+def test_an_eager_trace_holds_one_algorithm(monkeypatch):
+    """Of those for the list size no other is traced."""
+    made = []
+    for name in ("PairwiseLogitGaps", "PrefixSumLogitGaps"):
+        original = getattr(neural_sort, name)
+        monkeypatch.setattr(neural_sort, name, lambda *args, f=original, n=name: made.append(n) or f(*args))
+    ops.soft_rank(tf.zeros([1, 1, 3]), direction="ASCENDING")
+    assert set(made) == {"PairwiseLogitGaps"}
+    made.clear()
+    ops.soft_rank(tf.zeros([1, 1, 1000]), direction="ASCENDING")
+    assert made == []
 
 
 def test_traced_graphs_do_not_demand_xla():
