@@ -115,7 +115,7 @@ def classifier(encoder: keras.Model, train: Images, k: int) -> keras.Model:
     """Images to class probabilities, neighbors and distances: the encoder with all training images behind it."""
     head = ks.KNNClassifier(k)
     batches = tf.data.Dataset.from_tensor_slices((train.pixels, train.classes)).batch(500)
-    head.adapt(batches, encoder)
+    head.adapt(batches, encoder=encoder)
     return keras.Model(encoder.inputs, head(encoder.outputs[0]))
 
 

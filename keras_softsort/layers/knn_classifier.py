@@ -1,8 +1,8 @@
-"""k nearest neighbours as a Keras layer that is saved and exported with its references."""
+"""k nearest neighbors as a Keras layer that is saved and exported with its references."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,53 +13,51 @@ from keras_softsort._internal.keras_compat import IS_KERAS_3, keras, register
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES
-from keras_softsort.ops.neighbors._exact import nearest_references
+from keras_softsort.ops.neighbors._exact import nearest_references, neighbor_weights
 
 VOTES = ("count", "distance")
 
 
 @register
 class KNNClassifier(keras.layers.Layer):
-    """Embeddings to the classes of their k nearest references, which the layer holds as weights.
+    """Classifies embeddings by their k nearest references, which the layer holds as weights.
 
-    `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance.
-    The references are given by `set_references(embeddings, labels)`, or by `adapt(dataset, encoder)`; until then the
-    layer cannot be called. They are not trained.
+    `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
+    the references by `set_references` or `adapt` before the layer is called. They are saved and exported with the
+    model, and not trained.
 
     Args:
-      k: how many neighbours, at most the number of references.
-      num_classes: of the labels, 0 to `num_classes - 1`; `None` takes it from the first references.
-      votes: `"count"`, or `"distance"`: each neighbour weighs 1 / distance; where some are at distance 0, they alone
-        vote. Not with `distance="dot"`, which may be negative.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cosine"` or `"dot"`, as in `DkNNLoss`; distances are given out
-        so, and weigh so.
-      block_size: how many references are looked at together.
-      approximate: find neighbours by `tf.math.approx_max_k` in each block, which on TPUs is faster and finds 95% of
-        them; elsewhere it falls back on exact ones.
-      num_references, dimension: sizes of the references, which a saved layer gives to the loaded one: `None` where
-        they are to be set.
-      **kwargs: those of a Keras layer.
+      k: number of neighbors, at most the number of references.
+      num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes it from the first references.
+      votes: `"count"`, one vote per neighbor, or `"distance"`, a weight of 1 / distance; neighbors at distance 0 then
+        outvote all others. `"distance"` excludes `distance="dot"`, which may be negative.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` or
+        `"dot"` (minus the inner product), as in `DkNNLoss`.
+      block_size: number of references that are compared at once.
+      approximate: find neighbors by `tf.math.approx_max_k` in each block. That is faster on TPUs and finds 95% of
+        them; other devices find all.
+      num_references: number of references, set when a saved layer is loaded; None until they are set.
+      dimension: size of their embeddings, likewise.
+      **kwargs: the arguments of a Keras layer.
 
-    Input: embeddings `[batch, d]`. Output: a dict of `"probabilities"` `[batch, num_classes]`, `"neighbors"` int32
-    `[batch, k]`, the ids of the references from 0 in the order in which they were given, the nearest first, and
-    `"distances"` `[batch, k]`. References at equal distances stand by their ids. Distances of the k are computed from
-    differences; which they are, from products, so that near the k-th place the rounding of the dtype decides. An
-    embedding that is not a number has NaN probabilities and distances. Half precision is computed, and put out, in
-    float32, and so are the references kept.
-
-    Methods: `set_references(embeddings, labels)`: arrays or tensors `[n, d]` and integer labels `[n]`.
-    `adapt(dataset, encoder=None)`: batches of inputs and labels, as of a `tf.data.Dataset`, and what makes embeddings
-    of inputs (`None`: they are embeddings). References may be set anew, as many and of the size as before.
+    Input: embeddings `[batch, d]`. There is no mask: each row is a query of its own, and no other row affects it.
+    Output: a dict of `"probabilities"` `[batch, num_classes]`, `"neighbors"` int32 `[batch, k]`, the ids of the
+    references from 0 in the order in which they were given, the nearest first, and `"distances"` `[batch, k]`.
+    References at equal distances are ordered by their ids. Distances of the k nearest are computed from differences.
+    Which are nearest is decided by matrix products (for `"cityblock"` by differences), so that rounding may decide
+    about candidates at nearly the distance of the k-th. A query with NaN has NaN probabilities and distances. Half
+    precision is computed, returned and stored in float32.
 
     Raises:
       ValueError: `k`, `num_classes` or `block_size` < 1, unknown `votes` or `distance`, `votes="distance"` with
         `distance="dot"`; no references when called, or fewer than k; embeddings that are not `[n, d]` or not finite,
-        no embeddings, labels that are not `[n]` or not in 0 to `num_classes - 1`, references of another number or size
-        than before; input that is not `[batch, d]`.
+        no embeddings, labels that are not `[n]` or not in 0 to `num_classes - 1`, references with another shape than
+        before; batches of another form than inputs and labels; input that is not `[batch, d]`.
       TypeError: an argument of another type, labels that are not integers, embeddings that are not floating-point.
 
-    Cost: with n references O(n d) time a query, as one matrix product a block; memory of `batch * (k + block_size)`
-    distances and `batch * k * d` embeddings beside the references. As an index for millions it is not meant.
+    Cost: with n references O(n d) time per query, in one matrix product per block; memory of
+    `batch * (k + block_size)` distances and `batch * k * d` embeddings beside the references. Not intended as an index
+    for many millions of references.
 
     Example:
 
@@ -104,7 +102,10 @@ class KNNClassifier(keras.layers.Layer):
             self._add_references(num_references, dimension)
 
     def set_references(self, embeddings: Any, labels: Any) -> None:
-        """Keep `embeddings` [n, d] with `labels` [n]."""
+        """Set the references: `embeddings` [n, d] and integer `labels` [n].
+
+        They may be set anew, with the same shapes.
+        """
         embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
         if embeddings.ndim != 2 or 0 in embeddings.shape:
             raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
@@ -123,15 +124,32 @@ class KNNClassifier(keras.layers.Layer):
         self.references.assign(embeddings.astype(tf.as_dtype(self.references.dtype).as_numpy_dtype))
         self.labels.assign(labels.astype("int32"))
 
-    def adapt(self, dataset: Iterable[tuple[Any, Any]], encoder: Callable[..., Any] | None = None) -> None:
-        """Keep what `encoder` makes of the inputs of `dataset`, batches of inputs and labels, with the labels."""
-        embeddings, labels = [], []
-        for inputs, own in dataset:
+    def adapt(
+        self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
+    ) -> None:
+        """Set the references from arrays or batches, optionally through an encoder.
+
+        Args:
+          data: inputs `[n, ...]` with `labels`, a tuple of the two, or batches of (inputs, labels): a batched
+            `tf.data.Dataset` or another iterable.
+          labels: integers `[n]` where `data` holds inputs only.
+          encoder: model or function that makes embeddings `[batch, d]` of inputs, called with `training=False`. None:
+            the inputs are embeddings.
+          batch_size: number of inputs that the encoder gets at once where `data` is not batched.
+        """
+        batches = _reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
+        embeddings, classes = [], []
+        for inputs, own in batches:
             embeddings.append(np.asarray(inputs if encoder is None else encoder(inputs, training=False)))
-            labels.append(np.asarray(own))
+            classes.append(np.asarray(own))
+            if classes[-1].ndim != 1 or len(classes[-1]) != len(embeddings[-1]):
+                raise ValueError(
+                    f"each batch must hold as many labels [batch] as inputs, got shapes {classes[-1].shape} and "
+                    f"{embeddings[-1].shape}; call dataset.batch if the dataset has no batches"
+                )
         if not embeddings:
-            raise ValueError("dataset must hold a batch, got none")
-        self.set_references(np.concatenate(embeddings), np.concatenate(labels))
+            raise ValueError("data must hold at least one batch, got none")
+        self.set_references(np.concatenate(embeddings), np.concatenate(classes))
 
     def build(self, input_shape: Any) -> None:
         """Check the input and that there are references."""
@@ -144,7 +162,7 @@ class KNNClassifier(keras.layers.Layer):
         self.built = True
 
     def call(self, embeddings: Any) -> dict[str, tf.Tensor]:
-        """[batch, d] to probabilities, neighbours and distances."""
+        """[batch, d] to probabilities, neighbors and distances."""
         queries = validation.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
@@ -152,8 +170,9 @@ class KNNClassifier(keras.layers.Layer):
             queries, references, self.k, self.distance, block_size=self.block_size, approximate=self.approximate
         )
         classes = tf.gather(tf.convert_to_tensor(self.labels), ids)
-        voices = self._voices(distances)[..., tf.newaxis] * tf.one_hot(classes, self.num_classes, dtype=distances.dtype)
-        return {"probabilities": tf.reduce_sum(voices, axis=1), "neighbors": ids, "distances": distances}
+        weights = neighbor_weights(distances, by_distance=self.votes == "distance")
+        votes = weights[..., tf.newaxis] * tf.one_hot(classes, self.num_classes, dtype=distances.dtype)
+        return {"probabilities": tf.reduce_sum(votes, axis=1), "neighbors": ids, "distances": distances}
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, tuple[int | None, ...]]:
         """`[batch, num_classes]` and twice `[batch, k]`."""
@@ -167,19 +186,6 @@ class KNNClassifier(keras.layers.Layer):
         shapes = self.compute_output_shape(inputs.shape)
         return {name: keras.KerasTensor(shape, dtypes[name]) for name, shape in shapes.items()}
 
-    def _voices(self, distances: tf.Tensor) -> tf.Tensor:
-        """What each neighbour [batch, k] has of the vote; NaN where a distance is."""
-        if self.votes == "count":
-            unknown = tf.reduce_any(tf.math.is_nan(distances), axis=-1, keepdims=True)
-            share = tf.constant(1 / self.k, distances.dtype)
-            return tf.where(unknown, tf.constant(np.nan, distances.dtype), tf.fill(tf.shape(distances), share))
-        # Relative to the nearest, so that nothing overflows.
-        nearest = tf.reduce_min(distances, axis=-1, keepdims=True)
-        at_zero = tf.equal(distances, 0)
-        ratios = nearest / tf.where(at_zero, tf.ones_like(distances), distances)
-        ratios = tf.where(at_zero, tf.ones_like(ratios), ratios)
-        return ratios / tf.reduce_sum(ratios, axis=-1, keepdims=True)
-
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, with the sizes of the references."""
         own = ("k", "num_classes", "votes", "distance", "block_size", "approximate", "num_references", "dimension")
@@ -190,14 +196,14 @@ class KNNClassifier(keras.layers.Layer):
         if labels.dtype.kind not in "iu":
             raise TypeError(f"labels must be integers, got dtype {labels.dtype}")
         if labels.shape != (count,):
-            raise ValueError(f"labels must have shape [n] = ({count},), one an embedding, got {labels.shape}")
+            raise ValueError(f"labels must have shape [n] = ({count},), one per embedding, got {labels.shape}")
         if labels.min() < 0 or labels.max() >= (self.num_classes or np.inf):
             most = "" if self.num_classes is None else f" and below num_classes = {self.num_classes}"
             raise ValueError(f"labels must be at least 0{most}, got {labels.min()} to {labels.max()}")
         return labels
 
     def _add_references(self, num_references: Any, dimension: Any) -> None:
-        """Weights for them, of sizes that stay."""
+        """Create the weights."""
         count = arguments.positive_integer("num_references", num_references)
         dimension = arguments.positive_integer("dimension", dimension)
         if self.k > count:
@@ -217,3 +223,31 @@ class KNNClassifier(keras.layers.Layer):
             name="labels", shape=(count,), dtype="int32", initializer="zeros", trainable=False
         )
         self.num_references, self.dimension = count, dimension
+
+
+def _reference_batches(data: Any, labels: Any, size: int) -> Iterator[tuple[Any, Any]]:
+    """Pairs of inputs and labels from what `adapt` takes."""
+    if callable(labels):
+        raise TypeError("labels must be integers [n], got a function; pass the encoder as encoder=")
+    is_pair = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple)
+    if labels is None and not is_pair:
+        if not isinstance(data, Iterable) or isinstance(data, np.ndarray) or tf.is_tensor(data):
+            raise ValueError(
+                f"labels must be given with inputs, or data be batches of (inputs, labels), got {type(data)}"
+            )
+        for batch in data:
+            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+                received = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) else type(batch)
+                raise ValueError(f"each batch of data must be (inputs, labels), got {received}")
+            yield tuple(batch)
+        return
+    if labels is not None and is_pair:
+        raise ValueError("labels must be given once, got a tuple of inputs and labels, and labels")
+    inputs, labels = data if labels is None else (data, labels)
+    inputs, labels = (values if tf.is_tensor(values) else np.asarray(values) for values in (inputs, labels))
+    if len(labels.shape) != 1 or len(inputs.shape) < 1 or len(labels) != len(inputs):
+        raise ValueError(
+            f"labels must have shape [n], one per input, got {tuple(labels.shape)} for inputs {tuple(inputs.shape)}"
+        )
+    for start in range(0, len(labels), size):
+        yield inputs[start : start + size], labels[start : start + size]

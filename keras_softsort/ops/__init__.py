@@ -3,6 +3,8 @@
 from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
 from keras_softsort.ops.matching.linear_assignment import linear_assignment
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
+from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
+from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
 from keras_softsort.ops.ranking.pairwise_logistic import pairwise_logistic
 from keras_softsort.ops.ranking.ranknet_lambdas import ranknet_lambdas
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
@@ -22,10 +24,12 @@ __all__ = [
     "gumbel_softmax",
     "harden",
     "linear_assignment",
+    "neighbor_share",
     "neural_sort",
     "pairwise_logistic",
     "ranknet_lambdas",
     "sinkhorn",
+    "soft_neighbor_membership",
     "soft_quantile",
     "soft_rank",
     "soft_sort",

@@ -24,7 +24,7 @@ def truth(k=2, tau=1.5, queries=QUERIES, candidates=CANDIDATES, **options):
 
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
-@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cosine", "dot"])
+@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
 def test_value(distance, method):
     layer = ks.DkNNLayer(2, 1.5, distance=distance, method=method)
     np.testing.assert_allclose(layer([QUERIES, CANDIDATES]), truth(kind=distance, method=method), rtol=1e-4, atol=1e-5)
@@ -100,9 +100,9 @@ def test_bad_arguments(arguments, error, message):
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ([(3, 2)], "the input must be queries"),
-        ([(3, 2), (5,)], "the input must be queries"),
-        ([(3, 2), (5, 3)], r"the input must be queries \[batch, q, d\] and candidates \[batch, c, d\], got .*5, 3"),
+        ([(3, 2)], r"the input must be queries \[batch, q, d\] and candidates"),
+        ([(3, 2), (5,)], r"the input must be queries \[batch, q, d\] and candidates"),
+        ([(3, 2), (5, 3)], r"queries and candidates must have shapes .* got \(None, 3, 2\) and \(None, 5, 3\)"),
         ([(3, 2), (2, 2)], "k must be below the number of candidates, 2, got 2"),
     ],
 )
@@ -111,8 +111,19 @@ def test_bad_input(shapes, message):
         ks.DkNNLayer(2)([keras.Input(shape) for shape in shapes])
 
 
+def test_output_shape():
+    assert ks.DkNNLayer(2).compute_output_shape([(None, 3, 2), (None, 5, 2)]) == (None, 3, 5)
+    inputs = [keras.Input((3, 2)), keras.Input((5, 2))]
+    assert tuple(ks.DkNNLayer(2)(inputs).shape) == (None, 3, 5)
+
+
+def test_power():
+    options = {"method": "soft_sort", "power": 2.0}
+    np.testing.assert_allclose(ks.DkNNLayer(2, 1.5, **options)([QUERIES, CANDIDATES]), truth(**options), rtol=1e-4)
+
+
 def test_bad_calls():
-    with pytest.raises(TypeError, match="embeddings must be floating-point, got dtype int32"):
+    with pytest.raises(TypeError, match="queries must be floating-point, got dtype int32"):
         ks.DkNNLayer(2)([np.int32(QUERIES), np.int32(CANDIDATES)])
     with pytest.raises(ValueError, match=r"mask must have the shape of candidates, \(2, 5\), got \(2, 4\)"):
         ks.DkNNLayer(2)([QUERIES, CANDIDATES], mask=[None, MASK[:, :4]])

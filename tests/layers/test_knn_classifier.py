@@ -37,7 +37,7 @@ def check(
 
 
 @pytest.mark.default_stack_only
-@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cosine", "dot"])
+@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
 @pytest.mark.parametrize("block_size", [7, 1000])
 def test_distances_and_blocks(distance, block_size):
     check(head(distance=distance, block_size=block_size)(QUERIES), distance=distance)
@@ -130,13 +130,77 @@ def test_adapt():
     encoder = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, "tanh"), keras.layers.Dropout(0.9)])
     inputs = RNG.normal(size=(50, 2)).astype("float32")
     layer = ks.KNNClassifier(4)
-    layer.adapt(tf.data.Dataset.from_tensor_slices((inputs, LABELS)).batch(16), encoder)
+    layer.adapt(tf.data.Dataset.from_tensor_slices((inputs, LABELS)).batch(16), encoder=encoder)
     embeddings = encoder(inputs).numpy()
     np.testing.assert_allclose(tf.convert_to_tensor(layer.references), embeddings, rtol=1e-6)
     np.testing.assert_array_equal(tf.convert_to_tensor(layer.labels), LABELS)
     layer.adapt([(embeddings[:20] + 1, LABELS[:20]), (embeddings[20:] + 1, LABELS[20:])])
     np.testing.assert_allclose(tf.convert_to_tensor(layer.references), embeddings + 1, rtol=1e-6)
     assert layer.trainable_weights == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (REFERENCES, LABELS),
+        ((REFERENCES, LABELS),),
+        (REFERENCES.tolist(), LABELS.tolist()),
+        (tf.constant(REFERENCES), tf.constant(LABELS)),
+        ([(REFERENCES[:7], LABELS[:7]), [REFERENCES[7:], LABELS[7:]]],),
+        (((REFERENCES[:7], LABELS[:7]), (REFERENCES[7:], LABELS[7:])),),
+        (tf.data.Dataset.from_tensor_slices((REFERENCES, LABELS)).batch(16),),
+    ],
+    ids=["arrays", "tuple", "lists", "tensors", "batches", "tuple of batches", "dataset"],
+)
+def test_forms_of_data(data):
+    layer = ks.KNNClassifier(4)
+    layer.adapt(*data)
+    np.testing.assert_allclose(tf.convert_to_tensor(layer.references), REFERENCES, rtol=1e-6)
+    np.testing.assert_array_equal(tf.convert_to_tensor(layer.labels), LABELS)
+
+
+def test_an_encoder_gets_batches_of_arrays():
+    sizes = []
+
+    def encoder(inputs, training):
+        sizes.append((len(inputs), training))
+        return 2 * inputs
+
+    layer = ks.KNNClassifier(4)
+    layer.adapt(REFERENCES, LABELS, encoder=encoder, batch_size=20)
+    assert sizes == [(20, False), (20, False), (10, False)]
+    np.testing.assert_allclose(tf.convert_to_tensor(layer.references), 2 * REFERENCES, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        (([(REFERENCES, LABELS)], lambda inputs: inputs), TypeError, "labels must be integers .*pass .* as encoder="),
+        ((REFERENCES,), ValueError, "labels must be given with inputs, or data be batches"),
+        ((REFERENCES, LABELS[:7]), ValueError, r"labels must have shape \[n\], one per input, got \(7,\) .* \(50, 3\)"),
+        (((REFERENCES, LABELS), LABELS), ValueError, "labels must be given once"),
+        (([(REFERENCES, LABELS, LABELS)],), ValueError, r"each batch of data must be \(inputs, labels\), got 3 parts"),
+        (([REFERENCES],), ValueError, r"each batch of data must be \(inputs, labels\), got .*ndarray"),
+        (
+            (tf.data.Dataset.from_tensor_slices((REFERENCES, LABELS)),),
+            ValueError,
+            r"as many labels \[batch\] as inputs, got shapes \(\) and \(3,\); call dataset.batch",
+        ),
+    ],
+    ids=str,
+)
+def test_bad_data(data, error, message):
+    with pytest.raises(error, match=message):
+        ks.KNNClassifier(4).adapt(*data)
+
+
+def test_output_shapes():
+    layer = head(k=3)
+    shapes = layer.compute_output_shape((None, 3))
+    assert shapes == {"probabilities": (None, 4), "neighbors": (None, 3), "distances": (None, 3)}
+    found = layer(keras.Input((3,)))
+    assert {name: tuple(value.shape) for name, value in found.items()} == shapes
+    assert tf.as_dtype(found["neighbors"].dtype) == tf.int32
 
 
 LOAD = """
@@ -159,7 +223,7 @@ def test_encoder_and_head_saved_and_exported(tmp_path):
     images = RNG.normal(size=(30, 4, 4, 1)).astype("float32")
     encoder = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Flatten(), keras.layers.Dense(3)])
     layer = ks.KNNClassifier(3, num_classes=6, block_size=8)
-    layer.adapt([(images, np.arange(30) % 5)], encoder)
+    layer.adapt([(images, np.arange(30) % 5)], encoder=encoder)
     model = keras.Model(encoder.inputs, layer(encoder.outputs[0]))
     here = model.predict(images[:7], verbose=0)
     assert here["probabilities"].shape == (7, 6)
@@ -213,7 +277,12 @@ def test_bad_arguments(arguments, error, message):
         (REFERENCES[0], LABELS[:3], ValueError, r"embeddings must have shape \[n, d\], .*, got \(3,\)"),
         (np.int32(REFERENCES), LABELS, TypeError, "embeddings must be floating-point, got dtype int32"),
         (np.where(LABELS[:, None] == 2, np.nan, REFERENCES), LABELS, ValueError, "embeddings must be finite, got "),
-        (REFERENCES, LABELS[:49], ValueError, r"labels must have shape \[n\] = \(50,\), one an embedding, got \(49,\)"),
+        (
+            REFERENCES,
+            LABELS[:49],
+            ValueError,
+            r"labels must have shape \[n\] = \(50,\), one per embedding, got \(49,\)",
+        ),
         (REFERENCES, LABELS * 1.0, TypeError, "labels must be integers, got dtype float64"),
         (REFERENCES, LABELS - 1, ValueError, "labels must be at least 0 and below num_classes = 4, got -1 to 2"),
         (REFERENCES, LABELS + 1, ValueError, "labels must be at least 0 and below num_classes = 4, got 1 to 4"),
@@ -232,5 +301,5 @@ def test_bad_use():
         head()(QUERIES[:, :2])
     with pytest.raises(ValueError, match=r"the shape of the references before, \(50, 3\), got \(40, 3\)"):
         head().set_references(REFERENCES[:40], LABELS[:40])
-    with pytest.raises(ValueError, match="dataset must hold a batch, got none"):
+    with pytest.raises(ValueError, match="data must hold at least one batch, got none"):
         ks.KNNClassifier(4).adapt([])

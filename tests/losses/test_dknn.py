@@ -14,7 +14,8 @@ EMBEDDINGS = np.random.default_rng(4).normal(size=(8, 3)) * 0.7
 OPTIONS = [
     {},
     {"distance": "euclidean", "num_queries": 3},
-    {"distance": "cosine", "method": "soft_sort"},
+    {"distance": "cosine", "method": "soft_sort", "power": 1.5},
+    {"distance": "cityblock", "num_queries": 3},
     {"distance": "dot", "objective": "log"},
     {"method": "soft_sort", "objective": "log", "num_queries": 3},
 ]
@@ -234,6 +235,8 @@ def test_what_is_not_finite_shows():
         ({"objective": "square"}, ValueError, "objective must be one of .*, got 'square'"),
         ({"distance": "l1"}, ValueError, "distance must be one of .*, got 'l1'"),
         ({"method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
+        ({"power": 0}, ValueError, "power must be positive and finite, got 0"),
+        ({"power": 2}, ValueError, "power must be 1 with method 'neural_sort'"),
         ({"stochastic": 1}, TypeError, "stochastic must be True or False, got 1"),
         ({"num_samples": 0}, ValueError, "num_samples must be at least 1, got 0"),
         ({"seed": 0.5}, TypeError, r"seed must be an integer, got 0\.5"),
@@ -267,11 +270,11 @@ def test_bad_calls(labels, embeddings, weights, error, message):
 )
 def test_a_batch_that_is_too_small(arguments, message):
     assert np.all(each_query(**{**arguments, "k": arguments["k"] - 1}) < 0)
-    with pytest.raises(ValueError, match=rf"y_pred must hold more than {message} embeddings, got 8"):
+    with pytest.raises(ValueError, match=rf"embeddings must hold more than {message} items, got 8"):
         each_query(**arguments)
     signature = [tf.TensorSpec([None], tf.int64), tf.TensorSpec([None, 3], tf.float64)]
     traced = tf.function(ks.DkNNLoss(**arguments).__call__, input_signature=signature)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"more than {message} embeddings, got\W+8"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"more than {message} items, got\W+8"):
         traced(LABELS, EMBEDDINGS)
 
 

@@ -14,6 +14,8 @@ def distance(query, candidate, kind="squared_euclidean"):
     query, candidate = np.asarray(query, np.float64), np.asarray(candidate, np.float64)
     if kind == "dot":
         return -float(query @ candidate)
+    if kind == "cityblock":
+        return float(np.sum(np.abs(query - candidate)))
     if kind == "cosine":
         lengths = math.sqrt(query @ query) * math.sqrt(candidate @ candidate)
         return 1 - float(query @ candidate) / lengths if lengths else 1.0
@@ -21,10 +23,12 @@ def distance(query, candidate, kind="squared_euclidean"):
     return squared if kind == "squared_euclidean" else math.sqrt(squared)
 
 
-def soft_neighbors(query, candidates, k, tau=1.0, *, kind="squared_euclidean", method="neural_sort", noise=0.0):
+def soft_neighbors(
+    query, candidates, k, tau=1.0, *, kind="squared_euclidean", method="neural_sort", noise=0.0, **options
+):
     """Grover et al. (2019), section 6.3: the sum of the first k rows of the sort of minus the distances."""
     scores = np.array([-distance(query, candidate, kind) for candidate in candidates]) + noise
-    return getattr(oracles, method)(scores, tau)[:k].sum(axis=0)
+    return getattr(oracles, method)(scores, tau, **options)[:k].sum(axis=0)
 
 
 def same_class(a, b):

@@ -60,6 +60,16 @@ OPERATIONS = [
     Operation("soft_rank", _masked(ks.soft_rank, method="projection_kl"), SCORES, "projection"),
     Operation("soft_values", _masked(ks.soft_values, method="projection"), SCORES, "projection"),
     Operation("soft_quantile", _masked(ks.soft_quantile, q=0.3), SCORES),
+    Operation(
+        "neighbor_share",
+        lambda e: ks.ops.neighbor_share(e, [0, 1, 0, 1, 1], 2, num_samples=2, seed=SEED, mask=[True] * 4 + [False]),
+        [_normal(N, 3)],
+    ),
+    Operation(
+        "soft_neighbor_membership",
+        lambda q, c: ks.ops.soft_neighbor_membership(q, c, 2, distance="cityblock"),
+        [_normal(2, 3, 4), _normal(2, N, 4) / 2],
+    ),
     Operation("harden", lambda p: ks.harden(tf.nn.softmax(p)), PAIRS),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, num_iterations=3), PAIRS),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, hard=True), PAIRS, "hard"),

@@ -1,20 +1,24 @@
-"""Distances of every query to every candidate, by one matrix product."""
+"""Distances of every query to every candidate, by one matrix product where there is one."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-DISTANCES = ("cosine", "dot", "euclidean", "squared_euclidean")
+from keras_softsort.ops.neighbors._cityblock import cityblock_distances
+
+DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 
 
 def pairwise_distances(
     queries: tf.Tensor, candidates: tf.Tensor, distance: str, center: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """[..., q, d] and [..., c, d] to [..., q, c], the smaller the nearer; NaN where an embedding holds one.
+    """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
 
-    `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The others take products of
-    what is left of a `center` [..., 1, d], by default the candidates' mean, which changes the rounding alone.
+    `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The Euclidean ones multiply
+    differences to a `center` [..., 1, d], by default the mean of the candidates, which only changes the rounding.
     """
+    if distance == "cityblock":
+        return cityblock_distances(queries, candidates)
     if distance == "dot":
         return -tf.matmul(queries, candidates, transpose_b=True)
     if distance == "cosine":
@@ -28,7 +32,9 @@ def pairwise_distances(
 
 
 def paired_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
-    """[..., d] and [..., d], leading axes broadcast, to [...]: from differences, so that equals are at 0 exactly."""
+    """Distances [...] of `queries` and `candidates` [..., d], from differences: those of equals are exactly 0."""
+    if distance == "cityblock":
+        return tf.reduce_sum(tf.abs(queries - candidates), axis=-1)
     if distance == "dot":
         return -tf.reduce_sum(queries * candidates, axis=-1)
     if distance == "cosine":
@@ -56,7 +62,7 @@ def _root(squared: tf.Tensor) -> tf.Tensor:
 
 
 def _unit(vectors: tf.Tensor) -> tf.Tensor:
-    """Vectors of length 1, or 0 as it is; scaled first, so that no length overflows or underflows."""
+    """Vectors scaled to length 1, zeros unchanged; scaled to maximum 1 first, so that no length over- or underflows."""
     largest = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
     vectors = vectors / tf.where(tf.equal(largest, 0), tf.ones_like(largest), largest)
     squared = tf.reduce_sum(tf.square(vectors), axis=-1, keepdims=True)

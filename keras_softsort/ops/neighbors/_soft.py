@@ -1,56 +1,87 @@
-"""Soft k nearest neighbours: the first k rows of the soft permutation of negative distances, as if by samples too."""
+"""Soft k nearest neighbors: the first k rows of the soft permutation of negative distances, with or without noise."""
 
 from __future__ import annotations
 
-from typing import Any
+import numbers
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import gumbel_noise, validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+from keras_softsort.ops.sorting._methods import registry
 
 
-def neighbor_arguments(
-    distances: tf.Tensor,
-    mask: tf.Tensor | None,
-    tau: Any,
-    method: str,
-    *,
-    num_samples: int | None = None,
-    seed: tf.Tensor | None = None,
+class SoftNeighborOptions(NamedTuple):
+    """Checked options; a nest of tensors and Python values, so `tf.function` can take it whole."""
+
+    k: int
+    tau: tf.Tensor
+    distance: str
+    method: str
+    power: float
+    num_samples: int | None
+    seed: tf.Tensor | None
+
+
+def soft_neighbor_options(
+    k: Any, tau: Any, dtype: tf.DType, *, distance: Any, method: Any, power: Any, num_samples: Any, seed: Any
+) -> SoftNeighborOptions:
+    """Check the options of soft neighbors among embeddings of `dtype`."""
+    if isinstance(tau, numbers.Real):
+        tau = validation.temperature(tau, compute_dtype(dtype))
+    if (num_samples is None) != (seed is None):
+        raise ValueError(f"num_samples and seed must be given together, got {num_samples!r} and {seed!r}")
+    return SoftNeighborOptions(
+        k=arguments.positive_integer("k", k),
+        tau=validation.floating_tensor("tau", tau),
+        distance=arguments.one_of("distance", distance, DISTANCES),
+        method=registry.checked_method(method),
+        power=registry.checked_power(power, method),
+        num_samples=None if num_samples is None else arguments.positive_integer("num_samples", num_samples),
+        seed=None if seed is None else gumbel_noise.seed_tensor(seed),
+    )
+
+
+def sorted_candidates(
+    queries: tf.Tensor, candidates: tf.Tensor, mask: tf.Tensor | None, options: SoftNeighborOptions
 ) -> SortArguments:
-    """Candidates of `distances` [..., q, c] to be sorted, the nearest first: [samples, ..., q, c].
+    """The candidates [samples, ..., q, c] to be sorted for each query, the nearest first.
 
-    With `num_samples` their log-scores, minus the distances, carry Gumbel noise from `seed`: the relaxation of
-    Plackett-Luce samples. Without, there is one sample and no noise.
+    `queries` are [..., q, d], `candidates` [..., c, d], and `mask` broadcasts to [..., q, c]. With noise the logits are
+    negative distances plus Gumbel noise, a relaxation of Plackett-Luce samples. Without noise there is one sample.
     """
-    shape = tf.concat([[num_samples or 1], tf.shape(distances)], axis=0)
+    distances = pairwise_distances(queries, candidates, options.distance)
+    shape = tf.concat([[options.num_samples or 1], tf.shape(distances)], axis=0)
     scores = -distances[tf.newaxis]
-    if num_samples is not None:
-        scores += gumbel_noise.gumbel(shape, seed, distances.dtype)
+    if options.num_samples is not None:
+        scores += gumbel_noise.gumbel(shape, options.seed, distances.dtype)
     if mask is not None:
         mask = tf.broadcast_to(mask, shape)
-    return sort_arguments(scores, tau, mask=mask, method=method)
+    return sort_arguments(scores, options.tau, mask=mask, method=options.method, power=options.power)
 
 
-def membership(problem: SortArguments, k: int) -> tf.Tensor:
-    """How much of the k places each candidate holds, mean over samples: [..., q, c], 0 where masked.
+def membership(sorting: SortArguments, k: int) -> tf.Tensor:
+    """How much of the first k ranks each candidate holds, mean over samples: [..., q, c], 0 where masked.
 
-    It sums to k, or to the number of kept candidates where that is less.
+    It sums to k, or to the number of valid candidates where that is less.
     """
-    places = tf.reduce_mean(tf.reduce_sum(_dispatch.permutation(problem, k), axis=-2), axis=0)
-    if problem.mask is None:
-        return places
-    return tf.where(problem.mask[0], places, tf.zeros_like(places))
+    shares = tf.reduce_mean(tf.reduce_sum(_dispatch.permutation(sorting, k), axis=-2), axis=0)
+    if sorting.mask is None:
+        return shares
+    return tf.where(sorting.mask[0], shares, tf.zeros_like(shares))
 
 
-def log_share(problem: SortArguments, k: int, right: tf.Tensor) -> tf.Tensor:
-    """The logarithm of `sum(membership * right) / k` [..., q], finite where the sum underflows; 0 where `right` is."""
-    logs = _dispatch.log_permutation(problem, k) + tf.math.log(right)[..., tf.newaxis, :]
-    nothing = tf.reduce_all(right <= 0, axis=-1)
+def log_share(sorting: SortArguments, k: int, agreement: tf.Tensor) -> tf.Tensor:
+    """The logarithm of `sum(membership * agreement) / k` [..., q], finite where the sum underflows; 0 without any."""
+    logs = _dispatch.log_permutation(sorting, k) + tf.math.log(agreement)[..., tf.newaxis, :]
+    nothing = tf.reduce_all(agreement <= 0, axis=-1)
     logs = tf.where(nothing[..., tf.newaxis, tf.newaxis], tf.zeros_like(logs), logs)
-    # Over samples, places and candidates.
+    # Over samples, ranks and candidates.
     total = tf.reduce_logsumexp(logs, axis=[0, -2, -1])
-    places = tf.cast(k * tf.shape(logs)[0], total.dtype)
-    return tf.where(nothing, tf.zeros_like(total), total - tf.math.log(places))
+    count = tf.cast(k * tf.shape(logs)[0], total.dtype)
+    return tf.where(nothing, tf.zeros_like(total), total - tf.math.log(count))

@@ -1,0 +1,55 @@
+"""Classes, padding and weights of embeddings: what losses of neighbors compare with."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.neighbors._classes import class_rows
+
+
+class LabelledEmbeddings(NamedTuple):
+    """A batch of embeddings, with what is known of each."""
+
+    embeddings: tf.Tensor  # [batch, d] in the dtype to compute in
+    labels: tf.Tensor  # [batch] or [batch, classes]
+    mask: tf.Tensor  # [batch] bool, True = valid
+    weights: tf.Tensor  # [batch]; 0 where masked
+
+
+def labelled_embeddings(
+    y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType | None = None
+) -> LabelledEmbeddings:
+    """Check and resolve what Keras hands to a loss of embeddings; items with a label below 0 are padding."""
+    embeddings = validation.floating_tensor("y_pred", y_pred)
+    if embeddings.shape.rank != 2:
+        raise ValueError(f"y_pred must be embeddings [batch, d], got shape {embeddings.shape}")
+    embeddings = tf.cast(embeddings, compute_dtype(dtype or embeddings.dtype))
+    labels = class_rows("y_true", y_true, embeddings)
+    mask = _not_negative(labels)
+    mask = tf.reduce_all(mask, axis=-1) if labels.shape.rank == 2 else mask
+    return LabelledEmbeddings(embeddings, labels, mask, _weights(sample_weight, embeddings, mask))
+
+
+def _not_negative(labels: tf.Tensor) -> tf.Tensor:
+    """Not logical_not(labels < 0): TensorFlow's graph optimizer makes labels >= 0 of that, which is False for NaN."""
+    if labels.dtype.is_integer:
+        return labels >= 0
+    return tf.logical_or(labels >= 0, tf.math.is_nan(labels))
+
+
+def _weights(sample_weight: Any, embeddings: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """One weight per item [batch], 0 where masked."""
+    weights = validation.real_tensor("sample_weight", 1.0 if sample_weight is None else sample_weight)
+    weights, shape = tf.cast(weights, embeddings.dtype), weights.shape
+    if shape.rank == 2 and shape[1] == 1:
+        weights = weights[:, 0]
+    is_number = weights.shape.rank == 0
+    if not is_number and not (weights.shape.rank == 1 and weights.shape.is_compatible_with(embeddings.shape[:1])):
+        raise ValueError(f"sample_weight must have shape [batch] or [batch, 1], got {shape}")
+    if not is_number:
+        weights = validation.of_shape("sample_weight", weights, tf.shape(embeddings)[:1])
+    return tf.where(mask, weights, tf.zeros([], embeddings.dtype))

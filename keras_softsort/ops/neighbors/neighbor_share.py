@@ -1,0 +1,141 @@
+"""The share of each query's soft k nearest neighbors that are of its class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.neighbors._classes import agreement, class_rows
+from keras_softsort.ops.neighbors._soft import (
+    SoftNeighborOptions,
+    log_share,
+    membership,
+    soft_neighbor_options,
+    sorted_candidates,
+)
+
+
+def neighbor_share(
+    embeddings: Any,
+    labels: Any,
+    k: int,
+    tau: Any = 1.0,
+    *,
+    num_queries: int | None = None,
+    mask: Any = None,
+    log: bool = False,
+    distance: str = "squared_euclidean",
+    method: str = "neural_sort",
+    power: float = 1.0,
+    num_samples: int | None = None,
+    seed: Any = None,
+) -> tf.Tensor:
+    """Share of each query's soft k nearest neighbors that are of its class (DkNN).
+
+    `s_i = sum_j m_ij [y_i = y_j] / k`, with the memberships m of `soft_neighbor_membership`. A query is never its own
+    candidate. Minus the mean share is the loss of `DkNNLoss`.
+
+    Args:
+      embeddings: `[batch, d]`.
+      labels: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of classes, whose inner
+        product replaces `[y_i = y_j]`.
+      k: number of neighbors, below the number of candidates.
+      tau: temperature of `method`, positive, a scalar or one per query. Its unit is that of the logits: for NeuralSort
+        distances times the number of candidates, for SoftSort distances.
+      num_queries: the first `num_queries` items are the queries, and the others the candidates. None: every item is a
+        query and the rest of the batch its candidates.
+      mask: bool `[batch]`, True for valid items. The others are no candidates, and their own share is 0.
+      log: return `log s_i`, computed from logarithms, so that shares that underflow have a gradient.
+      distance: distance of embeddings, see `soft_neighbor_membership`.
+      method: `"neural_sort"` or `"soft_sort"`.
+      power: exponent of SoftSort's distance of scores.
+      num_samples: number of noisy samples that the share is the mean of, see `soft_neighbor_membership`.
+      seed: two integers, given with `num_samples`.
+
+    Returns:
+      `[q]`, one share per query, in the dtype of `embeddings`; half precision is computed in float32. A query without
+      a candidate of its class has 0, also with `log`, and a zero gradient. Ranks that padding leaves empty count as
+      wrong. An embedding that is not finite gives NaN to its own share and to those of its queries, and so does a NaN
+      label.
+
+    Raises:
+      ValueError: `k`, `num_queries` or `num_samples` < 1, `tau` <= 0, unknown `distance` or `method`, shapes that do
+        not match, a batch of no more than `num_queries + k` items (`1 + k` without).
+      TypeError: embeddings that are not floating-point, labels that are not numbers, a mask that is not bool, an
+        argument of another type.
+      InvalidArgumentError: a batch that is too small, where its size was not known when traced. XLA drops that check;
+        the shares are NaN there.
+
+    Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample, for q queries and c candidates.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> embeddings, labels = tf.constant([[0.0], [0.1], [1.0], [1.2]]), [0, 0, 1, 1]
+    >>> ks.ops.neighbor_share(embeddings, labels, k=1, tau=0.01).numpy().round(3).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019, section 6.3.
+    """
+    embeddings = validation.floating_tensor("embeddings", embeddings)
+    if embeddings.shape.rank != 2:
+        raise ValueError(f"embeddings must have shape [batch, d], got {embeddings.shape}")
+    options = soft_neighbor_options(
+        k,
+        tau,
+        embeddings.dtype,
+        distance=distance,
+        method=method,
+        power=power,
+        num_samples=num_samples,
+        seed=seed,
+    )
+    if num_queries is not None:
+        arguments.positive_integer("num_queries", num_queries)
+    embeddings = _more_than(embeddings, num_queries, options.k)
+    labels = class_rows("labels", labels, embeddings)
+    mask = None if mask is None else validation.list_mask(mask, embeddings[:, 0], masked="embeddings without d")
+    return _share(embeddings, labels, mask, options, (num_queries, arguments.boolean("log", log)))
+
+
+@traced_if_eager
+def _share(
+    embeddings: tf.Tensor,
+    labels: tf.Tensor,
+    mask: tf.Tensor | None,
+    options: SoftNeighborOptions,
+    form: tuple[int | None, bool],
+) -> tf.Tensor:
+    num_queries, log = form
+    vectors = tf.cast(embeddings, compute_dtype(embeddings.dtype))
+    is_valid = tf.ones_like(vectors[:, 0], tf.bool) if mask is None else mask
+    vectors = tf.where(is_valid[:, tf.newaxis], vectors, tf.zeros_like(vectors))
+
+    first, others = slice(0, num_queries), slice(num_queries or 0, None)
+    pairs = tf.logical_and(tf.ones_like(is_valid[first])[:, tf.newaxis], is_valid[others])
+    if num_queries is None:
+        pairs = tf.linalg.set_diag(pairs, tf.zeros_like(is_valid))
+    correct = agreement(labels[first], labels[others], vectors.dtype)
+    correct = tf.where(pairs, correct, tf.zeros_like(correct))
+    sorting = sorted_candidates(vectors[first], vectors[others], pairs, options)
+    if log:
+        shares = log_share(sorting, options.k, correct)
+    else:
+        shares = tf.reduce_sum(membership(sorting, options.k) * correct, axis=-1) / options.k
+    return tf.cast(tf.where(is_valid[first], shares, tf.zeros_like(shares)), embeddings.dtype)
+
+
+def _more_than(embeddings: tf.Tensor, num_queries: int | None, k: int) -> tf.Tensor:
+    """`embeddings`, checked to hold more than k candidates for each query."""
+    least, known = (num_queries or 1) + k, embeddings.shape[0]
+    what = f"{'1' if num_queries is None else 'num_queries'} + k = {least}"
+    size = tf.shape(embeddings)[0] if known is None else known
+    message = f"embeddings must hold more than {what} items, got"
+    return validation.checked(embeddings, size > least, message, size)
