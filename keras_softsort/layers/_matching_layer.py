@@ -1,4 +1,4 @@
-"""What SinkhornLayer and GumbelSinkhornLayer share: the arguments of Sinkhorn, and masks of rows and columns."""
+"""The base class of `SinkhornLayer` and `GumbelSinkhornLayer`: arguments of Sinkhorn, masks of rows and columns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.layers._base import SortingLayer
+from keras_softsort.layers._base import TemperatureLayer
 
 
-class MatchingLayer(SortingLayer):
-    """A layer on log-scores `[batch, n, m]`."""
+class MatchingLayer(TemperatureLayer):
+    """A layer on logits `[batch, n, m]`."""
 
     def __init__(
         self,
@@ -20,9 +20,10 @@ class MatchingLayer(SortingLayer):
         num_iterations: int = 20,
         tolerance: float | None = None,
         hard: bool = False,
+        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, **kwargs)
+        super().__init__(tau, learn_tau=learn_tau, **kwargs)
         self.num_iterations = arguments.positive_integer("num_iterations", num_iterations)
         self.tolerance = None if tolerance is None else arguments.non_negative_number("tolerance", tolerance)
         self.hard = arguments.boolean("hard", hard)
@@ -31,26 +32,27 @@ class MatchingLayer(SortingLayer):
         """Check that the input is a batch of matrices."""
         shape = self.split_shape(input_shape)
         if len(shape) != 3:
-            raise ValueError(f"{self.name}: log-scores must have shape [batch, n, m], got {shape}")
+            raise ValueError(f"{self.name}: logits must have shape [batch, n, m], got {shape}")
         self.built = True
 
-    def sinkhorn_arguments(self, log_scores: Any, mask: Any, column_mask: Any) -> dict[str, Any]:
-        """The arguments that every operator of a layer takes."""
-        return {
-            "tau": self.tau,
+    def _matching_arguments(self, inputs: Any, mask: Any, column_mask: Any) -> tuple[Any, dict[str, Any]]:
+        """The logits, and the arguments that every operator of a layer takes."""
+        logits, tau, mask = self.split_inputs(inputs, mask)
+        return logits, {
+            "tau": tau,
             "num_iterations": self.num_iterations,
             "tolerance": self.tolerance,
             "hard": self.hard,
             "row_mask": mask,
-            "column_mask": column_mask if mask is None or column_mask is not None else _places(log_scores, mask),
+            "column_mask": column_mask if mask is None or column_mask is not None else _leading_columns(logits, mask),
         }
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """That of the log-scores."""
+        """That of the logits."""
         return self.split_shape(input_shape)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: what is masked is 0 in the output, and a loss would take a mask of rows for one of items."""
+        """None: masked entries are 0 in the output, and a loss would take a mask of rows for one of items."""
         return None
 
     def get_config(self) -> dict[str, Any]:
@@ -59,8 +61,8 @@ class MatchingLayer(SortingLayer):
         return {**super().get_config(), **own}
 
 
-def _places(log_scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """In a square matrix as many leading columns as there are kept rows; otherwise all columns."""
-    rows, columns = tf.unstack(tf.shape(log_scores)[1:])
-    kept = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-    return tf.sequence_mask(tf.where(tf.equal(rows, columns), kept, columns), columns)
+def _leading_columns(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """In a square matrix as many leading columns as there are valid rows; otherwise all columns."""
+    rows, columns = tf.unstack(tf.shape(logits)[1:])
+    valid = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+    return tf.sequence_mask(tf.where(tf.equal(rows, columns), valid, columns), columns)

@@ -15,18 +15,19 @@ from keras_softsort.layers._noise_state import add_noise_state, checked_seed, ne
 
 @register
 class GumbelSinkhornLayer(MatchingLayer):
-    """Log-scores `[batch, n, m]` to random soft matchings in training, to the noiseless one otherwise.
+    """Logits `[batch, n, m]` to random soft matchings in training, to the noiseless one otherwise.
 
     Args:
-      tau: initial temperature, positive, in units of the scores. Kept as the weight `layer.tau`, which is not trained;
-        `TauSchedule` anneals it.
+      tau: initial temperature, positive, in units of the logits. It is kept as the weight `layer.tau`; `TauSchedule`
+        anneals it.
       num_iterations: iterations, or with a tolerance the most that are made.
       tolerance: stop once all row sums are within this of 1.
       noise_scale: factor of the Gumbel noise, at least 0.
       num_samples: samples for each matrix.
       hard: put out exact matchings (of scores and noise), with the gradient of the soft ones.
       seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
-      **kwargs: those of a Keras layer.
+      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm.
+      **kwargs: arguments of a Keras layer.
 
     Output: `[batch, num_samples, n, m]`. In training (`training=True`, as in `fit`) every sample has its own noise,
     and so has every call and every replica; the count of calls is a weight, so that training goes on where a saved
@@ -36,7 +37,7 @@ class GumbelSinkhornLayer(MatchingLayer):
 
     Raises:
       ValueError: `num_samples` < 1, `noise_scale` < 0, and as for `SinkhornLayer`.
-      TypeError: `seed` that is no integer, and as for `SinkhornLayer`.
+      TypeError: `seed` that is not an integer, and as for `SinkhornLayer`.
 
     Cost: that of `SinkhornLayer` for each sample in training, for one in inference.
 
@@ -63,26 +64,29 @@ class GumbelSinkhornLayer(MatchingLayer):
         num_samples: int = 1,
         hard: bool = False,
         seed: int | None = None,
+        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, **kwargs)
+        super().__init__(
+            tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, learn_tau=learn_tau, **kwargs
+        )
         self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.seed = checked_seed(seed)
         self._noise_state = add_noise_state(self, self.seed)
 
-    def call(self, log_scores: Any, column_mask: Any = None, mask: Any = None, training: Any = None) -> tf.Tensor:
+    def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
         """[batch, n, m] to [batch, num_samples, n, m]."""
-        arguments = self.sinkhorn_arguments(log_scores, mask, column_mask)
+        logits, arguments = self._matching_arguments(inputs, mask, column_mask)
         if training:
             return ops.gumbel_sinkhorn(
-                log_scores,
+                logits,
                 seed=next_seed(self._noise_state),
                 num_samples=self.num_samples,
                 noise_scale=self.noise_scale,
                 **arguments,
             )
-        still = tf.expand_dims(ops.sinkhorn(log_scores, **arguments), axis=1)
+        still = tf.expand_dims(ops.sinkhorn(logits, **arguments), axis=1)
         return tf.tile(still, [1, self.num_samples, 1, 1])
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -13,3 +13,8 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
         return tf.stop_gradient(hard), lambda upstream: upstream
 
     return replace(soft)
+
+
+def mappable_straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
+    """The same without a custom gradient, which `tf.vectorized_map` drops; NaN where `soft` is not finite."""
+    return tf.stop_gradient(hard) + (soft - tf.stop_gradient(soft))

@@ -84,7 +84,7 @@ def temperature(tau: Any, dtype: tf.DType, tensor: tf.Tensor | None = None, inne
     tau = floating_tensor("tau", tau)
     leading = tf.TensorShape([]) if tensor is None else tensor.shape[: tensor.shape.rank - inner]
     given = tau.shape
-    if given.rank == leading.rank + 1 and given[-1] == 1:
+    if given.rank == leading.rank + 1 and given[-1] in (1, None):
         tau = tf.squeeze(tau, axis=-1)
     shape = [1] * (leading.rank - tau.shape.rank) + tau.shape.as_list()
     fits = tau.shape.rank <= leading.rank and all(

@@ -14,7 +14,7 @@ from keras_softsort.ops.matching._arguments import Matching, checked_matching, s
 
 
 def gumbel_sinkhorn(
-    log_scores: Any,
+    logits: Any,
     tau: Any = 1.0,
     *,
     seed: Any,
@@ -26,25 +26,25 @@ def gumbel_sinkhorn(
     row_mask: Any = None,
     column_mask: Any = None,
 ) -> tf.Tensor:
-    """Samples of soft matchings: `sinkhorn(log_scores + noise_scale * Gumbel noise, tau)`.
+    """Samples of soft matchings: `sinkhorn(logits + noise_scale * Gumbel noise, tau)`.
 
-    As tau goes to 0 a sample becomes the exact matching of the largest sum of disturbed scores, which `hard=True`
-    gives. Gradients flow to the scores through each sample (reparameterised).
+    As tau goes to 0 a sample becomes the exact matching of the largest sum of disturbed logits, which `hard=True`
+    gives. Gradients flow to the logits through each sample (reparameterized).
 
     Args:
-      log_scores: `[..., n, m]`.
-      tau: temperature, in units of the scores; the noise is divided by it too.
+      logits: `[..., n, m]`.
+      tau: temperature, as for `sinkhorn`; the noise is divided by it too.
       seed: two integers. Equal seeds give equal noise: eagerly, traced, and under XLA.
       num_samples: how many samples for each matrix.
       noise_scale: factor of the noise, a number of at least 0 or a scalar tensor; 0 gives `sinkhorn` itself.
       num_iterations: as for `sinkhorn`, and so are -inf, NaN, empty and infeasible input.
       tolerance: as for `sinkhorn`, for each sample by itself.
-      hard: give exact matchings of the disturbed scores, with the gradient of the soft ones.
-      row_mask: bool `[..., n]`, True = keep, the same for all samples.
-      column_mask: bool `[..., m]`, True = keep.
+      hard: return exact matchings of the disturbed logits, with the gradient of the soft ones.
+      row_mask: bool `[..., n]`, True = valid, the same for all samples.
+      column_mask: bool `[..., m]`, True = valid.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `log_scores`. The noise is drawn in float32, or float64 for float64.
+      `[..., num_samples, n, m]` in the dtype of `logits`. The noise is drawn in float32, or float64 for float64.
 
     Raises:
       TypeError, ValueError: as for `sinkhorn`; `seed` does not hold two integers, `num_samples` < 1,
@@ -66,7 +66,7 @@ def gumbel_sinkhorn(
     Networks", ICLR 2018.
     """
     matching = checked_matching(
-        log_scores,
+        logits,
         tau,
         num_iterations=num_iterations,
         tolerance=tolerance,
@@ -74,7 +74,7 @@ def gumbel_sinkhorn(
         row_mask=row_mask,
         column_mask=column_mask,
     )
-    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(matching.log_scores.dtype))
+    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(matching.logits.dtype))
     return _sample(
         matching, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples)
     )
@@ -82,15 +82,16 @@ def gumbel_sinkhorn(
 
 @traced_if_eager
 def _sample(matching: Matching, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
-    wide = tf.cast(matching.log_scores, noise_scale.dtype)
+    wide = tf.cast(matching.logits, noise_scale.dtype)
     repeated = matching._replace(
-        log_scores=_repeat(wide, num_samples, -3),
+        logits=_repeat(wide, num_samples, -3),
+        tau=matching.tau if matching.tau.shape.rank == 0 else matching.tau[..., tf.newaxis],
         row_mask=_repeat(matching.row_mask, num_samples, -2),
         column_mask=_repeat(matching.column_mask, num_samples, -2),
     )
-    noise = gumbel_noise.gumbel(tf.shape(repeated.log_scores), seed, noise_scale.dtype)
-    samples, _ = solve(repeated._replace(log_scores=repeated.log_scores + noise_scale * noise))
-    return tf.cast(samples, matching.log_scores.dtype)
+    noise = gumbel_noise.gumbel(tf.shape(repeated.logits), seed, noise_scale.dtype)
+    samples, _ = solve(repeated._replace(logits=repeated.logits + noise_scale * noise))
+    return tf.cast(samples, matching.logits.dtype)
 
 
 def _repeat(tensor: tf.Tensor | None, count: int, axis: int) -> tf.Tensor | None:

@@ -49,6 +49,14 @@ def test_samples_are_sinkhorn_of_disturbed_scores_in_every_mode(mode):
     np.testing.assert_allclose(of_tau, wanted_tau, rtol=1e-9)
 
 
+def test_a_temperature_per_matrix():
+    tau = tf.constant([0.3, 0.9], tf.float64)
+    found = ops.gumbel_sinkhorn(SCORES, tau, seed=SEED, num_samples=4)
+    disturbed = SCORES[:, np.newaxis] + noise([2, 4, 3, 3])
+    for matrix, sample, each in zip(disturbed, found, tau, strict=True):
+        np.testing.assert_allclose(sample, ops.sinkhorn(matrix, each), rtol=1e-10)
+
+
 def test_without_noise_every_sample_is_sinkhorn():
     mask = np.array([[True, True, False], [True, True, True]])
     options = {"tau": 0.3, "row_mask": mask, "column_mask": mask[:, ::-1], "tolerance": 1e-3, "hard": False}
@@ -96,7 +104,7 @@ def test_dtypes(dtype):
 )
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=message):
-        ops.gumbel_sinkhorn(**{"log_scores": SCORES, "seed": [1, 2], **arguments})
+        ops.gumbel_sinkhorn(**{"logits": SCORES, "seed": [1, 2], **arguments})
 
 
 def test_layer_draws_in_training_only_and_anew_each_time():
@@ -181,7 +189,7 @@ def test_layer_errors(cls, arguments, message):
 
 @pytest.mark.parametrize("cls", [ks.SinkhornLayer, ks.GumbelSinkhornLayer])
 def test_layer_wants_matrices(cls):
-    with pytest.raises(ValueError, match=r"log-scores must have shape \[batch, n, m\], got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"logits must have shape \[batch, n, m\], got \(2, 3\)"):
         cls()(tf.zeros([2, 3]))
 
 
@@ -207,3 +215,17 @@ def test_every_argument_of_the_layers_is_used():
         assert np.max(np.abs(found.numpy() - plain)) > 1e-4
         noisy = ks.GumbelSinkhornLayer(**{"tau": 0.3, "noise_scale": 0.0, **arguments})
         np.testing.assert_allclose(tf.function(noisy)(x, training=True)[:, 0], found, atol=1e-5)
+
+
+@pytest.mark.parametrize("cls", [ks.SinkhornLayer, ks.GumbelSinkhornLayer])
+@pytest.mark.parametrize("column", [False, True])
+def test_a_temperature_per_example_follows_the_logits(cls, column):
+    x, tau = tf.constant(SCORES, tf.float32), tf.constant([0.3, 2.0])
+    found = cls()([x, tau[:, tf.newaxis] if column else tau])
+    for matrix, each, result in zip(x, tau, found, strict=True):
+        np.testing.assert_allclose(tf.reshape(result, [3, 3]), ops.sinkhorn(matrix, each), atol=1e-5)
+
+
+def test_the_second_positional_argument_of_a_call_is_the_mask():
+    x, mask = tf.constant(SCORES, tf.float32), tf.constant([[True, True, False]] * 2)
+    np.testing.assert_array_equal(ks.SinkhornLayer()(x, mask), ks.SinkhornLayer()(x, mask=mask))

@@ -254,3 +254,53 @@ def implicit_gradient(scores, tau, weights):
         a, b = np.split(np.linalg.lstsq(system, sums, rcond=None)[0], 2)
         results.append(permutation * (weight - a[:, np.newaxis] - b) / tau)
     return np.stack(results)
+
+
+@pytest.mark.parametrize("mode", modes.OP_MODES)
+@pytest.mark.parametrize("shape", [(2, 1), (2, 3), (3,), (1, 1), (2, 3, 1)], ids=str)
+def test_a_temperature_per_matrix(mode, shape):
+    """Equal, matrix by matrix, to calls with that number; gradients are summed over the axes that tau lacks."""
+    logits = np.random.default_rng(6).normal(size=(2, 3, 3, 4))
+    tau = np.random.default_rng(7).uniform(0.3, 2.0, shape)
+    weights = fixed_weights(logits.shape)
+    value, gradients = modes.run(
+        mode,
+        lambda s, t, _: ops.sinkhorn(s, t, num_iterations=3),
+        [tf.constant(logits), tf.constant(tau)],
+        weights,
+    )
+
+    def truth(s, t):
+        every = np.broadcast_to(t[..., 0] if len(shape) == 3 else t, (2, 3))
+        return np.stack(
+            [oracles.sinkhorn(s[index], every[index], num_iterations=3) for index in np.ndindex(2, 3)]
+        ).reshape(s.shape)
+
+    np.testing.assert_allclose(value, truth(logits, tau), rtol=1e-10)
+    for found, expected in zip(gradients, central_differences(truth, [logits, tau], weights), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_temperatures_that_differ_by_orders_of_magnitude():
+    """Each matrix is exact although all share the way of computing that the coldest needs."""
+    logits = np.random.default_rng(6).normal(size=(3, 4, 4)).astype(np.float32)
+    tau = np.array([1.0, 0.03, 1e-4])
+    found = tf.function(ops.sinkhorn)(logits, tf.constant(tau))
+    expected = [oracles.sinkhorn(matrix, each) for matrix, each in zip(logits, tau, strict=True)]
+    np.testing.assert_allclose(found, np.stack(expected), atol=1e-5)
+
+
+def test_a_temperature_that_fails_leaves_other_matrices():
+    tau = tf.constant([0.5, -1.0], tf.float64)
+    weights = fixed_weights(SQUARE.shape)
+    value, gradients = modes.run("traced", lambda s, t, _: ops.sinkhorn(s, t), [tf.constant(SQUARE), tau], weights)
+    np.testing.assert_allclose(value[0], oracles.sinkhorn(SQUARE[0], 0.5), rtol=1e-10)
+    for result in (value, gradients[0]):
+        assert np.all(np.isfinite(result[0]))
+        assert np.all(np.isnan(result[1]))
+
+
+@pytest.mark.parametrize("tau", [np.ones([3]), np.ones([2, 3]), np.ones([2, 1, 1])], ids=np.shape)
+def test_a_temperature_of_another_shape(tau):
+    with pytest.raises(ValueError, match=r"tau must be a scalar or have the shape of the leading axes, \(2,\), got"):
+        ops.sinkhorn(SQUARE, tau)

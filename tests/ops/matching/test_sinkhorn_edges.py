@@ -153,8 +153,8 @@ S = tf.zeros([2, 3, 4])
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"log_scores": tf.zeros([3])}, ValueError, r"log_scores must have shape \[\.\.\., n, m\], got \(3,\)"),
-        ({"log_scores": tf.zeros([3, 3], tf.int32)}, TypeError, "log_scores must be floating-point, got dtype int32"),
+        ({"logits": tf.zeros([3])}, ValueError, r"logits must have shape \[\.\.\., n, m\], got \(3,\)"),
+        ({"logits": tf.zeros([3, 3], tf.int32)}, TypeError, "logits must be floating-point, got dtype int32"),
         ({"tau": 0.0}, ValueError, r"tau must be positive and finite, got 0\.0"),
         ({"num_iterations": 0}, ValueError, "num_iterations must be at least 1, got 0"),
         ({"num_iterations": 2.5}, TypeError, r"num_iterations must be an integer, got 2\.5"),
@@ -172,7 +172,7 @@ S = tf.zeros([2, 3, 4])
 def test_errors(op, arguments, error, message):
     seed = {"seed": [1, 2]} if op == "gumbel_sinkhorn" else {}
     with pytest.raises(error, match=message):
-        getattr(ops, op)(**{"log_scores": S, **seed, **arguments})
+        getattr(ops, op)(**{"logits": S, **seed, **arguments})
 
 
 def test_return_residual_must_be_a_bool():
@@ -197,3 +197,19 @@ def test_an_empty_batch_of_unknown_size():
     for shape in [(0, 3, 3), (2, 0, 3), (2, 0, 0)]:
         value, (gradient,) = run(tf.zeros(shape))
         assert value.shape == gradient.shape == shape
+
+
+@pytest.mark.parametrize("masks", [("row_mask",), ("column_mask",), ("row_mask", "column_mask")], ids=str)
+def test_masks_of_known_size_and_logits_of_unknown_size(masks):
+    """Static sizes that are known of a mask and not of the logits must hold in every loop."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None], tf.float64)])
+    def run(logits):
+        options = {name: tf.constant([[True, False, True]]) for name in masks}
+        return tape_gradients(lambda s: ops.sinkhorn(s, 0.01, tolerance=1e-3, **options), [logits], logits)
+
+    logits = RNG.normal(size=(1, 3, 3))
+    value, (gradient,) = run(logits)
+    options = {name: np.array([[True, False, True]]) for name in masks}
+    np.testing.assert_allclose(value, oracles.sinkhorn(logits, 0.01, num_iterations=20, **options), atol=2e-3)
+    assert np.all(np.isfinite(gradient))

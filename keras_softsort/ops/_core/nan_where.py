@@ -1,0 +1,19 @@
+"""NaN for lists that cannot be computed, in their values and their gradients."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+
+def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
+    """`result`, NaN where `failed`, with a NaN gradient there for `result` and each of `anchors`.
+
+    `failed`, bool, and `anchors` broadcast against `result`. Where `failed` does not hold nothing changes.
+    """
+    poison = tf.where(failed, tf.constant(math.nan, result.dtype), tf.zeros([], result.dtype))
+    for anchor in anchors:
+        # The selection keeps the NaN from the gradient of other lists, since 0 * NaN is NaN.
+        result += poison * tf.cast(tf.where(failed, anchor, tf.zeros_like(anchor)), result.dtype)
+    return result + poison

@@ -1,0 +1,43 @@
+"""Soft matchings in every way of differentiating and mapping that TensorFlow has."""
+
+import numpy as np
+import pytest
+from support import autodiff
+
+from keras_softsort import ops
+
+pytestmark = pytest.mark.default_stack_only
+
+RNG = np.random.default_rng(0)
+# Two matrices, each with its own temperature.
+ARRAYS = [RNG.normal(size=(2, 3, 3)), np.array([0.8, 0.9])]
+FAR = [ARRAYS[0] + 500 * np.array([[0, 1, 0], [1, 0, 0], [1, 1, 0]]), ARRAYS[1]]
+OPERATORS = {
+    "sinkhorn": lambda s, tau: ops.sinkhorn(s, tau, num_iterations=4),
+    "gumbel_sinkhorn": lambda s, tau: ops.gumbel_sinkhorn(s, tau, seed=[1, 2], num_samples=2, num_iterations=4),
+}
+NIGHTLY_OPERATORS = {
+    "sinkhorn of a masked row": lambda s, tau: ops.sinkhorn(s, tau, row_mask=[True, False, True], num_iterations=4),
+    "sinkhorn with a tolerance": lambda s, tau: ops.sinkhorn(s, tau, tolerance=1e-3, num_iterations=70),
+    "sinkhorn in segments": lambda s, tau: ops.sinkhorn(s, tau, num_iterations=40),
+}
+
+
+@pytest.mark.parametrize(("name", "way"), autodiff.cases(OPERATORS))
+def test_right_in_every_way(name, way):
+    if way.endswith("forward"):
+        pytest.skip("TensorFlow fails in forward mode of conditionals that a tape went through before")
+    autodiff.check(way, OPERATORS[name], ARRAYS)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", autodiff.WAYS)
+@pytest.mark.parametrize("name", NIGHTLY_OPERATORS)
+def test_options_right_in_every_way(name, way):
+    autodiff.check(way, NIGHTLY_OPERATORS[name], ARRAYS)
+
+
+@pytest.mark.parametrize("way", [pytest.param(way, marks=pytest.mark.nightly) for way in autodiff.WAYS])
+def test_potentials_right_in_every_way(way):
+    """Scores that differ so much that the iterations are made in log space."""
+    autodiff.check(way, OPERATORS["sinkhorn"], FAR)
