@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -233,26 +234,25 @@ def main() -> None:
         return
     import tensorflow as tf
 
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
+    result: dict = {
+        "documents": options.documents,
+        "rows": [],
+        "commit": commit.strip() or "unknown",
+        "versions": f"Python {platform.python_version()}, TensorFlow {tf.__version__}, NumPy {np.__version__}",
+        "machine": f"{platform.machine()}, {platform.system()}, {os.cpu_count()} cores",
+    }
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder), options.documents)
-        rows = []
         for name in options.readers:
             python = options.tf_ranking_python if "TF-Ranking" in name else sys.executable
             row = python and in_own_process(python, name, Path(folder), options.documents)
             if row:
                 speed = row["rows"] / row["seconds"]
                 print(f"{row['name']}: {speed:,.0f} documents/s, {row['peak_bytes'] / 2**20:,.0f} MiB", flush=True)
-                rows.append(row)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
-    result = {
-        "documents": options.documents,
-        "rows": rows,
-        "commit": commit.strip() or "unknown",
-        "versions": f"Python {platform.python_version()}, TensorFlow {tf.__version__}, NumPy {np.__version__}",
-        "machine": f"{platform.machine()}, {platform.system()}",
-    }
-    options.output.write_text(json.dumps(result, indent=1) + "\n")
-    options.output.with_suffix(".md").write_text(markdown(result))
+                result["rows"].append(row)
+                options.output.write_text(json.dumps(result, indent=1) + "\n")
+                options.output.with_suffix(".md").write_text(markdown(result))
 
 
 if __name__ == "__main__":
