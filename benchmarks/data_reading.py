@@ -215,7 +215,11 @@ def markdown(result: dict) -> str:
         f"{row['peak_bytes'] / 2**20:,.0f} | {row['peak_bytes'] / array:.2f} |"
         for row in result["rows"]
     ]
-    lines += ["", f"Commit {result['commit']}; {result['versions']}; {result['machine']}.", ""]
+    lines += [
+        "",
+        f"Commit {result['commit']}; {result['versions']}; {result['machine']}. {result['note']}".rstrip(),
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -226,6 +230,7 @@ def main() -> None:
     parser.add_argument("--readers", nargs="*", default=NAMES, help="which ones; all by default")
     parser.add_argument("--tf-ranking-python", help="interpreter of the TF-Ranking stack, for TF-Ranking's row")
     parser.add_argument("--output", type=Path, default=RESULTS / "data_reading.json")
+    parser.add_argument("--note", default="", help="a sentence for the page, such as what else ran on the machine")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -240,6 +245,7 @@ def main() -> None:
         "rows": [],
         "commit": commit.strip() or "unknown",
         "versions": f"Python {platform.python_version()}, TensorFlow {tf.__version__}, NumPy {np.__version__}",
+        "note": options.note,
         "machine": f"{platform.machine()}, {platform.system()}, {os.cpu_count()} cores",
     }
     with tempfile.TemporaryDirectory() as folder:

@@ -56,8 +56,7 @@ def read_svmlight(
         received.
       OSError: a file that cannot be read, or whose compressed data are damaged or incomplete.
 
-    Cost: the memory of the dense features and of one block of the file. `benchmarks/results/data_reading.md` compares
-    the time with scikit-learn's `load_svmlight_file`.
+    Cost: the memory of the dense features and of one block of the file, see `benchmarks/results/data_reading.md`.
 
     Example:
 
