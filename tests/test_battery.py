@@ -35,7 +35,7 @@ def registered():
 
 def public_classes():
     names = [(module, name) for module in (ks.layers, ks.losses, ks.metrics) for name in module.__all__]
-    return {getattr(module, name) for module, name in names}
+    return {getattr(module, name) for module, name in names} - {ks.losses.ListLoss, ks.losses.ScoreLoss}
 
 
 def test_every_object_is_registered_and_has_a_case():

@@ -30,6 +30,10 @@ class Lists(NamedTuple):
         """The mean weight of each list's items: [B]; 0 for an empty list."""
         return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
 
+    def failed(self, scores: tf.Tensor) -> tf.Tensor:
+        """Which lists hold a NaN label, or a NaN among `scores` [B, n] of 0 where masked: [B]."""
+        return tf.reduce_any(tf.logical_or(tf.math.is_nan(self.labels), tf.math.is_nan(scores)), axis=-1)
+
     def sizes(self) -> tf.Tensor:
         """Number of valid items [B], at least 1."""
         return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)

@@ -1,4 +1,4 @@
-"""What all losses share: masks and weights resolved before the loss is computed, and the reduction after it."""
+"""The base of all losses: weights are resolved before the loss is computed, and the reduction comes after it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import IS_KERAS_3, keras
-from keras_softsort._targets.layout import LISTS
-from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists
 from keras_softsort._targets.reduction import WeightedLosses, checked_reduction, reduced
 
 
@@ -58,58 +55,6 @@ class WeightedLoss(keras.losses.Loss):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"reduction": self.reduction, "name": self.name, "dtype": self._given_dtype}
-
-
-class ListLoss(WeightedLoss):
-    """Base class of losses with one value per list: `list_losses` is given lists, masks and weights.
-
-    Args:
-      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
-        `y_pred` marks padding, too. Padding changes no value and no gradient.
-      reduction: see Keras' losses: `"sum_over_batch_size"` or `"mean"` (the mean over lists), `"sum"`,
-        `"mean_with_sample_weight"`, or None or `"none"` (one loss per list). Keras 2's `"auto"` is the mean.
-      name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. None: that of `y_pred`, and float32 for half
-        precision. Half precision is computed in float32.
-    """
-
-    def __init__(
-        self,
-        *,
-        lists: str = "rows",
-        padding: str | None = "negative_labels",
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(reduction=reduction, name=name, dtype=dtype)
-        self.lists = arguments.one_of("lists", lists, LISTS)
-        self.padding = checked_padding(padding)
-
-    predicts = "matrices"
-
-    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
-        """The loss of each list, weighted: [batch]."""
-        raise NotImplementedError
-
-    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
-        """The loss of each list [batch], of all of which a mean is taken."""
-        lists, y_pred = predicted_lists(
-            y_true,
-            y_pred,
-            sample_weight,
-            lists=self.lists,
-            padding=self.padding,
-            predicts=self.predicts,
-            dtype=self.given_dtype,
-        )
-        losses = self.list_losses(lists, y_pred)
-        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "lists": self.lists, "padding": self.padding}
 
 
 def _floating_dtype(dtype: Any) -> str:

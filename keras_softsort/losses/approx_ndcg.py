@@ -1,4 +1,4 @@
-"""Minus the NDCG with ranks made smooth: ApproxNDCG."""
+"""Minus the NDCG with smooth ranks: ApproxNDCG."""
 
 from __future__ import annotations
 
@@ -8,41 +8,47 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
-from keras_softsort._targets.lists import Lists
-from keras_softsort.losses._scores import TemperatureLoss
-from keras_softsort.ops._core import validation
-from keras_softsort.ops.ranking._dcg import GAINS, discounts, negative_ndcg, rank_discounts, relative_gains
-from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+from keras_softsort.losses.score_loss import ScoreLoss
+from keras_softsort.ops.ranking._dcg import ndcg_options
+from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg
 
 
 @register
-class ApproxNDCGLoss(TemperatureLoss):
-    """Minus the NDCG of each list, with approximate ranks in place of ranks: from -1 (the best order) to 0.
+class ApproxNDCGLoss(ScoreLoss):
+    """Minus the NDCG with smooth ranks: ApproxNDCG, from -1 (the best order) to 0.
 
-    Of a list with scores s, labels l and weights w (1 by default):
-    `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`,
-    where IDCG is the DCG of the best order, its ranks exact and its weights 1. The loss is the mean over lists.
+    Take it to optimize NDCG directly on short and medium lists with graded relevance. It is fast and deterministic.
+    Labels are relevance from 0 on; by default a label below 0 marks padding.
+
+    Each item's rank is replaced by a smooth one. With scores s, labels l and weights w (1 by default):
+    `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG
+    is the DCG of the best order, its ranks exact and its weights 1.
 
     Args:
       tau: temperature, a positive number in units of the scores. As it goes to 0 the loss becomes minus the NDCG.
+      k: number of ranks that count; None for all. An item whose smooth rank lies between k and k + 1 counts in
+        proportion, `k + 1 - rank_i`.
       gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
-      name: of the loss.
+      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
+      normalization: `"ideal"`, divide by the DCG of the best order, for NDCG, or `"none"`, for DCG.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
 
-    Call arguments: `y_true` `[batch, n]`, relevance from 0 on, a label below 0 being padding; `y_pred` `[batch, n]`,
-    scores (both dense or ragged); `sample_weight` `[batch]`, `[batch, 1]` or `[batch, n]`, which multiplies the gains
-    in the DCG and not in the ideal one. A Keras mask on `y_pred` marks items. Padding changes nothing. A list without a
-    label above 0, and an empty one, costs 0 with zero gradient. Tied scores have equal ranks, the mean of those that
-    they take up. Computed in float32 for half precision. A label or score that is not finite makes its list's loss NaN.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights multiply the gains in the DCG, not in the ideal one.
+    A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is no padding,
+    makes its list's loss NaN. Tied scores have equal smooth ranks, the mean of those that they take up.
 
     TF-Ranking's `ApproxNDCGLoss(temperature=tau)` has the same value without weights and with weights of lists. It
-    makes of weights of items one weight a list, their mean weighted by the labels.
+    makes one weight per list out of item weights, their mean weighted by the labels.
 
     Raises:
-      ValueError: `tau` <= 0, unknown `gain` or `reduction`, shapes that do not match.
-      TypeError: `tau` is not a number, `y_pred` is not floating-point.
+      ValueError: `tau` <= 0, `k` < 1, an unknown name, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
 
-    Cost: O(n^2) time a list, forward and backward; pairs are not kept between the two, and under XLA never stored.
+    Cost: that of `ops.approx_ndcg`: O(n^2) time per list; pairs are not kept for the gradient.
 
     Example:
 
@@ -59,29 +65,47 @@ class ApproxNDCGLoss(TemperatureLoss):
     Approximate Metric Optimization in the Age of Deep Neural Networks", SIGIR 2019.
     """
 
-    needs_gains = True
-
     def __init__(
         self,
         tau: float = 0.1,
         *,
+        k: int | None = None,
         gain: str = "exponential",
+        discount: str = "log2",
+        normalization: str = "ideal",
         lists: str = "rows",
         padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "approx_ndcg",
         dtype: Any = None,
     ) -> None:
-        super().__init__(tau, lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.gain = arguments.one_of("gain", gain, GAINS)
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.tau = arguments.positive_number("tau", tau)
+        options = ndcg_options(k, gain, discount, normalization, ranks_are_soft=True)
+        self.k, self.gain, _, self.normalization = options
+        self.discount = discount
 
-    def score_losses(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        gains = relative_gains(lists.labels, lists.mask, self.gain)
-        ranks = sigmoid_ranks(scores, validation.temperature(self.tau, scores.dtype), lists.mask)
-        dcg = tf.reduce_sum(lists.weights * gains * discounts(ranks), axis=-1)
-        return negative_ndcg(dcg, gains, rank_discounts(tf.shape(gains)[1], gains.dtype))
+        return approx_ndcg(
+            scores,
+            labels,
+            tau=self.tau,
+            k=self.k,
+            gain=self.gain,
+            discount=self.discount,
+            normalization=self.normalization,
+            mask=mask,
+            weights=weights,
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "gain": self.gain}
+        return {
+            **super().get_config(),
+            "tau": self.tau,
+            "k": self.k,
+            "gain": self.gain,
+            "discount": self.discount,
+            "normalization": self.normalization,
+        }

@@ -1,8 +1,7 @@
-"""Cross-entropy between the true permutation and a soft one: the loss of the NeuralSort paper's sorting task."""
+"""Cross-entropy of soft permutations with the true order."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
@@ -10,38 +9,40 @@ import tensorflow as tf
 from keras_softsort._internal.keras_compat import register
 from keras_softsort._targets.lists import Lists
 from keras_softsort._targets.true_order import sort_direction
-from keras_softsort.losses._base import ListLoss
-from keras_softsort.losses._cross_entropy import cross_entropies, true_order
-from keras_softsort.ops._core import validation
+from keras_softsort.losses.list_loss import ListLoss
+from keras_softsort.ops.ranking.permutation_cross_entropy import permutation_cross_entropy
 
 
 @register
 class PermutationCrossEntropyLoss(ListLoss):
     """Cross-entropy of soft permutations `[batch, rank, item]` with the true order, a mean over ranks and lists.
 
-    Of a list with m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at
-    rank i (tied items share their ranks evenly) and w_j is the item's weight.
+    Take it after `NeuralSortLayer` or `SoftSortLayer`, to train through a sort. By default a value of `y_true` below 0
+    marks padding.
+
+    For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
+    i (tied items share their ranks evenly) and w_j is the item's weight.
 
     Args:
-      target: what `y_true` `[batch, n]` holds: `"labels"` to sort by, or `"ranks"`, 1 = first. A value below 0 is
-        padding.
+      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
       direction: the order of the rows of P for labels: `"DESCENDING"` (row 0 = the largest label) or `"ASCENDING"`.
         Ranks need none.
-      reduction: `"sum_over_batch_size"` (mean over lists), `"sum"`, or `None` or `"none"`: each list's.
-      name: of the loss.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
 
-    Call arguments: `y_true` `[batch, n]` (dense or ragged), `y_pred` `[batch, n, n]` or the first rows
-    `[batch, k, n]` (then the mean is over the first min(k, m) ranks), or samples of such `[batch, num_samples, k, n]`,
-    whose loss is the mean over samples; `sample_weight` `[batch]`, `[batch, 1]` or
-    `[batch, n]`. A Keras mask on `y_pred` marks items. Padding changes nothing, an empty list costs 0. Computed in
-    float32 for half precision. A weight that has underflowed to 0 counts as the smallest normal number and has no
-    gradient. A NaN label makes its list's loss NaN.
+    `y_true`, masks and weights: see `ListLoss`. `y_pred` is `[batch, n, n]` or the first rows `[batch, k, n]` (then the
+    mean is over the first min(k, m) ranks), or samples of such, `[batch, num_samples, k, n]`, whose loss is the mean
+    over samples. A weight of P that has underflowed to 0 counts as the smallest normal number and has no gradient. A
+    NaN label, or NaN where P counts, makes its list's loss NaN.
 
     Raises:
-      ValueError: unknown `target`, `direction` or `reduction`, `direction` given with ranks, shapes that do not match.
+      ValueError: an unknown name, `direction` given with ranks, shapes that do not match.
       TypeError: `y_pred` is not floating-point.
 
-    Cost: O(n^2) time and memory a list.
+    Cost: O(n^2) time and memory per list.
 
     Example:
 
@@ -74,15 +75,14 @@ class PermutationCrossEntropyLoss(ListLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        shares = true_order(lists, self._sort_direction, tf.shape(y_pred)[-2])
-        tiny = tf.constant(validation.dtype_tiny(y_pred.dtype), y_pred.dtype)
-        log_weights = tf.math.log(tf.maximum(y_pred, tiny))
-        if y_pred.shape.rank == 4:
-            log_weights = tf.reduce_mean(log_weights, axis=1)  # all else is linear in it
-        entropies = cross_entropies(lists, shares, log_weights)
-        nan_list = tf.reduce_any(tf.math.is_nan(lists.labels), axis=-1)
-        return tf.where(nan_list, tf.constant(math.nan, y_pred.dtype), entropies)
+        return permutation_cross_entropy(
+            y_pred, lists.labels, direction=self._sort_direction, mask=lists.mask, weights=lists.weights
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "target": self.target, "direction": self.direction}
+        return {
+            **super().get_config(),
+            "target": self.target,
+            "direction": self.direction,
+        }

@@ -5,8 +5,16 @@ from keras_softsort.ops.matching.linear_assignment import linear_assignment
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
+from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg
+from keras_softsort.ops.ranking.list_mle import list_mle
+from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg
+from keras_softsort.ops.ranking.neural_sort_cross_entropy import neural_sort_cross_entropy
 from keras_softsort.ops.ranking.pairwise_logistic import pairwise_logistic
+from keras_softsort.ops.ranking.permutation_cross_entropy import permutation_cross_entropy
+from keras_softsort.ops.ranking.pl_rank import pl_rank
+from keras_softsort.ops.ranking.ranknet import ranknet
 from keras_softsort.ops.ranking.ranknet_lambdas import ranknet_lambdas
+from keras_softsort.ops.ranking.spearman import spearman
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
 from keras_softsort.ops.sorting.harden import harden
 from keras_softsort.ops.sorting.neural_sort import neural_sort
@@ -20,13 +28,20 @@ from keras_softsort.ops.sorting.soft_values import soft_values
 __all__ = [
     "SinkhornResult",
     "SoftTopK",
+    "approx_ndcg",
     "gumbel_sinkhorn",
     "gumbel_softmax",
     "harden",
     "linear_assignment",
+    "list_mle",
     "neighbor_share",
+    "neural_ndcg",
     "neural_sort",
+    "neural_sort_cross_entropy",
     "pairwise_logistic",
+    "permutation_cross_entropy",
+    "pl_rank",
+    "ranknet",
     "ranknet_lambdas",
     "sinkhorn",
     "soft_neighbor_membership",
@@ -36,4 +51,5 @@ __all__ = [
     "soft_top_k",
     "soft_top_k_membership",
     "soft_values",
+    "spearman",
 ]

@@ -6,7 +6,6 @@ from typing import Any
 
 from keras_softsort import losses
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras
 from keras_softsort.tf_ranking._stack import tfr
 
 LOSSES: dict[str, type] = {
@@ -20,7 +19,7 @@ LOSSES: dict[str, type] = {
 }
 
 
-def get(
+def get_loss(
     loss: str,
     reduction: str | None = "auto",
     lambda_weight: Any = None,
@@ -59,9 +58,9 @@ def get(
     Example:
 
     >>> from keras_softsort import tf_ranking
-    >>> tf_ranking.get("ranknet_loss", lambda_weight="ndcg", top_n=10).top_n
+    >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", k=10).k
     10
-    >>> type(tf_ranking.get("softmax_loss", ragged=True)).__module__
+    >>> type(tf_ranking.get_loss("softmax_loss", ragged=True)).__module__
     'tensorflow_ranking.python.keras.losses'
     """
     arguments.one_of("loss", loss, [*LOSSES, *tfr.keras.losses.RankingLossKey.all_keys()])
@@ -71,6 +70,4 @@ def get(
         return tfr.keras.losses.get(loss, reduction, lambda_weight, name, **kwargs)
     options = {"lambda_weight": lambda_weight, "name": name}
     kwargs.update({key: value for key, value in options.items() if value is not None})
-    if reduction == keras.losses.Reduction.AUTO:
-        reduction = keras.losses.Reduction.SUM_OVER_BATCH_SIZE
     return LOSSES[loss](reduction=reduction, **kwargs)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.tf_ranking._losses import get
+from keras_softsort.tf_ranking._losses import get_loss
 from keras_softsort.tf_ranking._stack import tfr
 
 
@@ -22,7 +22,7 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
     def _loss(self, loss: Any) -> Any:
         if isinstance(loss, keras.losses.Loss):
             return loss
-        return get(loss, self._hparams.loss_reduction, ragged=self._ragged)
+        return get_loss(loss, self._hparams.loss_reduction, ragged=self._ragged)
 
     def build_metrics(self) -> Any:
         """TF-Ranking's metrics of this pipeline."""
@@ -43,7 +43,7 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
     Args:
       model_builder: a `tfr.keras.model.AbstractModelBuilder`.
       dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`.
-      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a name that `get` knows, made with
+      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a name that `get_loss` knows, made with
         `loss_reduction`, or a Keras loss, which has its own.
       ragged: whether labels and scores are ragged tensors, not padded ones.
 
@@ -88,8 +88,8 @@ class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
     Args:
       model_builder: a `tfr.keras.model.AbstractModelBuilder`, whose model gives a dict of scores by task.
       dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`, whose labels are such a dict.
-      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a dict; each value a name that `get` knows, made
-        with `loss_reduction`, or a Keras loss, which has its own. `loss_weights` weigh the tasks.
+      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a dict; each value is a name that `get_loss` knows,
+        made with `loss_reduction`, or a Keras loss, which has its own. `loss_weights` weigh the tasks.
       ragged: whether labels and scores are ragged tensors, not padded ones.
 
     All else is TF-Ranking's, as in `SimplePipeline`.

@@ -19,7 +19,7 @@ def log_sum_exp(values):
     return peak if np.isinf(peak) else peak + np.log(np.sum(np.exp(np.array(values) - peak)))
 
 
-def likelihood_loss(labels, scores, item_weights=None, *, top_k=None, ties="breslow"):
+def likelihood_loss(labels, scores, item_weights=None, *, k=None, ties="breslow"):
     """The loss of one list, group after group of tied items; in `"first"` order every item is a group."""
     remaining = [j for j, label in enumerate(labels) if label >= 0]
     groups = [[j for j in remaining if labels[j] == label] for label in sorted(set(labels), reverse=True) if label >= 0]
@@ -28,7 +28,7 @@ def likelihood_loss(labels, scores, item_weights=None, *, top_k=None, ties="bres
     total, placed = 0.0, 0
     for group in groups:
         normalizer = log_sum_exp([scores[j] for j in remaining])
-        inside = len(group) if top_k is None else min(max(top_k - placed, 0), len(group))
+        inside = len(group) if k is None else min(max(k - placed, 0), len(group))
         for j in group:
             weight = 1.0 if item_weights is None else item_weights[j]
             total -= inside / len(group) * weight * (scores[j] - normalizer)
@@ -49,7 +49,7 @@ LABELS = np.float64(
     ]
 )
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-OPTIONS = [{"ties": ties, "top_k": top_k} for ties, top_k in itertools.product(["breslow", "first"], [None, 1, 3, 9])]
+OPTIONS = [{"ties": ties, "k": k} for ties, k in itertools.product(["breslow", "first"], [None, 1, 3, 9])]
 each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
@@ -91,7 +91,7 @@ def test_value_and_gradient(options, mode):
 @pytest.mark.parametrize("mode", modes.MODES)
 @pytest.mark.parametrize("ties", ["breslow", "first"])
 def test_scores_beyond_the_range_of_exponentials(ties, mode):
-    check_against_oracle(mode, 700 * SCORES, {"ties": ties, "top_k": 3})
+    check_against_oracle(mode, 700 * SCORES, {"ties": ties, "k": 3})
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e30])
@@ -106,14 +106,14 @@ def test_wide_scores(options, scale):
     assert np.abs(gradient).max() >= 0.5
 
 
-@pytest.mark.parametrize("top_k", [None, 1, 2, 3])
-def test_probabilities_of_all_orders_sum_to_one(top_k):
+@pytest.mark.parametrize("k", [None, 1, 2, 3])
+def test_probabilities_of_all_orders_sum_to_one(k):
     n = 4
     orders = np.array(list(itertools.permutations(range(n))), "float64")
     scores = np.broadcast_to(SCORES[0, :n], orders.shape)
-    probabilities = np.exp(-each_list(orders, scores, top_k=top_k))
+    probabilities = np.exp(-each_list(orders, scores, k=k))
     # Orders that differ after the k-th place are one event each.
-    same = 1 if top_k is None else np.prod(np.arange(1, n - top_k + 1))
+    same = 1 if k is None else np.prod(np.arange(1, n - k + 1))
     assert probabilities.sum() / same == pytest.approx(1, rel=1e-12)
 
 
@@ -121,16 +121,16 @@ def test_several_first_items_share_the_one_place():
     chosen = [0, 2, 4]
     labels = np.isin(np.arange(5), chosen)[np.newaxis].astype("float64")
     log_shares = SCORES[0] - log_sum_exp(SCORES[0])
-    found = each_list(labels, SCORES[:1], top_k=1)
+    found = each_list(labels, SCORES[:1], k=1)
     np.testing.assert_allclose(found, -np.mean(log_shares[chosen]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("top_k", [None, 1, 2, 3, 4])
-def test_the_order_of_the_items_is_no_matter(top_k):
-    value, gradient = value_and_gradient(LABELS, SCORES, top_k=top_k)
+@pytest.mark.parametrize("k", [None, 1, 2, 3, 4])
+def test_the_order_of_the_items_is_no_matter(k):
+    value, gradient = value_and_gradient(LABELS, SCORES, k=k)
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(5)
-        shuffled, slopes = value_and_gradient(LABELS[:, order], SCORES[:, order], top_k=top_k)
+        shuffled, slopes = value_and_gradient(LABELS[:, order], SCORES[:, order], k=k)
         np.testing.assert_allclose(shuffled, value, rtol=1e-12)
         np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-10, atol=1e-12)
 
@@ -161,7 +161,7 @@ def test_padding_changes_neither_value_nor_gradient(how, mode):
         scores = tf.identity(scores)
         if how == "keras mask":
             scores._keras_mask = tf.sequence_mask(tf.fill([tf.shape(scores)[0]], 5), tf.shape(scores)[1])
-        return ks.PlackettLuceLoss(reduction=NONE, top_k=3)(labels, scores)
+        return ks.PlackettLuceLoss(reduction=NONE, k=3)(labels, scores)
 
     weights = fixed_weights(len(LABELS))
     value, (gradient,) = modes.run(mode, losses, [tf.constant(SCORES)], weights, LABELS)
@@ -213,8 +213,8 @@ def test_sample_weight_in_fit(shape):
     scores = model(x).numpy()
     labels = y.copy()
     labels[0, -1] = -1
-    wanted = np.mean(expected_losses(labels, scores, weights_per_item(weights), top_k=3))
-    model.compile("sgd", loss=ks.PlackettLuceLoss(top_k=3))
+    wanted = np.mean(expected_losses(labels, scores, weights_per_item(weights), k=3))
+    model.compile("sgd", loss=ks.PlackettLuceLoss(k=3))
     history = model.fit(x, y, sample_weight=weights, batch_size=5, verbose=0).history
     assert history["loss"][0] == pytest.approx(wanted, rel=1e-4)
 
@@ -267,7 +267,7 @@ IMPOSSIBLE = {
     "last": ([0, 1, 2, 3], {}, None),
     "tied": ([1, 1, 2, 3], {}, np.inf),
     "tied, but later in the list's order": ([1, 1, 2, 3], {"ties": "first"}, np.inf),
-    "beyond the first k": ([1, 0, 2, 3], {"top_k": 2}, None),
+    "beyond the first k": ([1, 0, 2, 3], {"k": 2}, None),
 }
 
 
@@ -344,7 +344,7 @@ def test_the_first_choice_is_the_conditional_logit():
     # Columns of like size, which the optimiser asks for.
     scale = features.std(axis=0)
     inputs, choices = tf.constant((features / scale).reshape(210, 4, -1)), data["choice"].to_numpy().reshape(210, 4)
-    loss = ks.PlackettLuceLoss(top_k=1, reduction="sum")
+    loss = ks.PlackettLuceLoss(k=1, reduction="sum")
 
     @tf.function
     def objective(coefficients):
@@ -378,9 +378,9 @@ def test_shapes_that_do_not_fit(labels, scores, weights, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
-        ({"top_k": 2.0}, TypeError, r"top_k must be an integer, got 2\.0"),
-        ({"top_k": True}, TypeError, "top_k must be an integer, got True"),
+        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"k": 2.0}, TypeError, r"k must be an integer, got 2\.0"),
+        ({"k": True}, TypeError, "k must be an integer, got True"),
         ({"ties": "efron"}, ValueError, r"ties must be one of \['breslow', 'first'\], got 'efron'"),
         ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
     ],

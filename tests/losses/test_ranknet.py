@@ -33,15 +33,15 @@ OPTIONS = [
     {"ties": "half", "normalization": "none", "sigma": 0.5},
     {"lambda_weight": "ndcg"},
     {"lambda_weight": "ndcg", "ties": "half", "sigma": 2.0},
-    {"lambda_weight": "ndcg", "top_n": 3, "smooth_fraction": 0.25, "normalization": "list"},
-    {"lambda_weight": "ndcg", "gain": "linear", "discount": "reciprocal", "top_n": 2},
+    {"lambda_weight": "ndcg", "k": 3, "smooth_fraction": 0.25, "normalization": "list"},
+    {"lambda_weight": "ndcg", "gain": "linear", "discount": "reciprocal", "k": 2},
     {"lambda_weight": "dcg", "normalization": "none"},
-    {"lambda_weight": "dcg", "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0, "top_n": 2},
-    {"lambda_weight": "mrr", "top_n": 4},
+    {"lambda_weight": "dcg", "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0, "k": 2},
+    {"lambda_weight": "mrr", "k": 4},
     {"lambda_weight": "mrr", "smooth_fraction": 0.5},
     {"lambda_weight": "map"},
-    {"lambda_weight": "map", "top_n": 3, "normalization": "none"},
-    {"lambda_weight": "precision", "top_n": 2},
+    {"lambda_weight": "map", "k": 3, "normalization": "none"},
+    {"lambda_weight": "precision", "k": 2},
 ]
 # For the modes that are slow to compile.
 FEW = [OPTIONS[0], OPTIONS[4], OPTIONS[7], OPTIONS[14]]
@@ -139,7 +139,7 @@ def test_small_costs_keep_their_digits(offset):
     np.testing.assert_allclose(gradient, wanted, rtol=1e-4, atol=1e-10)
 
 
-@pytest.mark.parametrize("options", [FEW[0], FEW[1], FEW[2], {"lambda_weight": "map", "top_n": 3}], ids=str)
+@pytest.mark.parametrize("options", [FEW[0], FEW[1], FEW[2], {"lambda_weight": "map", "k": 3}], ids=str)
 @pytest.mark.parametrize("how", ["labels", "keras mask"])
 def test_padding_changes_neither_value_nor_gradient(how, options):
     junk = np.tile([1e300, np.inf, -np.inf, np.nan], (len(SCORES), 1))
@@ -274,25 +274,25 @@ def test_pairwise_logistic_loss_elsewhere(module, weighted):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("top_n", [None, 3])
+@pytest.mark.parametrize("k", [None, 3])
 @pytest.mark.parametrize("kind", ["ndcg", "dcg", "mrr", "precision", "ndcg, smooth"])
-def test_lambda_weights_of_tf_ranking(kind, top_n):
+def test_lambda_weights_of_tf_ranking(kind, k):
     tfr = pytest.importorskip("tensorflow_ranking")
     theirs, old = tfr.keras.losses, pytest.importorskip("tensorflow_ranking.python.losses")
-    scale, top_n = PEER_LABELS.shape[1], 2 if kind == "precision" and top_n is None else top_n
+    scale, k = PEER_LABELS.shape[1], 2 if kind == "precision" and k is None else k
     weight, ours = {
-        "ndcg": lambda: (theirs.NDCGLambdaWeight(top_n), {"smooth_fraction": 0}),
-        "ndcg, smooth": lambda: (theirs.NDCGLambdaWeight(top_n, smooth_fraction=0.7), {"smooth_fraction": 0.7}),
+        "ndcg": lambda: (theirs.NDCGLambdaWeight(k), {"smooth_fraction": 0}),
+        "ndcg, smooth": lambda: (theirs.NDCGLambdaWeight(k, smooth_fraction=0.7), {"smooth_fraction": 0.7}),
         "dcg": lambda: (
-            theirs.DCGLambdaWeight(top_n),
+            theirs.DCGLambdaWeight(k),
             {"smooth_fraction": 0, "gain": "linear", "discount": "reciprocal"},
         ),
-        "mrr": lambda: (old.create_reciprocal_rank_lambda_weight(top_n), {"smooth_fraction": 0}),
-        "precision": lambda: (theirs.PrecisionLambdaWeight(top_n), {}),
+        "mrr": lambda: (old.create_reciprocal_rank_lambda_weight(k), {"smooth_fraction": 0}),
+        "precision": lambda: (theirs.PrecisionLambdaWeight(k), {}),
     }[kind]()
     value = theirs.PairwiseLogisticLoss(lambda_weight=weight)(tf.constant(PEER_LABELS), tf.constant(PEER_SCORES))
     kind = kind.removesuffix(", smooth")
-    found = mean_over_items(lambda_weight=kind, top_n=top_n, **ours) * (1 if kind == "precision" else scale)
+    found = mean_over_items(lambda_weight=kind, k=k, **ours) * (1 if kind == "precision" else scale)
     assert found == pytest.approx(float(value), rel=1e-5)
 
 
@@ -310,7 +310,7 @@ def test_fit_learns_the_order():
         (np.ones((3, 5)), np.ones((3, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be scores \[batch, n\] or .*, got shape \(3, 4, 4\)"),
         (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4)), [1, -0.5, 2], r"sample_weight must not be negative, got -0\.5"),
+        (np.ones((3, 4)), np.ones((3, 4)), [1, -0.5, 2], r"weights must not be negative, got -0\.5"),
     ],
 )
 def test_bad_inputs(labels, scores, weights, message):
@@ -320,7 +320,7 @@ def test_bad_inputs(labels, scores, weights, message):
 
 def test_a_negative_weight_in_a_traced_function():
     run = tf.function(lambda w: ks.RankNetLoss()(LABELS, SCORES, sample_weight=w))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="sample_weight must not be negative"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="weights must not be negative"):
         run(tf.constant(-PER_LIST))
 
 
@@ -332,17 +332,17 @@ def test_a_negative_weight_in_a_traced_function():
         ({"ties": "all"}, ValueError, r"ties must be one of \['half', 'ignore'\], got 'all'"),
         ({"normalization": "mean"}, ValueError, r"normalization must be one of .* got 'mean'"),
         ({"lambda_weight": "err"}, ValueError, r"lambda_weight must be one of .*'ndcg'.* got 'err'"),
-        ({"lambda_weight": "ndcg", "top_n": 0}, ValueError, "top_n must be at least 1, got 0"),
-        ({"lambda_weight": "ndcg", "top_n": 1.5}, TypeError, r"top_n must be an integer, got 1\.5"),
+        ({"lambda_weight": "ndcg", "k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"lambda_weight": "ndcg", "k": 1.5}, TypeError, r"k must be an integer, got 1\.5"),
         ({"lambda_weight": "ndcg", "gain": "log"}, ValueError, r"gain must be one of .* got 'log'"),
         ({"lambda_weight": "dcg", "discount": "ln"}, ValueError, r"discount must be one of .* got 'ln'"),
         ({"lambda_weight": "dcg", "smooth_fraction": 1.5}, ValueError, r"smooth_fraction must be at most 1, got 1\.5"),
         ({"lambda_weight": "dcg", "smooth_fraction": -1}, ValueError, "smooth_fraction must be at least 0.* got -1"),
-        ({"top_n": 3}, ValueError, r"top_n needs a lambda_weight of .* got None and 3"),
+        ({"k": 3}, ValueError, r"k needs a lambda_weight of .* got None and 3"),
         ({"lambda_weight": "mrr", "gain": "linear"}, ValueError, r"gain needs a lambda_weight of \['dcg', 'ndcg'\]"),
         ({"lambda_weight": "map", "discount": "log2"}, ValueError, "discount needs a lambda_weight"),
         ({"lambda_weight": "map", "smooth_fraction": 0.5}, ValueError, "smooth_fraction needs a lambda_weight"),
-        ({"lambda_weight": "precision"}, ValueError, "top_n must be given with lambda_weight='precision', got None"),
+        ({"lambda_weight": "precision"}, ValueError, "k must be given with lambda_weight='precision', got None"),
     ],
 )
 def test_bad_arguments(arguments, error, message):

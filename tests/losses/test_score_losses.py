@@ -28,6 +28,8 @@ WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
 CASES = {
     "approx": (ks.ApproxNDCGLoss, truth.approx_ndcg, {}),
     "approx linear": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "gain": "linear"}),
+    "approx cut": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 2, "discount": "reciprocal"}),
+    "approx dcg": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 3, "normalization": "none"}),
     "neural": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"tau": 2.0}),
     "neural soft sort": (
         ks.NeuralNDCGLoss,
@@ -35,8 +37,15 @@ CASES = {
         {"tau": 0.5, "method": "soft_sort", "k": 2, "num_iterations": 3},
     ),
     "pirank": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 3, "gain": "linear", "num_iterations": 0}),
+    "dcg": (
+        ks.NeuralNDCGLoss,
+        truth.neural_ndcg,
+        {"method": "soft_sort", "power": 2.0, "discount": [2.0, 0.5], "normalization": "none", "num_iterations": 2},
+    ),
+    "reciprocal": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 4, "discount": "reciprocal", "num_iterations": 0}),
     "spearman": (ks.SpearmanLoss, truth.spearman, {"tau": 2.0}),
     "spearman soft sort": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort"}),
+    "spearman power": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort", "power": 1.5}),
     "cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"tau": 0.6}),
     "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
 }

@@ -119,9 +119,10 @@ NO_REDUCTION = None if IS_KERAS_3 else "none"
 LOSSES = [
     KerasCase(ks.PermutationCrossEntropyLoss, {"direction": "ASCENDING", "reduction": "sum", "name": "mine"}),
     KerasCase(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
-    KerasCase(ks.PlackettLuceLoss, {"top_k": 2, "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.PlackettLuceLoss, {"k": 2, "reduction": "sum", "name": "mine"}),
     KerasCase(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
     KerasCase(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.ApproxNDCGLoss, {"k": 3, "discount": "reciprocal", "normalization": "none"}),
     KerasCase(
         ks.NeuralNDCGLoss,
         {"tau": 2.0, "k": 3, "gain": "linear", "num_iterations": 4, "reduction": "sum", "name": "mine"},
@@ -131,6 +132,9 @@ LOSSES = [
         ks.NeuralNDCGLoss,
         {
             "method": "soft_sort",
+            "power": 2.0,
+            "discount": [1.0, 0.5, 0.25],
+            "normalization": "none",
             "num_iterations": 0,
             "hard": True,
             "stochastic": True,
@@ -141,18 +145,18 @@ LOSSES = [
     ),
     KerasCase(
         ks.PLRankLoss,
-        {"k": 3, "gain": "linear", "discount": [1.0, 0.5], "normalized": False, "num_samples": 5, "seed": 3},
+        {"k": 3, "gain": "linear", "discount": [1.0, 0.5], "normalization": "none", "num_samples": 5, "seed": 3},
     ),
     KerasCase(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     KerasCase(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
-    KerasCase(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "power": 1.5, "reduction": "sum", "name": "mine"}),
     KerasCase(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
     KerasCase(
         ks.RankNetLoss, {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"}
     ),
     KerasCase(
         ks.RankNetLoss,
-        {"lambda_weight": "dcg", "top_n": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
+        {"lambda_weight": "dcg", "k": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
     ),
 ]
 LOSSES += [

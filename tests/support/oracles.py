@@ -91,11 +91,11 @@ def soft_values(scores, tau=1.0, *, method="neural_sort", values=None, mask=None
     return _each_list(one, scores, mask, np.asarray(scores if values is None else values, np.float64))
 
 
-def soft_rank(scores, tau=1.0, *, method="neural_sort", mask=None, direction="DESCENDING"):
+def soft_rank(scores, tau=1.0, *, method="neural_sort", power=1.0, mask=None, direction="DESCENDING"):
     """P^T (1..n) for kept items, 0 for others."""
 
     def one(x, keep_mask):
-        kept, keep = _kept(x, keep_mask, direction, method, tau, 1.0)
+        kept, keep = _kept(x, keep_mask, direction, method, tau, power)
         result = np.zeros(len(x))
         result[keep] = kept.T @ np.arange(1.0, len(keep) + 1)
         return result

@@ -19,16 +19,16 @@ def _discount(name):
     return {"log2": lambda r: 1 / np.log2(1 + r), "reciprocal": lambda r: 1 / r}[name]
 
 
-def _metric(kind, labels, top_n, gain, discount):
+def _metric(kind, labels, k, gain, discount):
     """A function of the labels in ranked order."""
     gains = {"exponential": lambda y: 2.0**y - 1, "linear": lambda y: y}[gain]
 
     def dcg(ranked):
-        return sum(gains(y) * _discount(discount)(r) for r, y in enumerate(ranked[:top_n], start=1))
+        return sum(gains(y) * _discount(discount)(r) for r, y in enumerate(ranked[:k], start=1))
 
     def average_precision(ranked):
         hits = [y >= 1 for y in ranked]
-        found = [np.mean(hits[:r]) for r in range(1, len(hits[:top_n]) + 1) if hits[r - 1]]
+        found = [np.mean(hits[:r]) for r in range(1, len(hits[:k]) + 1) if hits[r - 1]]
         return sum(found) / max(sum(hits), 1)
 
     best = dcg(sorted(labels, reverse=True))
@@ -37,18 +37,18 @@ def _metric(kind, labels, top_n, gain, discount):
         "ndcg": lambda ranked: dcg(ranked) / best if best > 0 else 0.0,
         "mrr": lambda ranked: dcg(ranked) / best if best > 0 else 0.0,
         "map": average_precision,
-        "precision": lambda ranked: float(sum(y >= 1 for y in ranked[:top_n])),
+        "precision": lambda ranked: float(sum(y >= 1 for y in ranked[:k])),
     }[kind]
 
 
-def swap_weights(labels, scores, kind, *, top_n=None, gain=None, discount=None, smooth_fraction=None):
+def swap_weights(labels, scores, kind, *, k=None, gain=None, discount=None, smooth_fraction=None):
     """[m, m]: what swapping two items does to the metric, mixed with LambdaLoss' relative discounts."""
     size, fraction = len(labels), 1.0 if smooth_fraction is None else smooth_fraction
     gain = gain or ("linear" if kind == "mrr" else "exponential")
     discount = discount or ("reciprocal" if kind == "mrr" else "log2")
     ranks = ranks_of(scores)
     ranked = [labels[i] for i in sorted(range(size), key=ranks.get)]
-    metric = _metric(kind, labels, top_n, gain, discount)
+    metric = _metric(kind, labels, k, gain, discount)
     weights = np.zeros((size, size))
     for i in range(size):
         for j in range(size):
@@ -56,17 +56,17 @@ def swap_weights(labels, scores, kind, *, top_n=None, gain=None, discount=None, 
             a, b = ranks[i] - 1, ranks[j] - 1
             swapped[a], swapped[b] = swapped[b], swapped[a]
             weights[i, j] = fraction * abs(metric(ranked) - metric(swapped))
-            if i != j and fraction < 1 and min(a, b) < (top_n or size):
+            if i != j and fraction < 1 and min(a, b) < (k or size):
                 # What the two items would be worth if only their distance mattered.
                 apart, only = abs(a - b), _metric("dcg", labels, None, gain, "log2")
-                gap = abs(only([labels[i]]) - only([labels[j]])) / _best(kind, labels, top_n, gain, discount)
+                gap = abs(only([labels[i]]) - only([labels[j]])) / _best(kind, labels, k, gain, discount)
                 step = _discount(discount)(apart) - _discount(discount)(apart + 1)
                 weights[i, j] += (1 - fraction) * gap * step
     return weights
 
 
-def _best(kind, labels, top_n, gain, discount):
-    best = _metric("dcg", labels, top_n, gain, discount)(sorted(labels, reverse=True))
+def _best(kind, labels, k, gain, discount):
+    best = _metric("dcg", labels, k, gain, discount)(sorted(labels, reverse=True))
     return 1.0 if kind == "dcg" or best <= 0 else best
 
 

@@ -24,19 +24,39 @@ def each_list(oracle, labels, scores, weights=None, **arguments):
     )
 
 
+DISCOUNTS = {"log2": lambda rank: 1 / math.log2(1 + rank), "reciprocal": lambda rank: 1 / rank}
+
+
+def rank_weights(size, k=None, discount="log2"):
+    """The discounts of the ranks 1, ..., k, and 0 for those after a list of discounts."""
+    if isinstance(discount, str):
+        return [DISCOUNTS[discount](rank) for rank in range(1, size + 1)][:k]
+    return [*discount[:k], *[0] * size][:size]
+
+
 def ideal_dcg(gains, k=None):
-    return sum(gain / math.log2(2 + i) for i, gain in enumerate(sorted(gains, reverse=True)[:k]))
+    return float(np.dot(sorted(gains, reverse=True)[:k], rank_weights(len(gains), k)))
 
 
-def approx_ndcg(labels, scores, weights, *, tau=0.1, gain="exponential"):
+def negative_ndcg(dcg, gains, normalization, **ranks):
+    if normalization == "none":
+        return -dcg
+    weights = rank_weights(len(gains), **ranks)
+    ideal = sum(gain * weight for gain, weight in zip(sorted(gains, reverse=True), weights, strict=False))
+    return -dcg / ideal if ideal else 0.0
+
+
+def approx_ndcg(
+    labels, scores, weights, *, tau=0.1, k=None, gain="exponential", discount="log2", normalization="ideal"
+):
     gains = [GAINS[gain](label) for label in labels]
     total = 0.0
     for i, own in enumerate(scores):
         others = [score for j, score in enumerate(scores) if j != i]
         rank = 1 + sum(1 / (1 + math.exp((own - other) / tau)) for other in others)
-        total += weights[i] * gains[i] / math.log2(1 + rank)
-    ideal = ideal_dcg(gains)
-    return -total / ideal if ideal else 0.0
+        counts = 1 if k is None else min(max(k + 1 - rank, 0), 1)
+        total += weights[i] * gains[i] * counts * DISCOUNTS[discount](rank)
+    return negative_ndcg(total, gains, normalization, k=k, discount=discount)
 
 
 def sinkhorn(matrix, iterations, tolerance=1e-6):
@@ -50,13 +70,24 @@ def sinkhorn(matrix, iterations, tolerance=1e-6):
 
 
 def neural_ndcg(
-    labels, scores, weights, *, tau=1.0, k=None, method="neural_sort", gain="exponential", num_iterations=50
+    labels,
+    scores,
+    weights,
+    *,
+    tau=1.0,
+    k=None,
+    method="neural_sort",
+    gain="exponential",
+    discount="log2",
+    normalization="ideal",
+    num_iterations=50,
+    **power,
 ):
     gains = np.array([GAINS[gain](label) for label in labels])
-    matrix = sinkhorn(getattr(oracles, method)(scores, tau), num_iterations)
-    dcg = sum(got / math.log2(2 + i) for i, got in enumerate((matrix @ (weights * gains))[:k]))
-    ideal = ideal_dcg(gains, k)
-    return -dcg / ideal if ideal else 0.0
+    matrix = sinkhorn(getattr(oracles, method)(scores, tau, **power), num_iterations)
+    sorted_gains = matrix @ (weights * gains)
+    dcg = sum(got * weight for got, weight in zip(sorted_gains, rank_weights(len(gains), k, discount), strict=False))
+    return negative_ndcg(dcg, gains, normalization, k=k, discount=discount)
 
 
 def mean_ranks(values):
@@ -64,10 +95,10 @@ def mean_ranks(values):
     return np.array([1 + np.sum(values > own) + (np.sum(values == own) - 1) / 2 for own in values])
 
 
-def spearman(labels, scores, weights, *, tau=1.0, method="neural_sort"):
+def spearman(labels, scores, weights, *, tau=1.0, method="neural_sort", **power):
     if len(set(labels)) < 2:
         return 0.0
-    found, wanted = oracles.soft_rank(scores, tau, method=method), mean_ranks(labels)
+    found, wanted = oracles.soft_rank(scores, tau, method=method, **power), mean_ranks(labels)
     return np.mean(weights) * (1 - np.corrcoef(found, wanted)[0, 1])
 
 

@@ -38,7 +38,8 @@ def step(strategy):
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.Input((None, 1)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
         model.add(tf.keras.layers.Reshape([-1]))
-        model.compile(tf.keras.optimizers.SGD(1.0), loss=tf_ranking.get("keras_softsort_approx_ndcg_loss", tau=1.0))
+        loss = tf_ranking.get_loss("keras_softsort_approx_ndcg_loss", tau=1.0)
+        model.compile(tf.keras.optimizers.SGD(1.0), loss=loss)
     x, y = tf.reshape(tf.sin(tf.range(12.0)), [4, 3, 1]), tf.constant([[0.0, 1, 2], [2, 1, -1], [0, 0, 0], [3, 1, 2]])
     model.fit(x, y, batch_size=4, verbose=0)
     return float(model.weights[0][0, 0])

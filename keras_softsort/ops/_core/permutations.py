@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
@@ -40,3 +42,12 @@ def tied_ranks(sort_keys: tf.Tensor, search: bool | None = False) -> tuple[tf.Te
     sizes = tf.reshape(tf.math.unsorted_segment_sum(tf.ones_like(groups), places, shape[0] * shape[1]), shape)
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
     return last - take(sizes, groups) + 1, last
+
+
+def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """The rank of each of `values` [B, n], 1 for the largest; tied values have the mean of theirs, masked ones 0."""
+    keys = tf.where(mask, values, tf.constant(-math.inf, values.dtype))
+    order = tf.argsort(keys, direction="DESCENDING", stable=True)
+    first, last = tied_ranks(take(keys, order))
+    means = tf.cast(take(first + last, inverse(order)), values.dtype) / 2 + 1
+    return tf.where(mask, means, tf.zeros_like(means))

@@ -1,11 +1,63 @@
-"""What NDCG is made of: the gains of labels, the discounts of ranks, and the DCG of the best order."""
+"""The parts of NDCG: the gains of labels, the discounts of ranks, and the DCG of the best order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import tensorflow as tf
+
+from keras_softsort._internal import arguments
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
+NORMALIZATIONS = ("ideal", "none")
+
+
+class NDCGOptions(NamedTuple):
+    """What the losses of the NDCG family share; all of it known when traced."""
+
+    k: int | None
+    gain: str
+    discount: str | tuple[float, ...]
+    normalization: str
+
+    def gains(self, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """The gains `[batch, n]` of labels of at least 0; 0 where masked. Up to a factor where they are normalized."""
+        gains_of = absolute_gains if self.normalization == "none" else relative_gains
+        return gains_of(labels, mask, self.gain)
+
+    def rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
+        """The discounts of the ranks that count: `[k]`, or fewer where lists are shorter."""
+        size = scores.shape[-1] or tf.shape(scores)[-1]
+        if isinstance(self.discount, str):
+            return rank_discounts(size, scores.dtype, kind=self.discount)[: self.k]
+        return tf.constant(self.discount[: self.k], scores.dtype)[:size]
+
+    def losses(self, dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
+        """Minus the DCG `[batch]`, or minus the NDCG; 0 where there is no gain at all."""
+        return -dcg if self.normalization == "none" else negative_ndcg(dcg, gains, rank_weights)
+
+
+def ndcg_options(k: Any, gain: Any, discount: Any, normalization: Any, *, ranks_are_soft: bool = False) -> NDCGOptions:
+    """Check the arguments that the losses of the NDCG family share; soft ranks need a discount with a formula."""
+    if isinstance(discount, str) or ranks_are_soft:
+        arguments.one_of("discount", discount, DISCOUNTS)
+    return NDCGOptions(
+        k=None if k is None else arguments.positive_integer("k", k),
+        gain=arguments.one_of("gain", gain, GAINS),
+        discount=discount if isinstance(discount, str) else _checked_discounts(discount),
+        normalization=arguments.one_of("normalization", normalization, NORMALIZATIONS),
+    )
+
+
+def _checked_discounts(discount: Any) -> tuple[float, ...]:
+    if not isinstance(discount, Sequence) or not discount:
+        raise TypeError(f"discount must be a name or a sequence of numbers, got {discount!r}")
+    numbers = tuple(arguments.non_negative_number("discount", each) for each in discount)
+    if list(numbers) != sorted(numbers, reverse=True):
+        raise ValueError(f"discount must not rise from one rank to the next, got {discount!r}")
+    return numbers
 
 
 def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:

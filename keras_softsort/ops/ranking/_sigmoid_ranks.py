@@ -6,27 +6,31 @@ import tensorflow as tf
 
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the kept items j: [B, n]; without meaning where masked.
+    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; without meaning where masked.
 
-    The slope of the sigmoid is even, so the gradient of item k is `sum_i (d_i - d_k) slope_ik / tau`, one more pass
-    over the pairs.
+    `tau` is a scalar or [B, 1]. The slope of the sigmoid is even, so the gradient of item k is
+    `sum_i (d_i - d_k) slope_ik / tau`, one more pass over the pairs.
     """
 
     @tf.custom_gradient
-    def ranks(scores: tf.Tensor) -> tuple:
-        kept = tf.cast(mask, scores.dtype)
+    def ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+        valid, wide = tf.cast(mask, scores.dtype), tau[:, :, tf.newaxis]
 
-        def above() -> tf.Tensor:
-            """How much the item j lies above the item i, from 0 to 1: [B, i, j]."""
-            return tf.sigmoid((scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]) / tau)
+        def leads() -> tf.Tensor:
+            """How far the item j lies above the item i, in units of tau: [B, i, j]."""
+            return (scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]) / wide
 
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            upstream = upstream * kept
-            shares = above()
-            slopes = shares * (1 - shares) * kept[:, tf.newaxis, :] * kept[:, :, tf.newaxis]
-            return tf.reduce_sum((upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]) * slopes, axis=1) / tau
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            upstream = upstream * valid
+            lead = leads()
+            shares = tf.sigmoid(lead)
+            slopes = shares * (1 - shares) * valid[:, tf.newaxis, :] * valid[:, :, tf.newaxis]
+            of_scores = tf.reduce_sum((upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]) * slopes, axis=1) / tau
+            # A lead may be infinite where its slope is 0.
+            of_tau = tf.reduce_sum(tf.math.multiply_no_nan(lead, slopes), axis=2)
+            return of_scores, -tf.reduce_sum(upstream * of_tau, axis=1, keepdims=True) / tau
 
         # An item lies half above itself, which the sum holds and the rank does not.
-        return 0.5 + tf.reduce_sum(above() * kept[:, tf.newaxis, :], axis=2), gradient
+        return 0.5 + tf.reduce_sum(tf.sigmoid(leads()) * valid[:, tf.newaxis, :], axis=2), gradient
 
-    return ranks(scores)
+    return ranks(scores, tf.broadcast_to(tau, [tf.shape(scores)[0], 1]))

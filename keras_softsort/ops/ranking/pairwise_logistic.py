@@ -10,6 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.ranking._lists import broadcasts
 
 
 def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float = 1.0) -> tf.Tensor:
@@ -49,16 +50,9 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float
         return _costs(difference, None, sigma)
     weight = tf.cast(validation.real_tensor("weight", weight), compute_dtype(difference.dtype))
     shape, expected = weight.shape, difference.shape
-    if not _broadcasts(shape, expected):
+    if not broadcasts(shape, expected):
         raise ValueError(f"weight must have the shape of score_difference, {expected}, or broadcast to it, got {shape}")
     return _costs(difference, validation.non_negative_tensor("weight", weight), sigma)
-
-
-def _broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
-    if shape.rank is None or shape.rank > expected.rank:
-        return False
-    sizes = zip(reversed(shape), reversed(expected), strict=False)
-    return all(size in (1, None) or other in (None, size) for size, other in sizes)
 
 
 @traced_if_eager

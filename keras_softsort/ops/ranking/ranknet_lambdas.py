@@ -10,8 +10,8 @@ from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.ranking._arguments import PairLists, PairOptions, pair_lists, pair_options
-from keras_softsort.ops.ranking._pairwise import pair_sums
+from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions, pair_lists, pair_options
+from keras_softsort.ops.ranking._pairs.pair_sums import eager_blocks, pair_sums
 
 
 def ranknet_lambdas(
@@ -21,7 +21,7 @@ def ranknet_lambdas(
     sigma: float = 1.0,
     ties: str = "ignore",
     lambda_weight: str | None = None,
-    top_n: int | None = None,
+    k: int | None = None,
     gain: str | None = None,
     discount: str | None = None,
     smooth_fraction: float | None = None,
@@ -38,8 +38,8 @@ def ranknet_lambdas(
       sigma: positive number.
       ties: `"ignore"`, or `"half"`: tied labels pull scores together, by `sigma (sigmoid(sigma (s_i - s_j)) - 1/2)`.
       lambda_weight: the weights W of pairs, `None` (all 1), `"ndcg"`, `"dcg"`, `"mrr"`, `"map"` or `"precision"`; this
-        and `top_n`, `gain`, `discount` and `smooth_fraction` are those of `RankNetLoss`.
-      top_n: how many places the metric counts.
+        and `k`, `gain`, `discount` and `smooth_fraction` are those of `RankNetLoss`.
+      k: how many places the metric counts.
       gain: `"exponential"` or `"linear"`.
       discount: `"log2"` or `"reciprocal"`.
       smooth_fraction: from 0, LambdaLoss, to 1, LambdaRank.
@@ -73,19 +73,21 @@ def ranknet_lambdas(
         sigma,
         ties=ties,
         lambda_weight=lambda_weight,
-        top_n=top_n,
+        k=k,
         gain=gain,
         discount=discount,
         smooth_fraction=smooth_fraction,
     )
-    return _lambdas(scores, labels, validation.list_mask(mask, scores), options)
+    return _lambdas(scores, labels, validation.list_mask(mask, scores), options, eager_blocks(scores))
 
 
 @traced_if_eager
-def _lambdas(scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, options: PairOptions) -> tf.Tensor:
+def _lambdas(
+    scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, options: PairOptions, blocks: int | None
+) -> tf.Tensor:
     mask = tf.ones_like(scores, tf.bool) if mask is None else mask
     flat, labels, mask = (flatten_lists(part) for part in (scores, labels, mask))
     flat = tf.cast(flat, labels.dtype)
     lists: PairLists = pair_lists(flat, labels, mask, tf.cast(mask, labels.dtype), options)
-    lambdas = tf.cast(tf.stop_gradient(pair_sums(lists, options).lambdas), scores.dtype)
+    lambdas = tf.cast(tf.stop_gradient(pair_sums(lists, options, blocks).lambdas), scores.dtype)
     return tf.ensure_shape(tf.reshape(lambdas, tf.shape(scores)), scores.shape)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments
+from keras_softsort.ops.sorting._methods import registry
 
 
 def operator(function: Callable[..., Any], *thresholds: str) -> Callable[..., Any]:
@@ -28,6 +30,12 @@ def operator(function: Callable[..., Any], *thresholds: str) -> Callable[..., An
         return run(args, *rest)
 
     return call
+
+
+def sized_thresholds(scores: tf.Tensor, method: str, power: float, names: Collection[str]) -> Thresholds:
+    """The list sizes at which the algorithms of `method` change; in an eager call decided by that of the scores."""
+    known = registry.thresholds(method, power)
+    return known.at_size(scores.shape[-1], names) if tf.executing_eagerly() else known
 
 
 MATRIX = "pairwise_max_size", "tie_search_max_size"

@@ -10,7 +10,7 @@ from support.gradients import fixed_weights
 from support.pair_oracles import list_loss, softplus
 
 import keras_softsort as ks
-from keras_softsort.ops.ranking import _pairwise as engine
+from keras_softsort.ops.ranking._pairs import pair_sums as engine
 
 pytestmark = pytest.mark.default_stack_only
 

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.permutations import inverse
-from keras_softsort.ops.ranking._arguments import PairLists, PairOptions
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts, ideal_dcg, rank_discounts, relative_gains
+from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
 
 
 class DeltaFeatures(NamedTuple):
@@ -33,12 +33,12 @@ def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
     if options.lambda_weight in ("map", "precision"):
         relevant = tf.cast(tf.logical_and(lists.labels >= 1, lists.mask), lists.scores.dtype)
         if options.lambda_weight == "map":
-            return _of_average_precision(relevant, ranks, order, options.top_n)
-        effects = tf.cast(ranks <= options.top_n, ranks.dtype)
+            return _of_average_precision(relevant, ranks, order, options.k)
+        effects = tf.cast(ranks <= options.k, ranks.dtype)
         return DeltaFeatures(relevant, ranks, effects, effects)
     effects = discounts(ranks, options.discount)
-    if options.top_n is not None:
-        effects = tf.where(ranks <= options.top_n, effects, tf.zeros_like(effects))
+    if options.k is not None:
+        effects = tf.where(ranks <= options.k, effects, tf.zeros_like(effects))
     return DeltaFeatures(_gains(lists, options), ranks, effects, effects)
 
 
@@ -56,8 +56,8 @@ def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures)
     # Where both are one item, which is no pair, any distance will do.
     distance = tf.maximum(distance, 1)
     relative = discounts(distance, options.discount) - discounts(distance + 1, options.discount)
-    if options.top_n is not None:
-        counted = tf.minimum(one.ranks, other.ranks) <= options.top_n
+    if options.k is not None:
+        counted = tf.minimum(one.ranks, other.ranks) <= options.k
         relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
     return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
 
@@ -67,18 +67,18 @@ def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:
     if options.lambda_weight == "dcg":
         return absolute_gains(lists.labels, lists.mask, options.gain)
     gains = relative_gains(lists.labels, lists.mask, options.gain)
-    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, options.top_n, options.discount)
+    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
     return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])
 
 
-def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, top_n: int | None) -> DeltaFeatures:
+def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, k: int | None) -> DeltaFeatures:
     """With c the relevant items up to a rank r and H the sum of 1 / r over them: H - c / r, and H - (c + 1) / r.
 
     A relevant item that changes places with an irrelevant one behind it loses its own precision c / r and brings the
-    other place's, and takes 1 / r from each relevant item between. Places after `top_n` count nothing.
+    other place's, and takes 1 / r from each relevant item between. Places after `k` count nothing.
     """
     places = tf.cast(tf.range(1, tf.shape(order)[1] + 1), ranks.dtype)
-    counted = tf.ones_like(places) if top_n is None else tf.cast(places <= top_n, ranks.dtype)
+    counted = tf.ones_like(places) if k is None else tf.cast(places <= k, ranks.dtype)
     ordered = take(relevant, order)
     found = tf.cumsum(ordered, axis=-1)
     between = tf.cumsum(ordered * counted / places, axis=-1)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.ranking._arguments import PairOptions
-from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, pair_weights
+from keras_softsort.ops.ranking._pairs.arguments import PairOptions
+from keras_softsort.ops.ranking._pairs.lambda_weights import DeltaFeatures, pair_weights
 
 # While the scores of a list, times sigma, are no further apart than this, a product of `FACTORS_PER_LOG` terms
 # 1 + exp(s_j - s_i) does not overflow float32: exp(20 * 4) is 6e34.

@@ -14,9 +14,9 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.permutations import inverse, tied_ranks
-from keras_softsort.ops.ranking._arguments import PairLists, PairOptions
-from keras_softsort.ops.ranking._lambda_weights import delta_features
-from keras_softsort.ops.ranking._pair_tiles import (
+from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
+from keras_softsort.ops.ranking._pairs.lambda_weights import delta_features
+from keras_softsort.ops.ranking._pairs.tiles import (
     FACTORS_PER_LOG,
     MAX_SCORE_RANGE,
     Items,
@@ -46,8 +46,22 @@ class PairSums(NamedTuple):
     counts: tf.Tensor  # [B]: how many pairs it has
 
 
-def pair_sums(lists: PairLists, options: PairOptions) -> PairSums:
-    """The sums over all pairs of each list; NaN for a list that is not a number."""
+def eager_blocks(scores: tf.Tensor) -> int | None:
+    """How an eager call lays out the pairs of `scores` [..., n]: in so many blocks of rows, or in a loop, 0.
+
+    A trace for all sizes between two of these choices holds no other. None in a traced function, where the sizes may
+    be known when traced.
+    """
+    if not tf.executing_eagerly():
+        return None
+    size = scores.shape[-1]
+    if size <= SINGLE_TILE_MAX_SIZE:
+        return 1
+    return DYNAMIC_SIZE_BLOCKS if scores.shape.num_elements() * size <= UNKNOWN_PAIRS else 0
+
+
+def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None) -> PairSums:
+    """The sums over all pairs of each list; NaN for a list that is not a number. `blocks` as `eager_blocks`."""
     nowhere = tf.constant(-math.inf, lists.labels.dtype)
     keys = tf.where(lists.mask, lists.labels, nowhere)
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
@@ -64,12 +78,15 @@ def pair_sums(lists: PairLists, options: PairOptions) -> PairSums:
     items = Items(scores, labels, weights, positions, features)
 
     def by_wide_tiles(is_fallback: bool) -> tuple[tf.Tensor, tf.Tensor]:
-        return _by_blocks(items, lambda rows, columns: general_tile(options, rows, columns), is_fallback)
+        def tile(rows: Items, columns: Items) -> TileSums:
+            return general_tile(options, rows, columns)
+
+        return _by_blocks(items, tile, blocks, is_fallback)
 
     if options.lambda_weight is None and options.ties == "ignore":
         too_wide = tf.reduce_any(wide * options.sigma > MAX_SCORE_RANGE)
         losses, slopes = tf.cond(
-            too_wide, lambda: by_wide_tiles(is_fallback=True), lambda: _by_blocks(items, product_form_tile)
+            too_wide, lambda: by_wide_tiles(is_fallback=True), lambda: _by_blocks(items, product_form_tile, blocks)
         )
     else:
         losses, slopes = by_wide_tiles(is_fallback=False)
@@ -101,8 +118,12 @@ def _counts(keys: tf.Tensor, mask: tf.Tensor, sizes: tf.Tensor, ties: str) -> tf
 Tile = Callable[[Items, Items], TileSums]
 
 
-def _by_blocks(items: Items, tile: Tile, is_fallback: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+def _by_blocks(
+    items: Items, tile: Tile, blocks: int | None = None, is_fallback: bool = False
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The losses [B] and the slopes [B, n] of all items; with `is_fallback` few of them are compiled."""
+    if blocks is not None:
+        return _unrolled(items, tile, blocks) if blocks else _looped(items, tile)
     batch, size = items.labels.shape
     if size is None:
         pairs = tf.size(items.labels) * tf.shape(items.labels)[1]

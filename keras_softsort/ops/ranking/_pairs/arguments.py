@@ -21,7 +21,7 @@ class PairOptions(NamedTuple):
     sigma: float
     ties: str
     lambda_weight: str | None
-    top_n: int | None
+    k: int | None
     gain: str
     discount: str
     smooth_fraction: float
@@ -42,7 +42,7 @@ def pair_options(
     *,
     ties: Any,
     lambda_weight: Any,
-    top_n: Any,
+    k: Any,
     gain: Any,
     discount: Any,
     smooth_fraction: Any,
@@ -53,15 +53,15 @@ def pair_options(
     with_gain = ("dcg", "ndcg")
     by_discount = ("dcg", "mrr", "ndcg")
     for name, value, readers in (
-        ("top_n", top_n, LAMBDA_WEIGHTS),
+        ("k", k, LAMBDA_WEIGHTS),
         ("gain", gain, with_gain),
         ("discount", discount, with_gain),
         ("smooth_fraction", smooth_fraction, by_discount),
     ):
         if value is not None and lambda_weight not in readers:
             raise ValueError(f"{name} needs a lambda_weight of {list(readers)}, got {lambda_weight!r} and {value!r}")
-    if lambda_weight == "precision" and top_n is None:
-        raise ValueError("top_n must be given with lambda_weight='precision', got None")
+    if lambda_weight == "precision" and k is None:
+        raise ValueError("k must be given with lambda_weight='precision', got None")
     is_mrr = lambda_weight == "mrr"
     fraction = 1.0 if smooth_fraction is None else arguments.non_negative_number("smooth_fraction", smooth_fraction)
     if fraction > 1:
@@ -70,7 +70,7 @@ def pair_options(
         sigma=arguments.positive_number("sigma", sigma),
         ties=arguments.one_of("ties", ties, TIES),
         lambda_weight=lambda_weight,
-        top_n=None if top_n is None else arguments.positive_integer("top_n", top_n),
+        k=None if k is None else arguments.positive_integer("k", k),
         gain=arguments.one_of("gain", ("linear" if is_mrr else "exponential") if gain is None else gain, GAINS),
         discount=arguments.one_of(
             "discount", ("reciprocal" if is_mrr else "log2") if discount is None else discount, DISCOUNTS

@@ -1,0 +1,102 @@
+"""The base class of losses with one value per list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._targets.layout import LISTS
+from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists
+from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort.losses._base import WeightedLoss
+
+
+class ListLoss(WeightedLoss):
+    """Base class of losses with one value per list; what all list losses share is described here.
+
+    A subclass implements `list_losses`, or derives from `ScoreLoss` if it takes scores.
+
+    Args:
+      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (one query, day or era).
+      padding: which labels mark padding: `"negative_labels"`, those below 0; `"nan_labels"`, NaN; or None, no label.
+        Targets around 0, such as returns or residuals, need `"nan_labels"` or None: by default their negative half is
+        padding. A Keras mask on `y_pred` marks padding in addition.
+      reduction: `"sum_over_batch_size"` or `"mean"`, the mean over lists; `"sum"`; `"mean_with_sample_weight"`, the sum
+        over the sum of the lists' weights; or None or `"none"`, one loss per list. Keras 2's `"auto"` is the mean.
+      name: name of the loss.
+      dtype: dtype of the result, to which `y_pred` is cast first. None: the dtype of `y_pred`, and float32 for half
+        precision. Half precision is computed in float32.
+
+    Call arguments:
+      y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
+      y_pred: scores `[batch, n]` or `[batch, n, 1]`, as a `Dense(1)` per item gives them, dense or ragged; with
+        `lists="batch"` `[batch]` or `[batch, 1]`. Soft permutations, for losses that take them, have the shape
+        `[batch, rank, item]`, with `lists="batch"` `[rank, item]`.
+      sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item); with
+        `lists="batch"` one weight per item. The weight of a list is the mean weight of its items.
+
+    Padding changes no value and no gradient, whatever it holds. Lists without valid items give 0. A NaN label that is
+    no padding makes its list's loss NaN. Each list is normalized on its own; then lists are averaged. Half precision is
+    computed in float32.
+
+    Raises:
+      TypeError: `y_pred` is not floating-point, an argument of another type.
+      ValueError: an unknown name, shapes that do not match, and lists that can only hold one item, such as the scores
+        `[batch, 1]` of a regressor: they have no order to learn, and would train nothing.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> class FirstRankLoss(ks.losses.ListLoss):  # of soft permutations: how little of rank 1 the best item holds
+    ...     def list_losses(self, lists, y_pred):
+    ...         best = tf.one_hot(tf.argmax(lists.labels, axis=-1), tf.shape(y_pred)[-1])
+    ...         return 1 - lists.mean_over_items(best * y_pred[:, 0, :]) * lists.sizes()
+    >>> matrix = ks.ops.neural_sort(tf.constant([[1.0, 3.0, 2.0]]), tau=0.01)
+    >>> round(float(FirstRankLoss()(tf.constant([[0.0, 9.0, 5.0]]), matrix)), 6)
+    0.0
+    """
+
+    # What `y_pred` holds: "matrices" or "scores".
+    predicts = "matrices"
+
+    def __init__(
+        self,
+        *,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        self.lists = arguments.one_of("lists", lists, LISTS)
+        self.padding = checked_padding(padding)
+
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The loss of each list, weighted: `[batch]`.
+
+        `lists` has `labels`, `mask` and `weights`, each `[batch, n]` and 0 (False) in the padding, in the dtype of
+        `y_pred`, which is one to compute in. In a list with a NaN label all labels are NaN.
+        """
+        raise NotImplementedError
+
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
+        """The loss of each list [batch], of all of which a mean is taken."""
+        lists, y_pred = predicted_lists(
+            y_true,
+            y_pred,
+            sample_weight,
+            lists=self.lists,
+            padding=self.padding,
+            predicts=self.predicts,
+            dtype=self.given_dtype,
+        )
+        losses = self.list_losses(lists, y_pred)
+        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "lists": self.lists, "padding": self.padding}

@@ -1,0 +1,60 @@
+"""The base class of losses of scores."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort._targets.lists import Lists
+from keras_softsort.losses.list_loss import ListLoss
+from keras_softsort.ops._core.not_a_number import nan_where
+
+
+class ScoreLoss(ListLoss):
+    """Base class of losses of scores: write `score_losses` and leave shapes, masks, weights and dtypes to this class.
+
+    Args:
+      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+
+    `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It is given tensors
+    `[batch, n]` in the dtype to compute in (float32 or float64): scores and labels, both 0 in the padding; the mask,
+    True for valid items; and item weights, 0 in the padding. A list with a NaN label or score gives NaN in any case.
+    All functions of `keras_softsort.ops` for ranking have this signature.
+
+    Example, a loss of one's own:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> @tf.keras.utils.register_keras_serializable(package="mine")
+    ... class PairwiseHinge(ks.losses.ScoreLoss):
+    ...     def __init__(self, margin=1.0, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.margin = margin
+    ...
+    ...     def score_losses(self, scores, labels, *, mask, weights):
+    ...         pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
+    ...         costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
+    ...         return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
+    ...
+    ...     def get_config(self):
+    ...         return {**super().get_config(), "margin": self.margin}
+    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0, -1.0]]), tf.constant([[3.0, 0.5, 1.0, 9.0]])
+    >>> float(PairwiseHinge()(labels, scores))
+    0.5
+
+    Example, in `model.compile`:
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
+    >>> model.compile("adam", loss=PairwiseHinge(margin=0.5))
+    """
+
+    predicts = "scores"
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list, weighted: `[batch]`."""
+        raise NotImplementedError
+
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The loss of each list [batch], NaN for one that holds a NaN."""
+        scores = tf.where(lists.mask, y_pred, tf.zeros_like(y_pred))
+        losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
+        return nan_where(lists.failed(scores), losses, scores)

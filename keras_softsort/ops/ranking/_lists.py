@@ -1,0 +1,145 @@
+"""The arguments that all ranking losses share, and how a loss of lists `[B, n]` becomes an operator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.not_a_number import nan_where
+from keras_softsort.ops._core.tracing import traced_if_eager
+
+
+class RankingArguments(NamedTuple):
+    """Checked arguments, in the shape in which they were given."""
+
+    scores: tf.Tensor  # [..., n]
+    labels: tf.Tensor  # [..., n] in the compute dtype
+    mask: tf.Tensor | None  # [..., n]
+    weights: tf.Tensor | None  # in the compute dtype; broadcasts against the scores
+    tau: tf.Tensor | None  # in the compute dtype; a scalar or broadcasts against the leading axes
+
+
+class RankingLists(NamedTuple):
+    """Lists `[B, n]` in the compute dtype."""
+
+    scores: tf.Tensor  # 0 where masked or without meaning
+    labels: tf.Tensor  # the same
+    mask: tf.Tensor  # bool, True = valid
+    weights: tf.Tensor  # 0 where masked
+    tau: Any  # a scalar or [B, 1], if the loss has a temperature
+
+    def sizes(self) -> tf.Tensor:
+        """The number of valid items [B], at least 1."""
+        return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
+
+
+def ranking_arguments(
+    scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = None, non_negative_weights: bool = False
+) -> RankingArguments:
+    """Check the arguments that ranking losses share."""
+    scores = validation.list_tensor("scores", scores)
+    dtype = compute_dtype(scores.dtype)
+    labels = tf.cast(validation.real_tensor("labels", labels), dtype)
+    if not labels.shape.is_compatible_with(scores.shape):
+        raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
+    return RankingArguments(
+        scores=scores,
+        labels=validation.of_shape("labels", labels, tf.shape(scores)),
+        mask=validation.list_mask(mask, scores),
+        weights=checked_weights(weights, scores.shape, dtype, non_negative_weights),
+        tau=None if tau is None else validation.temperature(tau, dtype, scores),
+    )
+
+
+def checked_weights(
+    weights: Any, expected: tf.TensorShape, dtype: tf.DType, non_negative: bool = False
+) -> tf.Tensor | None:
+    """`weights` in `dtype`, of a shape that broadcasts to `expected`."""
+    if weights is None:
+        return None
+    weights = tf.cast(validation.real_tensor("weights", weights), dtype)
+    if not broadcasts(weights.shape, expected):
+        raise ValueError(f"weights must have the shape of scores, {expected}, or broadcast to it, got {weights.shape}")
+    return validation.non_negative_tensor("weights", weights) if non_negative else weights
+
+
+def broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
+    """Whether a tensor of `shape` may broadcast to `expected`."""
+    if shape.rank is None or shape.rank > expected.rank:
+        return False
+    sizes = zip(reversed(shape), reversed(expected), strict=False)
+    return all(size in (1, None) or other in (None, size) for size, other in sizes)
+
+
+Meaning = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+
+
+def finite(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Which items `[B, n]` have a finite score and a finite label."""
+    return tf.logical_and(tf.math.is_finite(scores), tf.math.is_finite(labels))
+
+
+def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The same, and a label of at least 0: NDCG has no gain for another."""
+    return tf.logical_and(finite(scores, labels), labels >= 0)
+
+
+def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
+    """Make of `function(lists, *options) -> [B]` one of `RankingArguments`, whose result has their leading axes.
+
+    The function is given numbers that have a meaning; a list that holds an item without one results in NaN. Called
+    eagerly it is one trace for all list sizes. `options` are Python values, tensors, or nests of them.
+    """
+
+    def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+        @functools.wraps(function)
+        def run(args: RankingArguments, *options: Any) -> tf.Tensor:
+            lists = _flat_lists(args)
+            readable = tf.logical_or(has_meaning(lists.scores, lists.labels), tf.logical_not(lists.mask))
+            safe = lists._replace(
+                scores=tf.where(readable, lists.scores, tf.zeros_like(lists.scores)),
+                labels=tf.where(readable, lists.labels, tf.zeros_like(lists.labels)),
+            )
+            failed = tf.logical_not(tf.reduce_all(readable, axis=-1))
+            losses = nan_where(failed, function(safe, *options), lists.scores)
+            return with_leading_axes(losses, args.scores)
+
+        return traced_if_eager(run)
+
+    return decorate
+
+
+def with_leading_axes(losses: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """The `losses` [B] of lists as `[...]`, in the dtype of the `scores` [..., n]."""
+    shaped = tf.reshape(tf.cast(losses, scores.dtype), tf.shape(scores)[:-1])
+    return tf.ensure_shape(shaped, scores.shape[:-1])
+
+
+def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The weights of the items `[B, n]`, 0 where masked; `shape` is that of the labels."""
+    valid = tf.cast(mask, dtype)
+    if weights is None:
+        return valid
+    every = flatten_lists(tf.broadcast_to(weights, shape))
+    return tf.where(mask, every, tf.zeros_like(every))
+
+
+def _flat_lists(args: RankingArguments) -> RankingLists:
+    scores = tf.cast(flatten_lists(args.scores), args.labels.dtype)
+    mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
+    labels = flatten_lists(args.labels)
+    # Without -0.0, which XLA sorts differently.
+    labels = tf.where(tf.logical_and(mask, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels))
+    return RankingLists(
+        scores=tf.where(mask, scores, tf.zeros_like(scores)),
+        labels=labels,
+        mask=mask,
+        weights=flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype),
+        tau=None if args.tau is None else temperature_per_list(args.tau, args.scores),
+    )

@@ -1,0 +1,198 @@
+"""Minus the NDCG with softly sorted gains: NeuralNDCG and PiRank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.matching._arguments import checked_matching, solve
+from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
+from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._sampled_scores import sampled_scores
+from keras_softsort.ops.sorting import _dispatch, _operators
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+from keras_softsort.ops.sorting._methods import registry
+
+# Of the row sums: each list's iterations end when it is reached, as in the paper's reference.
+TOLERANCE = 1e-6
+
+
+class NeuralNDCGOptions(NamedTuple):
+    """What is fixed when traced."""
+
+    ndcg: NDCGOptions
+    method: str
+    power: float
+    num_iterations: int
+    hard: bool
+    stochastic: bool
+    num_samples: int
+    noise_scale: float
+
+
+def neural_ndcg(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    k: int | None = None,
+    gain: str = "exponential",
+    discount: str | Sequence[float] = "log2",
+    normalization: str = "ideal",
+    method: str = "neural_sort",
+    power: float = 1.0,
+    num_iterations: int = 50,
+    hard: bool = False,
+    stochastic: bool = False,
+    num_samples: int = 8,
+    noise_scale: float = 1.0,
+    seed: Any = None,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Minus the NDCG at k with gains that are softly sorted by the scores: from -1 (the best order) to 0.
+
+    With gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is the soft
+    permutation of the scores, made doubly stochastic by Sinkhorn's normalisation, and IDCG is the DCG of the first k of
+    the best order, its weights 1. With `num_iterations=0` this is PiRank: the columns of P do not sum to 1, so a gain
+    may count more or less than once and the value may leave [-1, 0].
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      tau: temperature of `method`, positive: a number, or a tensor that broadcasts against the leading axes. As it goes
+        to 0 the result becomes minus the NDCG.
+      k: number of ranks that count; None for all.
+      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r; or the discounts of the ranks 1, 2, ...
+        themselves, which do not rise and are not negative. Ranks after the last one count 0.
+      normalization: `"ideal"`, divide by IDCG, or `"none"`, which gives minus the DCG.
+      method: a method that is a soft permutation: `"neural_sort"` or `"soft_sort"`.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
+        0 leaves P as it is.
+      hard: give minus the NDCG of the scores' order (ties in stable order) with the gradient of the soft one.
+      stochastic: sort scores with Gumbel noise, and take the mean over samples.
+      num_samples: number of samples, if `stochastic`.
+      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      seed: two integers, the stateless seed of the noise; required if `stochastic`.
+      mask: bool `[..., n]`, True = keep.
+      weights: numbers that broadcast against `[..., n]`; they multiply the gains in the DCG and not in the ideal one.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty ones, give 0. A score or label that is
+      not finite, or a label below 0, makes its list's result NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, an argument of another type.
+      ValueError: `tau` or `power` <= 0, `k` or `num_samples` < 1, `num_iterations` or `noise_scale` < 0, an unknown
+        name, discounts that rise or are negative, no `seed` with `stochastic`, shapes that do not match.
+
+    Cost: O(n^2) memory per list and sample, and O(n^2) time per iteration; without iterations O(k n), or with no `k`
+    that of `soft_values`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.neural_ndcg(tf.constant([0.4, 0.3, 0.9]), [0, 2, 1])), 4)
+    -0.7552
+
+    Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
+    Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey, A. Grover, B. Charron, S. Ermon, "PiRank: Scalable
+    Learning To Rank via Differentiable Sorting", NeurIPS 2021.
+    """
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    options = neural_ndcg_options(
+        ndcg_options(k, gain, discount, normalization),
+        method=method,
+        power=power,
+        num_iterations=num_iterations,
+        hard=hard,
+        stochastic=stochastic,
+        num_samples=num_samples,
+        noise_scale=noise_scale,
+    )
+    if stochastic and seed is None:
+        raise ValueError("seed must be two integers with stochastic=True, got None")
+    seed = gumbel_noise.seed_tensor(seed) if stochastic else None
+    needs_rows = options.num_iterations or options.hard or options.ndcg.k is not None
+    names = _operators.MATRIX if needs_rows else _operators.PRODUCT
+    if options.ndcg.k is not None:
+        names = (*names, *_operators.ROWS)
+    return _losses(args, options, _operators.sized_thresholds(args.scores, options.method, options.power, names), seed)
+
+
+def neural_ndcg_options(
+    ndcg: NDCGOptions,
+    *,
+    method: Any,
+    power: Any,
+    num_iterations: Any,
+    hard: Any,
+    stochastic: Any,
+    num_samples: Any,
+    noise_scale: Any,
+) -> NeuralNDCGOptions:
+    """Check the arguments."""
+    method = registry.checked_method(method)
+    return NeuralNDCGOptions(
+        ndcg=ndcg,
+        method=method,
+        power=registry.checked_power(power, method),
+        num_iterations=arguments.non_negative_integer("num_iterations", num_iterations),
+        hard=arguments.boolean("hard", hard),
+        stochastic=arguments.boolean("stochastic", stochastic),
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
+
+
+@per_list(finite_with_gain)
+def _losses(
+    lists: RankingLists, options: NeuralNDCGOptions, thresholds: Thresholds, seed: tf.Tensor | None
+) -> tf.Tensor:
+    gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
+    scores, mask = lists.scores, lists.mask
+    if options.stochastic:
+        scores = sampled_scores(scores, options.num_samples, options.noise_scale, seed)
+        mask = tf.broadcast_to(mask, tf.shape(scores))
+    tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
+    sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power, thresholds=thresholds)
+    weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
+    rows = tf.shape(rank_weights)[0]
+    if options.ndcg.k is not None or options.hard or options.num_iterations:
+        ordered = tf.linalg.matvec(_matrix(sort, mask, rows, options), weighted)
+    else:
+        ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
+        ordered = ordered[..., :rows]
+    dcg = tf.linalg.matvec(ordered, rank_weights)
+    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if options.stochastic else dcg, gains, rank_weights)
+
+
+def _matrix(sort: SortArguments, mask: tf.Tensor, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
+    """The first `rows` of the soft permutation, or of exact ones with its gradient: [..., rows, n]."""
+    if not options.num_iterations:
+        return _dispatch.permutation(sort, rows, options.hard)
+    soft = _doubly_stochastic(sort, mask, options.num_iterations)[..., :rows, :]
+    return straight_through(_dispatch.permutation(sort, rows, hard=True), soft) if options.hard else soft
+
+
+def _doubly_stochastic(sort: SortArguments, mask: tf.Tensor, num_iterations: int) -> tf.Tensor:
+    """The soft permutation with columns that sum to 1, too: [..., n, n]."""
+    matching = checked_matching(
+        _dispatch.log_permutation(sort),
+        1.0,
+        num_iterations=num_iterations,
+        tolerance=TOLERANCE,
+        hard=False,
+        row_mask=tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), tf.shape(mask)[-1]),
+        column_mask=mask,
+    )
+    return solve(matching)[0]

@@ -1,0 +1,107 @@
+"""RankNet, LambdaRank and LambdaLoss: the logistic loss of all pairs of a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.ranking._lists import RankingArguments, flat_weights, ranking_arguments, with_leading_axes
+from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS, PairOptions, pair_lists, pair_options
+from keras_softsort.ops.ranking._pairs.pair_sums import eager_blocks, pair_sums
+
+
+def ranknet(
+    scores: Any,
+    labels: Any,
+    *,
+    sigma: float = 1.0,
+    lambda_weight: str | None = None,
+    ties: str = "ignore",
+    normalization: str = "pairs",
+    k: int | None = None,
+    gain: str | None = None,
+    discount: str | None = None,
+    smooth_fraction: float | None = None,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
+
+    A pair with label_i > label_j and scores s costs `log(1 + exp(-sigma (s_i - s_j)))`, times the weight of item i,
+    times the pair's lambda weight. `ranknet_lambdas` is the gradient of the sum of a list's costs;
+    `pairwise_logistic` is the cost of pairs that are given one by one.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign, of at least 0 for `"ndcg"` and `"mrr"`; the greater, the more relevant.
+      sigma: positive number: how fast the cost falls with the difference of scores; 1 / temperature.
+      lambda_weight: None, all pairs weigh 1; or the metric whose change weighs a pair: `"ndcg"`, `"dcg"`, `"mrr"`,
+        `"map"` or `"precision"`. See `RankNetLoss` for this and the next arguments.
+      ties: pairs of equal labels: `"ignore"` or `"half"`.
+      normalization: what the sum over pairs is divided by: `"pairs"`, their number; `"list"`, the number of items;
+        or `"none"`, 1.
+      k: number of ranks that the metric of `lambda_weight` counts; None for all.
+      gain: `"exponential"` (the default) or `"linear"`, for `"ndcg"` and `"dcg"`.
+      discount: `"log2"` (the default) or `"reciprocal"`, for `"ndcg"` and `"dcg"`.
+      smooth_fraction: from 0, LambdaLoss, to 1, LambdaRank (the default); for `"ndcg"`, `"dcg"` and `"mrr"`.
+      mask: bool `[..., n]`, True = keep.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+
+    Returns:
+      `[...]` in the dtype of `scores`. A list without any pair gives 0. A NaN label, or a score that is not finite,
+      makes its list's result NaN, and so does a label below 0 for `"ndcg"` and `"mrr"`. There is a gradient of the
+      scores only, and none of second order.
+
+    Raises:
+      TypeError: `scores` are not floating-point, an argument of another type.
+      ValueError: `sigma` <= 0, an unknown name, `k` < 1, `smooth_fraction` outside [0, 1], an argument that the lambda
+        weight does not read, shapes that do not match, a negative weight.
+      InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time with the gradient; memory for one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.ranknet(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    0.6235
+
+    Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
+    Gradient Descent", ICML 2005; the lambda weights: see `RankNetLoss`.
+    """
+    options = pair_options(
+        sigma,
+        ties=ties,
+        lambda_weight=lambda_weight,
+        k=k,
+        gain=gain,
+        discount=discount,
+        smooth_fraction=smooth_fraction,
+    )
+    arguments.one_of("normalization", normalization, NORMALIZATIONS)
+    args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
+    return _losses(args, options, normalization, eager_blocks(args.scores))
+
+
+@traced_if_eager
+def _losses(args: RankingArguments, options: PairOptions, normalization: str, blocks: int | None) -> tf.Tensor:
+    scores, labels = tf.cast(flatten_lists(args.scores), args.labels.dtype), flatten_lists(args.labels)
+    mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
+    weights = flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype)
+
+    @tf.custom_gradient
+    def summed(scores: tf.Tensor) -> tuple:
+        sums = pair_sums(pair_lists(scores, labels, mask, weights, options), options, blocks)
+        return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.lambdas
+
+    losses, counts = summed(scores)
+    if normalization == "list":
+        counts = tf.reduce_sum(tf.cast(mask, labels.dtype), axis=-1)
+    if normalization != "none":
+        losses /= tf.stop_gradient(tf.maximum(counts, 1))
+    return with_leading_axes(losses, args.scores)

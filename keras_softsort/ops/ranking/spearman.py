@@ -1,0 +1,101 @@
+"""One minus Spearman's rank correlation of labels and soft ranks of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.permutations import mean_ranks
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.sorting import _dispatch, _operators
+from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting._methods import registry
+
+# Below this share of the spread that the ranks 1, ..., n have, soft ranks count as spread so much.
+MIN_SPREAD = 0.01
+
+
+def spearman(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    method: str = "neural_sort",
+    power: float = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """1 - Spearman's rank correlation of labels and scores, from 0 (the right order) to 2 (reversed).
+
+    Pearson's correlation of the ranks of the labels (tied ones at their mean) and the soft ranks r of the scores:
+    `1 - sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean q)^2)`.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign.
+      tau: temperature of `method`, positive: a number, or a tensor that broadcasts against the leading axes. As it goes
+        to 0 the soft ranks become ranks, tied scores at their mean.
+      method: a method with ranks, see `soft_rank`.
+      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      mask: bool `[..., n]`, True = keep.
+      weights: numbers that broadcast against `[..., n]`; a list's result is multiplied by their mean. None for 1.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Lists with fewer than two items, or whose labels are all equal, give 0. Soft
+      ranks that spread less than a hundredth of what the ranks 1 to n do (by standard deviation) are divided by that
+      hundredth, so that equal scores have correlation 0 and a finite gradient. A label or score that is not finite
+      makes its list's result NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, `mask` is not bool.
+      ValueError: `tau` or `power` <= 0, a `method` without ranks, shapes that do not match.
+
+    Cost: that of `soft_rank`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.spearman(tf.constant([0.1, 0.4, 0.3, 0.9]), [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
+    0.2
+
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
+    Psychology 15, 1904; as a loss on soft ranks: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable
+    Sorting and Ranking", ICML 2020.
+    """
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    method = registry.checked_method(method, "ranks")
+    power = registry.checked_power(power, method)
+    return _losses(args, method, power, _operators.sized_thresholds(args.scores, method, power, _operators.PRODUCT))
+
+
+@per_list(finite)
+def _losses(lists: RankingLists, method: str, power: float, thresholds: Thresholds) -> tf.Tensor:
+    sort = sort_arguments(
+        lists.scores,
+        lists.tau,
+        mask=lists.mask,
+        method=method,
+        power=power,
+        capability="ranks",
+        thresholds=thresholds,
+    )
+    sizes = lists.sizes()
+    found = _dispatch.soft_ranks(sort)
+    found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists.mask)
+    # The mean of ranks is known, so that nothing is rounded and equal labels give 0.
+    true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists.mask)
+    least = MIN_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
+    found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)
+    true_spread = tf.reduce_sum(tf.square(true), axis=-1)
+    has_order = true_spread > 0
+    product = tf.where(has_order, found_spread * true_spread, tf.ones_like(sizes))
+    correlation = tf.reduce_sum(found * true, axis=-1) / tf.sqrt(product)
+    weights = tf.reduce_sum(lists.weights, axis=-1) / sizes
+    return tf.where(has_order, weights * (1 - correlation), tf.zeros_like(sizes))
+
+
+def _centered(ranks: tf.Tensor, means: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    return tf.where(mask, ranks - means[:, tf.newaxis], tf.zeros_like(ranks))
