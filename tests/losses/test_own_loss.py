@@ -1,0 +1,63 @@
+"""A loss of one's own, written as the documentation of `ScoreLoss` says."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import objects
+
+import keras_softsort as ks
+
+keras = tf.keras
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class PairwiseHinge(ks.losses.ScoreLoss):
+    def __init__(self, margin=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.margin = margin
+
+    def score_losses(self, scores, labels, *, mask, weights):
+        pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
+        costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
+        return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
+
+    def get_config(self):
+        return {**super().get_config(), "margin": self.margin}
+
+
+LABELS = np.float32([[2, 0, 1, -1], [1, -1, 0, 3]])
+SCORES = np.float32([[3.0, 0.5, 1.0, np.nan], [0.0, np.inf, 1.0, 0.0]])
+EACH = np.float32([0.5, 2 + 1 + 2])  # by hand: 1 - (1 - 0.5); 1 - (0 - 1), 1 - (0 - 0), 1 - (0 - 1)
+
+
+def test_value_masks_and_weights():
+    loss = PairwiseHinge(reduction="none")
+    np.testing.assert_allclose(loss(LABELS, SCORES), EACH)
+    np.testing.assert_allclose(loss(LABELS, SCORES[..., None], np.float32([2, 3])), EACH * [2, 3])
+    np.testing.assert_allclose(PairwiseHinge(lists="batch")(LABELS[1], SCORES[1]), EACH[1])
+    assert float(PairwiseHinge(margin=0.0, reduction="sum")(LABELS, SCORES)) == 2
+
+
+@pytest.mark.parametrize("where", ["label", "score"])
+def test_nan_is_seen(where):
+    # The comparison of a NaN label is False, so that the loss itself would leave its pairs out.
+    labels, scores = LABELS.copy(), SCORES.copy()
+    (labels if where == "label" else scores)[0, 0] = np.nan
+    values = PairwiseHinge(reduction=objects.NO_REDUCTION)(labels, scores).numpy()
+    np.testing.assert_array_equal(np.isnan(values), [True, False])
+
+
+def test_config_round_trip():
+    loss = PairwiseHinge(0.5, padding=None, lists="batch", name="mine", dtype="float64")
+    again = PairwiseHinge.from_config(json.loads(json.dumps(loss.get_config())))
+    assert again.get_config() == loss.get_config()
+    assert again.margin == 0.5
+
+
+def test_without_score_losses():
+    with pytest.raises(NotImplementedError):
+        ks.losses.ScoreLoss()(LABELS, SCORES)
+    with pytest.raises(NotImplementedError):
+        ks.losses.ListLoss()(LABELS, np.ones((2, 4, 4)))
