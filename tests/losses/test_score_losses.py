@@ -29,7 +29,7 @@ CASES = {
     "approx": (ks.ApproxNDCGLoss, truth.approx_ndcg, {}),
     "approx linear": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "gain": "linear"}),
     "approx cut": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 2, "discount": "reciprocal"}),
-    "approx dcg": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 3, "normalization": "none"}),
+    "approx dcg": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 2, "normalization": "none"}),
     "neural": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"tau": 2.0}),
     "neural soft sort": (
         ks.NeuralNDCGLoss,

@@ -133,7 +133,8 @@ def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, d
 def _flat_lists(args: RankingArguments) -> RankingLists:
     scores = tf.cast(flatten_lists(args.scores), args.labels.dtype)
     mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
-    labels = flatten_lists(args.labels)
+    # TensorFlow's gradient of a sort, which nobody asks for, fails in a trace for lists that turn out to be empty.
+    labels = tf.stop_gradient(flatten_lists(args.labels))
     # Without -0.0, which XLA sorts differently.
     labels = tf.where(tf.logical_and(mask, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels))
     return RankingLists(

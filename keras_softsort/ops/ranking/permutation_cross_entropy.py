@@ -81,7 +81,7 @@ def _losses(
     shape, labels_shape = tf.shape(labels), labels.shape
     flat = tf.cast(flatten_lists(permutation, inner=permutation.shape.rank - labels.shape.rank + 1), labels.dtype)
     mask = tf.ones_like(labels, tf.bool) if mask is None else mask
-    labels, mask = flatten_lists(labels), flatten_lists(mask)
+    labels, mask = tf.stop_gradient(flatten_lists(labels)), flatten_lists(mask)
     weights = flat_weights(weights, mask, shape, labels.dtype)
     failed = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(labels)), axis=-1)
     readable = tf.logical_and(mask, tf.logical_not(failed)[:, tf.newaxis])

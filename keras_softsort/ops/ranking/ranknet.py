@@ -90,7 +90,10 @@ def ranknet(
 
 @traced_if_eager
 def _losses(args: RankingArguments, options: PairOptions, normalization: str, blocks: int | None) -> tf.Tensor:
-    scores, labels = tf.cast(flatten_lists(args.scores), args.labels.dtype), flatten_lists(args.labels)
+    scores, labels = (
+        tf.cast(flatten_lists(args.scores), args.labels.dtype),
+        tf.stop_gradient(flatten_lists(args.labels)),
+    )
     mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
     weights = flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype)
 
