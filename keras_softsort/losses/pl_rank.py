@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._noise import fresh_seed
-from keras_softsort.losses.score_loss import ScoreLoss
+from keras_softsort.losses._score_loss import ScoreLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
 from keras_softsort.ops.ranking.pl_rank import pl_rank
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort._targets.lists import Lists
-from keras_softsort.losses.list_loss import ListLoss
+from keras_softsort.losses._list_loss import ListLoss
 from keras_softsort.ops._core.not_a_number import nan_where
 
 
