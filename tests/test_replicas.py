@@ -46,7 +46,7 @@ def test_the_state_of_the_noise_is_one_for_all_replicas(found):
     assert len(states) == len(NOISY)
     for first, second in states:
         assert first == second
-        assert first[1] == 4  # steps, not replicas
+        assert first[0] == 4 * 256  # steps, not replicas
 
 
 @pytest.mark.parametrize("name", ["PermutationCrossEntropyLoss", "PlackettLuceLoss"])
