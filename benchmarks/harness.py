@@ -195,12 +195,26 @@ def cell(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def described(result: Mapping[str, Any]) -> list[str]:
+    """The command of a result, and on what it ran."""
+    machine, versions = result["machine"], result["versions"]
+    where = f"{machine['cores']} cores of an {machine['processor']}, load {machine['load'][0]:.1f} at the start"
+    libraries = ", ".join(f"{name} {versions[name]}" for name in ("tensorflow", *PEERS) if name in versions)
+    return [
+        f"    {result['command']}",
+        "",
+        f"Measured on {result['date']} at commit {result['commit'].rstrip('+')}: {where}; {libraries}.",
+    ]
+
+
 def with_tables(text: str, folder: Path) -> str:
     """The text of a page with the tables between its marks made again from the files in `folder`."""
 
     def replaced(match: re.Match) -> str:
         start, name, title, end = match.groups()
-        return start + "\n".join(table(json.loads((folder / name).read_text())["tables"][title])) + end
+        result = json.loads((folder / name).read_text())
+        lines = described(result) if title == "measured" else table(result["tables"][title])
+        return start + "\n".join(lines) + end
 
     return MARKED.sub(replaced, text)
 

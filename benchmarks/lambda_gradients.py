@@ -34,7 +34,13 @@ def data(size: int) -> tuple[np.ndarray, np.ndarray]:
 def make_run(way: str, size: int) -> Callable:
     tf.keras.utils.set_random_seed(0)
     model = scorer(FEATURES)
-    return runner(tf.function(lambda features, labels: WAYS[way](model, features, labels)), *data(size))
+
+    @tf.function
+    def all_gradients(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        """In one vector: that of the last bias is 0, and no scale to compare with."""
+        return tf.concat([tf.reshape(each, [-1]) for each in WAYS[way](model, features, labels)], axis=0)
+
+    return runner(all_gradients, *data(size))
 
 
 def memory_runs(way: str, size: int) -> tuple[Callable, Callable]:
@@ -44,7 +50,7 @@ def memory_runs(way: str, size: int) -> tuple[Callable, Callable]:
 def rows(sizes: list[int], repeats: int, seconds: float, with_memory: bool) -> Iterator[harness.Row]:
     for size in sizes:
         runs = {way: make_run(way, size) for way in WAYS}
-        harness.check_agreement(runs, [1e-4] * 6)
+        harness.check_agreement(runs, [1e-3])
         spent = harness.alternating_medians(list(runs.values()), repeats, seconds=seconds)
         times = {f"{way}, ms": 1e3 * each for way, each in zip(WAYS, spent, strict=True)}
         labels = data(size)[1]

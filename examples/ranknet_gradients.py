@@ -2,7 +2,7 @@
 
 RankNet's cost is a sum over pairs of items, but its gradient is a number per item, its lambda. So a list is scored
 once, and `tape.gradient(scores, weights, output_gradients=lambdas)` is the gradient of the cost. Beside it the same
-network is trained as two towers on explicit pairs with `pairwise_logistic`: the weights stay the same, the time does
+network is trained as two towers on explicit pairs with `pairwise_logistic`: a step gives the same weights, its time is
 not. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/ranknet_gradients.md relates both to the
 code commonly published for RankNet.
 
@@ -24,7 +24,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add, at_least = parser.add_argument, command_line.at_least
     add("--wards", type=at_least(1), default=300, help="lists of patients for training, and as many for testing")
     add("--epochs", type=at_least(1), default=10, help="of the training")
-    add("--learning-rate", type=command_line.positive, default=1e-3, help="of SGD, which takes a step per list")
+    add("--learning-rate", type=command_line.positive, default=1e-4, help="of SGD, which takes a step per list")
     add("--seed", type=int, default=0, help="of the weights")
     add("--sizes", type=at_least(2), nargs="+", default=[10, 30, 100, 300], help="list sizes that are timed")
     return command_line.parse(parser, arguments, quick)

@@ -50,6 +50,9 @@ def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
     assert json.loads(path.read_text()) == json.loads(json.dumps(result))
     assert all(result["tables"].values())
     assert {"commit", "date", "machine", "versions", "command"} <= set(result)
+    command, _, measured = script("harness").described(result)
+    assert command.startswith("    python ")
+    assert result["date"] in measured
     printed = capsys.readouterr().out
     for rows in result["tables"].values():
         assert "\n".join(script("harness").table(rows)) in printed
