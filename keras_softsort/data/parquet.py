@@ -69,8 +69,9 @@ def read_parquet(
 
 def _tables(files: list[Any], columns: list[str]) -> Iterator[Table]:
     for file in files:
-        for batch in file.iter_batches(_ROWS, columns=columns):
-            yield table(batch)
+        for row_group in range(file.num_row_groups):  # pyarrow would buffer several of them
+            for batch in file.iter_batches(_ROWS, row_groups=[row_group], columns=columns):
+                yield table(batch)
 
 
 def _parquet() -> Any:

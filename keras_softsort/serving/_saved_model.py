@@ -39,6 +39,22 @@ def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSp
     }
 
 
+def remove_gradients(folder: Path) -> None:
+    """Remove the references to custom gradients from a SavedModel, which was saved without these.
+
+    They serve no inference, and TensorFlow warns of each of them when it loads the model.
+    """
+    path = folder / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    for meta_graph in saved.meta_graphs:
+        library = meta_graph.graph_def.library
+        for nodes in (meta_graph.graph_def.node, *(function.node_def for function in library.function)):
+            for node in nodes:
+                node.attr.pop("_gradient_op_type", None)
+    path.write_bytes(saved.SerializeToString(deterministic=True))
+    (folder / "fingerprint.pb").unlink(missing_ok=True)  # of the file as it was; optional
+
+
 def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[str, np.ndarray]:
     """The inputs of a request as arrays of the signature's dtypes; strings as objects."""
     if not isinstance(request, Mapping) or set(request) != set(specs):

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.serving._model_inputs import SINGLE, ModelInputs, model_inputs
+from keras_softsort.serving._saved_model import remove_gradients
 from keras_softsort.serving._signatures import IDS, SIZES, Ranker, Records
 from keras_softsort.serving._versions import local_path, model_name, new_version
 from keras_softsort.serving._warmup import check_warmup, write_warmup
@@ -52,6 +53,8 @@ def export_ranker(
       the items, and NaN ranks below all numbers.
     - `sorted_ids` `[batch, n]`: the ids in that order, then the empty string or -1.
     - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first entries of them.
+
+    The SavedModel is for inference: it holds no custom gradients, and a gradient through it is not that of the model.
 
     The features of padding are replaced before the model sees them, so that they cannot affect a score: a server that
     pads requests to one length repeats their first element. Every output starts with the batch axis, as required by
@@ -127,7 +130,8 @@ def export_ranker(
             function = tf.autograph.experimental.do_not_convert(signature.function)
             archive.add_endpoint(name, function, input_signature=[signature.inputs])
         with contextlib.redirect_stdout(io.StringIO()):  # it prints what it wrote
-            archive.write_out(str(aside))
+            archive.write_out(str(aside), options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
+        remove_gradients(aside)
         if warmup is not None:
             write_warmup(aside, model_name(base), warmup)
     return placed()

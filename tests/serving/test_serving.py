@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import objects, rankers
+from tensorflow.core.protobuf import saved_model_pb2
 
+import keras_softsort as ks
 from keras_softsort import serving
 from keras_softsort.serving import _process
 
@@ -170,3 +172,21 @@ def test_other_models_and_options(tmp_path):
         (answer,) = serving.predict_offline(path, [inputs], signature_name=signature)
         rankers.assert_same(answer.outputs, wanted)
         assert item_ids is None or answer.outputs["sorted_ids"].dtype == item_ids
+
+
+def test_loading_prints_no_warning(tmp_path, caplog):
+    """Of custom gradients, which these layers have and a server does not need."""
+    inputs = keras.Input((None, 3))
+    scores = keras.layers.Reshape((-1,))(keras.layers.Dense(1)(inputs))
+    ranks = ks.SoftRankLayer(method="lapsum")(scores)
+    model = keras.Model(inputs, keras.layers.Add()([ranks, ks.GumbelSoftmaxLayer(k=2)(scores)]))
+    folder = serving.export_ranker(model, tmp_path / "ranker")
+    caplog.clear()
+    documents = np.random.default_rng(1).normal(size=(2, 4, 3)).astype("float32")
+    run = tf.saved_model.load(str(folder)).signatures["serving_default"]
+    outputs = run(features=tf.constant(documents), sizes=tf.constant([4, 4]))
+    assert [record.getMessage() for record in caplog.records if "gradient" in record.getMessage()] == []
+    np.testing.assert_allclose(outputs["scores"], model(documents, training=False), rtol=1e-5, atol=1e-6)
+    graph = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
+    names = [function.signature.name for function in graph.library.function]
+    assert not any("internal_grad_fn" in name for name in names)
