@@ -71,3 +71,53 @@ def each_list(function, scores, mask, packed=False):
         found = function(np.asarray(scores[index], np.float64)[keep])
         results[index][np.arange(len(keep)) < keep.sum() if packed else keep] = found
     return results
+
+
+def _softmax(x):
+    weights = np.exp(x - np.max(x))
+    return weights / weights.sum()
+
+
+def _pooled(z, w):
+    """The blocks of the entropic projection by pooling adjacent violators; `z` and `w` descend."""
+    blocks = []
+    for i in range(len(z)):
+        blocks.append([i, i + 1])
+        while len(blocks) > 1:
+            (a, b), (_, c) = blocks[-2:]
+            if _log_sum_exp(z[a:b]) - _log_sum_exp(w[a:b]) >= _log_sum_exp(z[b:c]) - _log_sum_exp(w[b:c]):
+                break
+            blocks[-2:] = [[a, c]]
+    return blocks
+
+
+def entropic_with_gradients(kind, x, tau, weights):
+    """Entropic ranks or descending values of distinct x; and of their weighted sum the gradients of x and tau.
+
+    The blocks are pooled by their own levels, so that none is lost beside another however far apart they are.
+    """
+    order = np.argsort(-x if kind == "values" else x, kind="stable")
+    x, size = x[order], len(x)
+    if kind == "ranks":
+        weights = weights[order]
+    result, d_x, d_tau = np.zeros(size), np.zeros(size), 0.0
+    ranks = np.arange(size, 0.0, -1)
+    for a, b in _pooled(*((ranks / tau, x) if kind == "values" else (-x / tau, np.log(ranks)))):
+        u, own = weights[a:b], slice(a, b)
+        if kind == "values":
+            # z - log sum exp z + log sum exp x with z = rank / tau
+            behind = ranks[own] - ranks[a]
+            result[own] = behind / tau - _log_sum_exp(behind / tau) + _log_sum_exp(x[own])
+            d_x[own] = u.sum() * _softmax(x[own])
+            d_tau -= np.sum(u * (behind - np.sum(_softmax(behind / tau) * behind))) / tau**2
+        else:
+            # the sum of the ranks, shared out by a softmax of -x / tau
+            apart = x[own] - x[a]
+            shares = _softmax(-apart / tau)
+            result[own] = ranks[own].sum() * shares
+            slopes = result[own] * (u - np.sum(u * shares))
+            d_x[own] = -slopes / tau
+            d_tau += np.sum(slopes * apart) / tau**2
+    items = np.zeros([2, size])
+    items[:, order] = result, d_x
+    return (result if kind == "values" else items[0]), items[1], d_tau

@@ -11,20 +11,22 @@ BLOCK = 64
 MOST_LEVELS = 4
 
 
-def decay_scan(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tf.Tensor:
     """`S_i = sum_{j <= i} exp(positions_j - positions_i) values_j`, of `positions` [L, n] that do not decrease.
 
-    `values` `[L, d, n]`, and the result; positions may be more precise than they. No exponent is above 0, so nothing
+    `values` `[L, d, n]`, and the result; positions may be more precise than they. Exponentials are
+    computed in `dtype`, that of the values by default. No exponent is above 0, so nothing
     overflows. O(n log 64) time, O(n) memory; the graph does not grow with n. Not for automatic differentiation:
     gradients are such sums again.
     """
     size = positions.shape[-1]
+    dtype = dtype or values.dtype
     if size is None:
-        return _scan_of_any_size(positions, values)
-    return _sums(positions[:, tf.newaxis, :], values, max(math.ceil(math.log(max(size, 2), BLOCK)), 1))
+        return _scan_of_any_size(positions, values, dtype)
+    return _sums(positions[:, tf.newaxis, :], values, max(math.ceil(math.log(max(size, 2), BLOCK)), 1), dtype)
 
 
-def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int) -> tf.Tensor:
+def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType) -> tf.Tensor:
     size = tf.shape(positions)[-1]
     blocks = -(-size // BLOCK)
     inside = tf.minimum(tf.range(blocks * BLOCK), size - 1)
@@ -35,24 +37,24 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int) -> tf.Tensor:
     )
     step = 1
     while step < BLOCK:
-        decay = _decay(positions[..., :-step] - positions[..., step:], values)
+        decay = _decay(positions[..., :-step] - positions[..., step:], dtype, values)
         values = tf.concat([values[..., :step], values[..., step:] + decay * values[..., :-step]], axis=-1)
         step *= 2
     if levels > 1:
         ends = positions[..., :-1, -1]
-        before = _sums(ends, values[..., :-1, -1], levels - 1)[..., tf.newaxis]
-        more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], values) * before
+        before = _sums(ends, values[..., :-1, -1], levels - 1, dtype)[..., tf.newaxis]
+        more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], dtype, values) * before
         values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
 
 
 # One function for all places in a graph where it is needed: tracing it anew takes longer than the rest of an operator.
 _scan_of_any_size = tf.function(
-    lambda positions, values: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS),
+    lambda positions, values, dtype: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS, dtype),
     autograph=False,
     reduce_retracing=True,
 )
 
 
-def _decay(difference: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    return tf.exp(tf.cast(difference, values.dtype))
+def _decay(difference: tf.Tensor, dtype: tf.DType, values: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.exp(tf.cast(difference, dtype)), values.dtype)

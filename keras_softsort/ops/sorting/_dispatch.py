@@ -17,6 +17,7 @@ from keras_softsort.ops._core.batching import flatten_lists, take
 from keras_softsort.ops._core.straight_through import straight_through
 from keras_softsort.ops._core.thresholds import is_at_least
 from keras_softsort.ops.sorting._arguments import SortArguments
+from keras_softsort.ops.sorting._dense.row_products import multiply_rows
 from keras_softsort.ops.sorting._matrix_free import products
 from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
@@ -58,7 +59,7 @@ def multiply(
     values = _valid(lists, values)
     if rows is not None or top_k is not None:
         ranks = _leading_rows(lists, top_k) if rows is None else flatten_lists(rows)
-        result = tf.matmul(_dense_rows(args, lists, ranks), values)
+        result = multiply_rows(_dense_rows(args, lists, ranks), values)
     else:
         result = _product(args, lists, values, eps)
     return _finish(straight_through(_hard_product(lists, values, top_k), result) if hard else result, args)
@@ -69,7 +70,7 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
     lists = _ordered(args)
     rows, scores = _leading_rows(lists, k), _valid(lists, args.scores[..., tf.newaxis])
     weights = _dense_rows(args, lists, rows)
-    values = tf.matmul(weights, scores)
+    values = multiply_rows(weights, scores)
     if hard:
         weights = straight_through(_hard_rows(lists, rows), weights)
         values = straight_through(_hard_product(lists, scores, k), values)
@@ -126,7 +127,7 @@ def _product(args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: f
     """P @ values of [B, n, d]."""
 
     def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(_dense_rows(args, lists, _leading_rows(lists, None)), values)
+        return multiply_rows(_dense_rows(args, lists, _leading_rows(lists, None)), values)
 
     def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         return products.multiply(_matrix_free(args), lists, values, eps)

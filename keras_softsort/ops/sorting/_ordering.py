@@ -14,6 +14,8 @@ from keras_softsort.ops._core.thresholds import Thresholds, is_at_most
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = 1e300
+# A weight whose logit falls short of its row's largest by so much is 0.
+MAX_GAP = {tf.float32: 110.0, tf.float64: 760.0}
 
 
 class OrderedLists(NamedTuple):
@@ -39,6 +41,13 @@ class OrderedLists(NamedTuple):
         if self.mask is None:
             return None
         return ranks < self.kept()
+
+    def order_of_valid(self) -> tf.Tensor:
+        """The item at each rank [B, n], at ranks of masked items the last valid one."""
+        if self.mask is None:
+            return self.order
+        ranks = tf.range(tf.shape(self.scores)[1])
+        return take(self.order, tf.minimum(ranks, tf.maximum(self.kept() - 1, 0)))
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] that hold the same score as each rank does."""

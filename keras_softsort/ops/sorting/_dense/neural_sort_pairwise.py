@@ -10,11 +10,11 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 
 
 class PairwiseLogitGaps:
-    """drop(row, item) of the rows `rows` [B, r] of `lists`."""
+    """Logits, and their gradient, of the rows `rows` [B, r] of `lists`."""
 
     def __init__(self, lists: OrderedLists, rows: tf.Tensor) -> None:
         self.mask = lists.mask
@@ -22,18 +22,18 @@ class PairwiseLogitGaps:
         # -1, 0 or 1 for a kept item k [B, k, 1] beside j [B, 1, j], 0 for a masked one.
         self.signs = self._of_kept(tf.sign(_differences(tf.stop_gradient(lists.scores))))
 
-    def of(self, scores: tf.Tensor) -> tf.Tensor:
-        """Of `scores`, those of the lists: [B, r, n]; anything where masked."""
-        wide = tf.cast(scores, tf.float64)
+    def logits(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+        """Minus the gaps of `scores`, those of the lists: [B, r, n]; anything where masked."""
+        wide = in_temperatures(scores, tau)
         spread = tf.reduce_sum(self._of_kept(tf.abs(_differences(wide))), axis=1)
         factors = tf.cast(self.factors, tf.float64)
         heights = factors[:, :, tf.newaxis] * wide[:, tf.newaxis, :] - spread[:, tf.newaxis, :]
         lowest = tf.constant(-math.inf, tf.float64)
         kept = heights if self.mask is None else tf.where(self.mask[:, tf.newaxis, :], heights, lowest)
-        return tf.cast(tf.reduce_max(kept, axis=-1, keepdims=True) - heights, scores.dtype)
+        return tf.cast(heights - tf.reduce_max(kept, axis=-1, keepdims=True), scores.dtype)
 
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
-        """That of the scores [B, n], in units of tau, of which every row of `d_logits` [B, r, n] sums to 0."""
+        """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
         signs = tf.cast(self.signs, d_logits.dtype)
         # With its own sign taken in, an item's factor is small near its rank, where its weights are.
         own = tf.reduce_sum(signs, axis=1)

@@ -1,11 +1,13 @@
-"""How far NeuralSort's logits fall short of their row's peak, in sorted coordinates: a sort and one cumulative sum.
+"""How far NeuralSort's logits fall short of their row's peak, in sorted coordinates: a sort and two cumulative sums.
 
-With x_0 >= x_1 >= ..., row i's peak is at a = i, and the item at rank a falls short of it by
+With x_0 >= x_1 >= ... in units of tau and the gaps d_p = x_{p-1} - x_p, row i's peak is the item of rank i, and the
+item of rank a falls short of it by
 
-    drop(i, a) = H_a - H_i - 2 (a - i) x_a >= 0,    H_a = 2 (x_0 + ... + x_{a-1}) + x_a.
+    gap(i, a) = F_a - F_i - 2 i (G_a - G_i) >= 0,    F_a = sum_{p <= a} (2 p - 1) d_p,    G_a = sum_{p <= a} d_p.
 
-H is summed in float64 and kept as a float32 pair, so what is lost is the rounding of a difference between neighbours,
-not of the textbook formula's sums over the whole list.
+No weight is seen across a very large d_p, so such a d_p is cut to a size that hides nothing, and costs the others no
+digits. The sums are float64, and float32 logits take them as pairs: high parts on a common grid, on which all of the
+formula is exact, and small low parts.
 """
 
 from __future__ import annotations
@@ -13,37 +15,46 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists, in_temperatures
+
+# Logarithms of weights are kept as long as they do not overflow.
+MAX_GAP_LOG = {tf.float32: 1e28, tf.float64: 1e280}
 
 
 class PrefixSumLogitGaps:
-    """drop(row, item) of the rows `rows` [B, r] of `lists`."""
+    """Logits, and their gradient, of the rows `rows` [B, r] of `lists`."""
 
-    def __init__(self, lists: OrderedLists, rows: tf.Tensor) -> None:
+    def __init__(self, lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> None:
         self.lists, self.rows = lists, rows
+        self.max_gap = (MAX_GAP_LOG if log else MAX_GAP)[lists.scores.dtype]
         # Tied items share the rank of the first of them, so that their weights are equal to the last bit.
         self.first, self.last = lists.ties()
-        self.center = _exact_center(lists.sort_keys)
 
-    def of(self, scores: tf.Tensor) -> tf.Tensor:
-        """Of `scores`, those of the lists: [B, r, n]."""
-        scores, dtype = scores - self.center, scores.dtype
-        wide = tf.cast(take(scores, self.lists.order), tf.float64)
-        sums = 2 * tf.cumsum(wide, axis=-1) - wide
-        high = tf.cast(sums, dtype)
-        low = tf.cast(sums - tf.cast(high, tf.float64), dtype)
+    def logits(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+        """`-gap` of `scores`, those of the lists: [B, r, n]; 0 at each row's peak."""
+        dtype, size = scores.dtype, tf.shape(scores)[1]
+        descending = in_temperatures(take(scores, self.lists.order_of_valid()), tau)
+        before = tf.concat([descending[:, :1], descending[:, :-1]], axis=1)
+        gaps = tf.minimum(before - descending, tf.constant(self.max_gap, tf.float64))
+        ranks = tf.cast(tf.range(size), tf.float64)
+        sums = tf.stack([tf.cumsum((2 * ranks - 1) * gaps, axis=1), tf.cumsum(gaps, axis=1)])
+        if dtype == tf.float64:
+            return self._outer(sums)
+        high = _on_grid(sums, tf.cast(size, tf.float64))
+        # Differences only: TensorFlow's graph optimizer would regroup sums, and what is exact would be no longer.
+        return self._outer(tf.cast(high, dtype)) - self._outer(tf.cast(high - sums, dtype))
 
-        rows, item_first, row_first = self.rows, take(self.first, self.lists.ranks), take(self.first, self.rows)
-        ranks_apart = tf.cast(item_first, dtype)[:, tf.newaxis, :] - tf.cast(rows, dtype)[:, :, tf.newaxis]
-        drop = _differences(high, item_first, rows) - ranks_apart * (2 * scores)[:, tf.newaxis, :]
-        if dtype != tf.float64:
-            drop += _differences(low, item_first, rows)
-        # The peak, and what is tied with it, exactly: at extreme scores the rounding of a tie is larger than tau.
-        at_peak = item_first[:, tf.newaxis, :] == row_first[:, :, tf.newaxis]
-        return tf.where(at_peak, tf.zeros([], dtype), drop)
+    def _outer(self, sums: tf.Tensor) -> tf.Tensor:
+        """`2 i (G_a - G_i) - (F_a - F_i)` of each row i and item: [B, r, n]."""
+        linear, total = tf.unstack(sums)
+        twice_row = 2 * tf.cast(self.rows, sums.dtype)
+        item_first, row_first = take(self.first, self.lists.ranks), take(self.first, self.rows)
+        at_peak = twice_row * take(total, row_first) - take(linear, row_first)
+        items = twice_row[:, :, tf.newaxis] * take(total, item_first)[:, tf.newaxis, :]
+        return (items - take(linear, item_first)[:, tf.newaxis, :]) - at_peak[:, :, tf.newaxis]
 
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
-        """That of the scores [B, n], in units of tau, of which every row of `d_logits` [B, r, n] sums to 0."""
+        """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
         ranks, rows = self.lists.ranks, tf.cast(self.rows, d_logits.dtype)
         tied = tf.cast(take(self.first + self.last, ranks), d_logits.dtype)
         direct = tf.reduce_sum(d_logits * (tied[:, tf.newaxis, :] - 2 * rows[:, :, tf.newaxis]), axis=1)
@@ -54,16 +65,11 @@ class PrefixSumLogitGaps:
         return direct + take(above + not_below, ranks)
 
 
-def _differences(values: tf.Tensor, columns: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    """`values[columns] - values[rows]`: [B, r, n]."""
-    return take(values, columns)[:, tf.newaxis, :] - take(values, rows)[:, :, tf.newaxis]
+def _on_grid(sums: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+    """`sums` [2, B, n] rounded to multiples of a number per list, so coarse that float32 adds and scales them exactly.
 
-
-def _exact_center(sort_keys: tf.Tensor) -> tf.Tensor:
-    """A score to subtract without rounding (Sterbenz), where the scores lie close together and far from 0; else 0."""
-    if sort_keys.shape[-1] == 0:
-        return tf.zeros([], sort_keys.dtype)
-    high = tf.reduce_max(sort_keys, axis=-1, keepdims=True)
-    low = tf.reduce_min(tf.where(tf.math.is_finite(sort_keys), sort_keys, high), axis=-1, keepdims=True)
-    close = high - low <= tf.minimum(tf.abs(high), tf.abs(low))
-    return tf.where(close, low, tf.zeros_like(low))
+    Adding 2^30 times the largest number of the formula leaves 22 of its 52 bits.
+    """
+    last = tf.stop_gradient(tf.reduce_max(sums, axis=2, keepdims=True))
+    shift = 2.0**30 * (last[0] + 2 * size * last[1])
+    return tf.stop_gradient((sums + shift) - shift)

@@ -1,4 +1,4 @@
-"""The row softmax of logits given as drops from the row's peak, with masks; and its gradient."""
+"""The row softmax of logits with masks, and its gradient."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ import math
 import tensorflow as tf
 
 
-def peaked_logits(drop: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tensor | None) -> tf.Tensor:
-    """-drop_ij / tau, `drop` [B, r, n] being 0 at each row's peak, `tau` [B, 1]; the softmax of it is the matrix.
+def masked_logits(logits: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tensor | None) -> tf.Tensor:
+    """`logits` [B, r, n] with masks; the softmax of them is the matrix.
 
     A valid row spreads over unmasked items, another row evenly over masked ones.
     """
-    logits = drop / -tau[:, :, tf.newaxis]
     if mask is not None and valid_rows is not None:
         valid = valid_rows[:, :, tf.newaxis]
         logits = tf.where(valid, logits, tf.zeros_like(logits))
         excluded = tf.constant(-math.inf, logits.dtype)
         logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
     return logits
+
+
+def temperature_gradient(d_logits: tf.Tensor, logits: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """The gradient of `tau` [B, 1] where logits are inverse to it: [B, 1]. Masked logits count for nothing."""
+    finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
+    return -tf.reduce_sum(finite * d_logits, axis=[1, 2])[:, tf.newaxis] / tau
 
 
 def softmax_gradient(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops.sorting._dense.row_softmax import peaked_logits, softmax_gradient
+from keras_softsort.ops.sorting._dense.row_softmax import masked_logits, softmax_gradient, temperature_gradient
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
@@ -17,7 +17,7 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool
     def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
         row_scores = take(scores, take(lists.order, rows))
         difference = row_scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
-        logits = peaked_logits(_power(tf.abs(difference), power), tau, lists.mask, valid_rows)
+        logits = masked_logits(_power(tf.abs(difference), power) / -tau[:, :, tf.newaxis], lists.mask, valid_rows)
         permutation = tf.nn.softmax(logits)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -25,10 +25,7 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool
             d_difference = d_logits * _signed_slope(difference, power)
             d_rows = -tf.reduce_sum(d_difference, axis=2)
             d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.of_ranks(d_rows, rows)) / tau
-            # P(c s, c^power tau) = P(s, tau) and P(s + c, tau) = P(s, tau) give the temperature's gradient.
-            middle = tf.stop_gradient(tf.reduce_mean(scores, axis=-1, keepdims=True))
-            d_tau = -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (power * tau)
-            return d_scores, d_tau
+            return d_scores, temperature_gradient(d_logits, logits, tau)
 
         return tf.nn.log_softmax(logits) if log else permutation, gradient
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, BlockedLists, BlockRange, block_range, outer
+from keras_softsort.ops.sorting._ordering import MAX_GAP
 
 
 class NeuralSortBand(NamedTuple):
@@ -56,8 +57,9 @@ class NeuralSortBand(NamedTuple):
 
 def neural_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> NeuralSortBand:
     """Of descending `scores` [L, padded n] in float64, in units of tau; drops beyond `cut` are left out."""
-    # Nothing is seen across a gap of `cut`: one of any size is as good, and loses no digits of the others.
-    gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], cut)
+    # Nothing is seen across a gap of this size: one of any size is as good, and loses no digits of the others. A gap of
+    # `cut` would leave weights that count where they are multiplied by values far apart.
+    gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.maximum(cut, MAX_GAP[dtype]))
     place = tf.cast(tf.range(tf.shape(gaps)[1]), tf.float64)
 
     def prefix_sums(values: tf.Tensor) -> tf.Tensor:

@@ -18,7 +18,7 @@ from keras_softsort.ops.sorting._matrix_free import banded, separable
 from keras_softsort.ops.sorting._matrix_free.block_sums import BlockedLists, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort_band import NeuralSortBand, neural_sort_band
 from keras_softsort.ops.sorting._matrix_free.soft_sort_band import soft_sort_band
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 
 class MatrixFreeProducts(NamedTuple):
@@ -58,7 +58,8 @@ def multiply(method: MatrixFree, lists: OrderedLists, values: tf.Tensor, eps: fl
 
         def gradient(upstream: tf.Tensor) -> tuple:
             sums, slopes = products.gradient(rows, upstream, ordered)
-            return *_to_arguments(slopes, scores, tau, method.degree), tf.cast(take(sums, lists.ranks), values.dtype)
+            found = _to_arguments(lists, slopes, scores, tau, method.degree)
+            return *found, tf.cast(take(sums, lists.ranks), values.dtype)
 
         return tf.cast(products.products(rows), values.dtype), gradient
 
@@ -84,19 +85,25 @@ def multiply_transposed(
             ordered = take(kept, lists.order)
             rows = products.rows(ordered)
             _, slopes = products.gradient(rows, values, ordered)
-            return *_to_arguments(slopes, scores, tau, method.degree), tf.cast(products.products(rows), values.dtype)
+            found = _to_arguments(lists, slopes, scores, tau, method.degree)
+            return *found, tf.cast(products.products(rows), values.dtype)
 
         return tf.cast(take(sums, lists.ranks), values.dtype), gradient
 
     return product(lists.scores, lists.tau, values)
 
 
-def _to_arguments(slopes: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor, degree: float) -> tuple:
+def _to_arguments(lists: OrderedLists, slopes: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor, degree: float) -> tuple:
     """The gradients of scores and temperature, of `slopes` [L, n] of the items, times tau."""
-    d_scores = tf.cast(slopes, scores.dtype) / tau
-    # P(c s, c^degree tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows.
-    middle = tf.reduce_mean(scores, axis=-1, keepdims=True)
-    return d_scores, -tf.reduce_sum(d_scores * (scores - middle), axis=-1, keepdims=True) / (degree * tau)
+    slopes, wide_tau = tf.cast(slopes, tf.float64), tf.cast(tau, tf.float64)
+    # P(c s, c^degree tau) = P(s, tau) and P(s + c, tau) = P(s, tau), so the temperature's gradient follows. Nothing is
+    # seen across a large gap: cut, it does not multiply the rounding of slopes.
+    ordered, _ = _sorted_scores(lists, scores, tau)
+    before = tf.concat([ordered[:, :1], ordered[:, :-1]], axis=1)
+    widest = tf.pow(MAX_GAP[scores.dtype] * wide_tau, 1 / degree)
+    below_first = take(tf.cumsum(tf.minimum(before - ordered, widest), axis=1), lists.ranks)
+    d_tau = tf.reduce_sum(slopes * (below_first / (degree * wide_tau)), axis=-1, keepdims=True) / wide_tau
+    return tf.cast(slopes / wide_tau, scores.dtype), tf.cast(d_tau, tau.dtype)
 
 
 def neural_sort_products(
@@ -117,7 +124,9 @@ def soft_sort_products(power: float) -> MakeProducts | None:
 def _separable_soft_sort(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, _: float | None) -> MatrixFreeProducts:
     ordered, valid = _sorted_scores(lists, scores, tau)
     positions = -ordered / tf.cast(tau, tf.float64)
-    return _recurrent(lists, separable.SortedPositions(positions, valid, *lists.ties()))
+    return _recurrent(
+        lists, separable.SortedPositions(positions, tf.cast(valid, tf.float64), *lists.ties(), scores.dtype)
+    )
 
 
 def _banded_soft_sort(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None) -> MatrixFreeProducts:

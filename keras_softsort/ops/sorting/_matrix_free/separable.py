@@ -1,6 +1,8 @@
 """Products with SoftSort's matrix of power 1 in O(n log n): exp(-|t_i - t_j|) factors along the sorted order.
 
 A sum over all items is one over those before, one over those behind and the item's own: two first-order recurrences.
+Exponentials are of the dtype of the scores, sums of them float64, in which values that lie far apart cost each other no
+digits.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ class SortedPositions(NamedTuple):
     valid: tf.Tensor  # [L, n, 1]: 1 where the item and the rank are not masked, else 0
     first: tf.Tensor
     last: tf.Tensor
+    dtype: tf.DType  # of the exponentials
 
 
 def products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
-    """P w of `values` w [L, n, d] of the items, 0 where masked."""
+    """P w of `values` w [L, n, d] of the items, 0 where masked, in float64."""
+    values = tf.cast(values, tf.float64)
     # Relative to one of the values: what is equal to them all is no matter, to the last digit.
     reference = values[:, :1]
     sums, slopes = _sums_and_slopes(line, line.valid * tf.concat([values - reference, line.valid], axis=-1))
@@ -43,13 +47,14 @@ def products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
 
 def transposed_products(line: SortedPositions, rows: SeparableRows, left: tf.Tensor) -> tf.Tensor:
     """P^T u of `left` u [L, n, d] of the ranks."""
-    return line.valid * _sums_and_slopes(line, left * rows.norms)[0]
+    return line.valid * _sums_and_slopes(line, tf.cast(left, tf.float64) * rows.norms)[0]
 
 
 def form_gradient(
     line: SortedPositions, rows: SeparableRows, left: tf.Tensor, right: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """P^T u; and of `sum_ij u_i P_ij w_j`, times tau, the gradients of the items' scores and of the ranks' [L, n]."""
+    left, right = tf.cast(left, tf.float64), tf.cast(right, tf.float64)
     reference = right[:, :1]
     means, scaled = rows.products - reference, left * rows.norms
     both = tf.concat([scaled, tf.reduce_sum(scaled * means, axis=-1, keepdims=True)], axis=-1)
@@ -64,7 +69,7 @@ def _sums_and_slopes(line: SortedPositions, values: tf.Tensor) -> tuple[tf.Tenso
     own = tf.transpose(values, [0, 2, 1])
     # Both ways as one, which is half the program to compile.
     places = tf.concat([line.positions, tf.reverse(-line.positions, [1])], axis=0)
-    before, behind = tf.split(decay_scan(places, tf.concat([own, tf.reverse(own, [2])], axis=0)), 2)
+    before, behind = tf.split(decay_scan(places, tf.concat([own, tf.reverse(own, [2])], axis=0), line.dtype), 2)
     behind = tf.reverse(behind, [2])
     # Those of an equal place have no sign: what is before the first of them, less what is behind the last.
     strictly_before, strictly_behind = before - own, behind - own

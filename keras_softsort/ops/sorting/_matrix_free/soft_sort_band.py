@@ -7,6 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, BlockedLists, BlockRange, block_range, outer
+from keras_softsort.ops.sorting._ordering import MAX_GAP
 
 
 class SoftSortBand(NamedTuple):
@@ -36,7 +37,7 @@ class SoftSortBand(NamedTuple):
 def soft_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> SoftSortBand:
     """Of descending `scores` [L, padded n] in float64, in units of sqrt(tau); drops beyond `cut` are left out."""
     # As far as a gap that nothing is seen across; their sum loses no digits of the others.
-    gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.sqrt(cut))
+    gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.sqrt(tf.maximum(cut, MAX_GAP[dtype])))
     scores = tf.reshape(-tf.cumsum(tf.pad(gaps, [[0, 0], [1, 0]]), axis=1), [-1, BLOCK])
 
     def within_cutoff(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:

@@ -61,7 +61,8 @@ def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
     places, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.kept() - 1, 0)
     scores = take(lists.scores, take(lists.order, tf.minimum(places, last)))
     origin = tf.stop_gradient(take(tf.pad(scores, [[0, 0], [0, 1]]), last // 2))  # there is one in an empty list too
-    return in_temperatures(origin - scores, lists.tau), places < lists.kept()
+    apart = tf.cast(origin, tf.float64) - tf.cast(scores, tf.float64)
+    return in_temperatures(apart, lists.tau), places < lists.kept()
 
 
 Sums = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]

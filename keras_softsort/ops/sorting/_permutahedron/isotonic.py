@@ -3,9 +3,10 @@
 Places 0, ..., n - 1 of a list carry numbers x, and the cost of a run of places is a level f(run). The optimum is the
 partition into blocks whose levels do not rise, each block being what pooling adjacent violators leaves. Here halves of
 1, 2, 4, ... places are merged: both are solved, so all that can change is one block across the middle. A block of the
-left half belongs to it exactly if it and what lies between lift its level, i.e. if the level of the run from it to the
-last block of the right half with a higher level is above its own; for the right half likewise. Each place decides that
-for itself by one binary search, so that a merge is O(log n) vector operations whatever the numbers are.
+left half belongs to it exactly if what follows lifts its level, i.e. if the level of the run from behind it to the last
+block of the right half with a higher level is above its own; for the right half likewise. The block is not part of that
+run: where levels are soft maxima, a dominant block would hide in the sum whether the others are above it. Each place
+decides for itself by one binary search, so that a merge is O(log n) vector operations whatever the numbers are.
 """
 
 from __future__ import annotations
@@ -54,10 +55,12 @@ def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.T
     here = origin + places
 
     def run(first: tf.Tensor, last: tf.Tensor, middle: tf.Tensor, solved: _Solved) -> tuple[tf.Tensor, tf.Tensor]:
-        """The first number of the run from `first` to `last` across `middle`, and the run's level less that."""
+        """The first number of the run from `first` to `last` that touches `middle`, and the run's level less that."""
         head = _at(x, first)
         sizes = (middle - first, last - middle + 1)
-        statistic = level.join(_at(x, middle) - head, _at(solved.after, first), _at(solved.before, last), sizes)
+        left, right = _at(solved.after, first), _at(solved.before, last)
+        statistic = level.join(_at(x, middle) - head, left, right, sizes)
+        statistic = tf.where(last < middle, left, tf.where(first >= middle, right, statistic))
         return head, statistic + level.of_places(first - origin, last - origin)
 
     def merge(half: tf.Tensor, *state: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -67,9 +70,9 @@ def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.T
         middle = start + half
 
         higher = _leading_of_the_other_half(solved, is_left, tf.where(is_left, middle, start), stop, half)
-        # A left place looks at the run from its block on, a right one at the run up to its block's end.
-        first = tf.where(is_left, solved.first, start + higher)
-        last = tf.where(is_left, middle + higher - 1, solved.last)
+        # A left place looks at the run from behind its block on, a right one at the run up to its block.
+        first = tf.where(is_left, solved.last + 1, start + higher)
+        last = tf.where(is_left, middle + higher - 1, solved.first - 1)
         head, found = run(first, last, middle, solved)
         rise = (head - solved.head) + (found - solved.level)
         joins = tf.where(

@@ -71,12 +71,15 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     level = EntropicScores(every) if entropic else MeanLevel(-every)
     found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.kept(), level))
     first = take(scores, found.first)  # the largest of the block
-    behind = tf.cast(tf.range(size) - found.first, scores.dtype) / lists.tau
+    # A product with 1 / tau: its gradient is summed before it is multiplied by 1 / tau^2, which may overflow.
+    per_rank = 1 / lists.tau
     if entropic:
+        behind = tf.cast(tf.range(size) - found.first, scores.dtype) * per_rank
         scale = tf.math.log(found.sums(tf.exp(scores - first)) / found.sums(tf.exp(-behind)))
         values = first + scale - behind
     else:
-        values = first + found.means(scores - first) + found.means(behind) - behind
+        ahead_of_middle = tf.cast(found.first + found.last - 2 * tf.range(size), scores.dtype) / 2
+        values = first + found.means(scores - first) + ahead_of_middle * per_rank
     if lists.mask is None:
         return values
     return tf.where(tf.range(size) < lists.kept(), values, tf.zeros_like(values))
