@@ -168,10 +168,10 @@ WAYS = tuple(CHECKS)
 QUICK_WAYS = ("persistent", "jacobian", "gradient_in_strict_map", "gradient_of_map", "forward", "traced_second")
 
 
-def cases(operators):
-    """Parameters (name, way) of each operator in each way; of what QUICK_WAYS leave out, nightly."""
+def cases(operators, quick_ways=QUICK_WAYS):
+    """Parameters (name, way) of each operator in each way; those that `quick_ways` leave out run nightly."""
     return [
-        pytest.param(name, way, marks=[] if way in QUICK_WAYS else [pytest.mark.nightly])
+        pytest.param(name, way, marks=[] if way in quick_ways else [pytest.mark.nightly])
         for name in operators
         for way in WAYS
     ]

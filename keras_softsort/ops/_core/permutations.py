@@ -12,15 +12,15 @@ from keras_softsort.ops._core.batching import take
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     """The rank of each item `[B, size]` in `order` [B, k], k where it is not among those k; `size` is k by default.
 
-    A scatter, which costs less than a second sort.
+    A sum over segments, which costs less than a second sort and, other than a scatter, has a vectorized map.
     """
     batch, count = tf.unstack(tf.shape(order))
     full = size is None
     size = count if full else size
     places = order + size * tf.range(batch)[:, tf.newaxis]
-    # What nothing is written to is 0.
+    # An item that is not among them has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
-    flat = tf.scatter_nd(tf.reshape(places, [-1, 1]), tf.reshape(from_last, [-1]), [batch * size])
+    flat = tf.math.unsorted_segment_sum(tf.reshape(from_last, [-1]), tf.reshape(places, [-1]), batch * size)
     ranks = count - tf.reshape(flat, [batch, size])
     return tf.ensure_shape(ranks, order.shape) if full else ranks
 

@@ -9,10 +9,12 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
     """`hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would round away from 0 and 1."""
 
     @tf.custom_gradient
-    def replace(_: tf.Tensor) -> tuple:
-        return tf.stop_gradient(hard), lambda upstream: upstream
+    def replace(soft: tf.Tensor, hard: tf.Tensor) -> tuple:
+        # Adds 0 with a gradient of 1, for `tf.vectorized_map`, which drops custom gradients of what it maps.
+        zero = tf.where(tf.math.is_finite(soft), soft - tf.stop_gradient(soft), tf.zeros_like(soft))
+        return tf.stop_gradient(hard) + zero, lambda upstream: (upstream, None)
 
-    return replace(soft)
+    return replace(soft, hard)
 
 
 def mappable_straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from keras_softsort.ops._core.straight_through import straight_through
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 
-def harden(permutation: Any) -> tf.Tensor:
+def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     """An exact permutation from a soft one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 
     From the first rank on, each takes the item of the largest weight that no earlier rank has taken (the first of
@@ -21,14 +21,17 @@ def harden(permutation: Any) -> tf.Tensor:
     permutation, as it is for `neural_sort` and `soft_sort` without ties, it is this one.
 
     Args:
-      permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks.
+      permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks. Weights of -inf are the
+        smallest, and equal.
+      mask: bool `[..., n]`, True for valid items. Masked items take the ranks after the valid ones; their weights are
+        not read and receive no gradient.
 
     Returns:
-      The same shape and dtype, with entries 0 and 1. A matrix that holds NaN gives NaN.
+      The same shape and dtype, with entries 0 and 1. A matrix with NaN at a valid item gives NaN.
 
     Raises:
-      TypeError: `permutation` is not floating-point.
-      ValueError: `permutation` has fewer than two axes, or more ranks than items.
+      TypeError: `permutation` is not floating-point, `mask` is not bool.
+      ValueError: `permutation` has fewer than two axes, or more ranks than items; `mask` of another shape.
 
     Cost: r sequential steps of O(n). `neural_sort(..., hard=True)`, which knows the scores, needs a sort only.
 
@@ -47,26 +50,35 @@ def harden(permutation: Any) -> tf.Tensor:
     if shape.rank < 2:
         raise ValueError(f"permutation must have shape [..., r, n], got {shape}")
     ranks = tf.shape(permutation)[-2] if shape[-2] is None else shape[-2]
-    return _harden(validation.at_most_list_size("the number of ranks of permutation", ranks, permutation))
+    permutation = validation.at_most_list_size("the number of ranks of permutation", ranks, permutation)
+    return _harden(permutation, validation.axis_mask("mask", mask, permutation, -1))
 
 
 @traced_if_eager
-def _harden(permutation: tf.Tensor) -> tf.Tensor:
-    weights = tf.stop_gradient(flatten_lists(permutation, inner=2))
-    count = tf.shape(weights)[1]
-    by_rank = tf.transpose(weights, [1, 0, 2])
+def _harden(permutation: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     if permutation.shape[-1] == 0:
         return permutation
+    if mask is not None:
+        permutation = tf.where(mask[..., tf.newaxis, :], permutation, tf.zeros_like(permutation))
+    weights = tf.stop_gradient(flatten_lists(permutation, inner=2))
+    count = tf.shape(weights)[1]
+    # Above -inf, which marks taken items, and above the smallest number, which TensorFlow's argmax never takes.
+    by_rank = tf.maximum(tf.transpose(weights, [1, 0, 2]), weights.dtype.min / 2)
+    minus_infinity = tf.constant(-math.inf, weights.dtype)
+    valid = None if mask is None else flatten_lists(mask)
 
     def take_best(rank: tf.Tensor, rank_of_item: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        open_weights = tf.where(rank_of_item < 0, by_rank[rank], tf.constant(-math.inf, weights.dtype))
-        choice = tf.argmax(open_weights, axis=-1, output_type=tf.int32)
+        is_open = rank_of_item < 0
+        if valid is not None:
+            is_first = tf.logical_and(is_open, valid)
+            is_open = tf.where(tf.reduce_any(is_first, axis=-1, keepdims=True), is_first, is_open)
+        choice = tf.argmax(tf.where(is_open, by_rank[rank], minus_infinity), axis=-1, output_type=tf.int32)
         chosen = tf.equal(tf.range(tf.shape(weights)[2]), choice[:, tf.newaxis])
         return rank + 1, tf.where(chosen, rank, rank_of_item)
 
-    nowhere = -tf.ones(tf.gather(tf.shape(weights), [0, 2]), tf.int32)
-    _, rank_of_item = tf.while_loop(lambda rank, _: rank < count, take_best, (0, nowhere), maximum_iterations=count)
+    unassigned = -tf.ones(tf.gather(tf.shape(weights), [0, 2]), tf.int32)
+    _, rank_of_item = tf.while_loop(lambda rank, _: rank < count, take_best, (0, unassigned), maximum_iterations=count)
     hard = tf.equal(tf.range(count)[:, tf.newaxis], rank_of_item[:, tf.newaxis, :])
-    not_a_number = tf.reduce_any(tf.math.is_nan(weights), axis=[1, 2], keepdims=True)
-    hard = tf.where(not_a_number, tf.constant(math.nan, weights.dtype), tf.cast(hard, weights.dtype))
+    is_invalid = tf.reduce_any(tf.math.is_nan(weights), axis=[1, 2], keepdims=True)
+    hard = tf.where(is_invalid, tf.constant(math.nan, weights.dtype), tf.cast(hard, weights.dtype))
     return straight_through(tf.reshape(hard, tf.shape(permutation)), permutation)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import autodiff
+from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
@@ -13,14 +14,40 @@ pytestmark = pytest.mark.default_stack_only
 ARRAYS = [np.random.default_rng(0).normal(size=(2, 5)), np.array([0.8, 0.9])]
 OPERATORS = {
     "neural_sort": ops.neural_sort,
-    "top-k membership": lambda s, tau: ops.soft_top_k_membership(s, 2, tau, method="neural_sort"),
+    "soft_sort": ops.soft_sort,
+    "ranks": ops.soft_rank,
+    "membership by LapSum": lambda s, tau: ops.soft_top_k_membership(s, 2, tau),
+}
+# Their vectorized maps take TensorFlow long to make.
+SLOW = {
     "quantiles": lambda s, tau: ops.soft_quantile(s, [0.3, 0.6], tau),
+    "membership": lambda s, tau: ops.soft_top_k_membership(s, 2, tau, method="neural_sort"),
+    "ranks by LapSum": lambda s, tau: ops.soft_rank(s, tau, method="lapsum"),
+    "ranks by projection": lambda s, tau: ops.soft_rank(s, tau, method="projection"),
+    "values by projection_kl": lambda s, tau: ops.soft_values(s, tau, method="projection_kl"),
 }
 
 
-@pytest.mark.parametrize(("name", "way"), autodiff.cases(OPERATORS))
+@pytest.mark.parametrize(
+    ("name", "way"), [*autodiff.cases(OPERATORS), *autodiff.cases(SLOW, quick_ways=("forward", "traced_second"))]
+)
 def test_right_in_every_way(name, way):
-    autodiff.check(way, OPERATORS[name], ARRAYS)
+    autodiff.check(way, (OPERATORS | SLOW)[name], ARRAYS)
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_hard_has_the_soft_gradient_around_a_vectorized_map(fallback):
+    scores, weights = tf.constant(ARRAYS[0]), fixed_weights([2, 5, 5])
+
+    def gradient(hard):
+        def mapped(scores):
+            return tf.vectorized_map(
+                lambda s: ops.neural_sort(s, 0.8, hard=hard), scores, fallback_to_while_loop=fallback
+            )
+
+        return tape_gradients(mapped, [scores], weights)[1][0]
+
+    np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-12)
 
 
 @pytest.mark.parametrize("way", autodiff.QUICK_WAYS)

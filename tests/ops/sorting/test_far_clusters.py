@@ -22,7 +22,13 @@ def far_list(kind, size):
 
 KINDS = ["clusters", "1e5", "-1e6"]
 # Either dense algorithm of NeuralSort, and the matrix-free ones.
-LISTS = [("neural_sort", 20), ("neural_sort", 150), ("neural_sort", 800), ("soft_sort", 63), ("soft_sort", 150)]
+LISTS = [
+    ("neural_sort", 20),
+    ("neural_sort", 150),
+    ("soft_sort", 63),
+    ("soft_sort", 150),
+    pytest.param("neural_sort", 800, marks=pytest.mark.nightly),
+]
 
 
 def _slices(method, scores, tau):

@@ -3,7 +3,8 @@
 With x_0 >= x_1 >= ... in units of tau and the gaps d_p = x_{p-1} - x_p, row i's peak is the item of rank i, and the
 item of rank a falls short of it by
 
-    gap(i, a) = F_a - F_i - 2 i (G_a - G_i) >= 0,    F_a = sum_{p <= a} (2 p - 1) d_p,    G_a = sum_{p <= a} d_p.
+    gap(i, a) = F_a - F_i - (2 i - n) (G_a - G_i) >= 0,
+    F_a = sum_{p <= a} (2 p - 1 - n) d_p,    G_a = sum_{p <= a} d_p.
 
 No weight is seen across a very large d_p, so such a d_p is cut to a size that hides nothing, and costs the others no
 digits. The sums are float64, and float32 logits take them as pairs: high parts on a common grid, on which all of the
@@ -37,20 +38,21 @@ class PrefixSumLogitGaps:
         before = tf.concat([descending[:, :1], descending[:, :-1]], axis=1)
         gaps = tf.minimum(before - descending, tf.constant(self.max_gap, tf.float64))
         ranks = tf.cast(tf.range(size), tf.float64)
-        sums = tf.stack([tf.cumsum((2 * ranks - 1) * gaps, axis=1), tf.cumsum(gaps, axis=1)])
+        wide_size = tf.cast(size, tf.float64)
+        sums = tf.stack([tf.cumsum((2 * ranks - 1 - wide_size) * gaps, axis=1), tf.cumsum(gaps, axis=1)])
         if dtype == tf.float64:
             return self._outer(sums)
-        high = _on_grid(sums, tf.cast(size, tf.float64))
+        high = _on_grid(sums, wide_size)
         # Differences only: TensorFlow's graph optimizer would regroup sums, and what is exact would be no longer.
         return self._outer(tf.cast(high, dtype)) - self._outer(tf.cast(high - sums, dtype))
 
     def _outer(self, sums: tf.Tensor) -> tf.Tensor:
-        """`2 i (G_a - G_i) - (F_a - F_i)` of each row i and item: [B, r, n]."""
+        """`(2 i - n) (G_a - G_i) - (F_a - F_i)` of each row i and item: [B, r, n]."""
         linear, total = tf.unstack(sums)
-        twice_row = 2 * tf.cast(self.rows, sums.dtype)
+        factor = tf.cast(2 * self.rows - tf.shape(sums)[2], sums.dtype)
         item_first, row_first = take(self.first, self.lists.ranks), take(self.first, self.rows)
-        at_peak = twice_row * take(total, row_first) - take(linear, row_first)
-        items = twice_row[:, :, tf.newaxis] * take(total, item_first)[:, tf.newaxis, :]
+        at_peak = factor * take(total, row_first) - take(linear, row_first)
+        items = factor[:, :, tf.newaxis] * take(total, item_first)[:, tf.newaxis, :]
         return (items - take(linear, item_first)[:, tf.newaxis, :]) - at_peak[:, :, tf.newaxis]
 
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
@@ -68,8 +70,7 @@ class PrefixSumLogitGaps:
 def _on_grid(sums: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
     """`sums` [2, B, n] rounded to multiples of a number per list, so coarse that float32 adds and scales them exactly.
 
-    Adding 2^30 times the largest number of the formula leaves 22 of its 52 bits.
+    No term of the formula is above 2 n G, of which 24 bits are left: adding 2^29 times as much rounds the others away.
     """
-    last = tf.stop_gradient(tf.reduce_max(sums, axis=2, keepdims=True))
-    shift = 2.0**30 * (last[0] + 2 * size * last[1])
+    shift = tf.stop_gradient(2.0**30 * size * sums[1, :, -1:])
     return tf.stop_gradient((sums + shift) - shift)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.decay_scan import decay_scan
+from keras_softsort.ops._core.laplace_sums import laplace_sums
 
 
 class SeparableRows(NamedTuple):
@@ -67,10 +67,7 @@ def form_gradient(
 def _sums_and_slopes(line: SortedPositions, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """`sum_j exp(-|t_i - t_j|) v_j` and `sum_j exp(-|t_i - t_j|) sign(t_i - t_j) v_j`: [L, n, d] each."""
     own = tf.transpose(values, [0, 2, 1])
-    # Both ways as one, which is half the program to compile.
-    places = tf.concat([line.positions, tf.reverse(-line.positions, [1])], axis=0)
-    before, behind = tf.split(decay_scan(places, tf.concat([own, tf.reverse(own, [2])], axis=0), line.dtype), 2)
-    behind = tf.reverse(behind, [2])
+    before, behind = laplace_sums(line.positions, own, line.dtype)
     # Those of an equal place have no sign: what is before the first of them, less what is behind the last.
     strictly_before, strictly_behind = before - own, behind - own
     slopes = _at(strictly_before, line.first) - _at(strictly_behind, line.last)

@@ -6,12 +6,10 @@ tau, so that neither scores far from 0 nor low temperatures cost precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.decay_scan import decay_scan
+from keras_softsort.ops._core.laplace_sums import laplace_sums
 from keras_softsort.ops.sorting._methods.method import Method
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 
@@ -26,7 +24,7 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
     weights = tf.cast(kept, lists.scores.dtype)
     first, last = lists.ties()
     middle = 1 + tf.cast(first + last, weights.dtype) / 2
-    ranks = take(middle + _decays(first, last)[1](positions, weights) / 2, lists.ranks)
+    ranks = take(middle + _behind(positions, weights, first, last) / 2, lists.ranks)
     return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
 
 
@@ -65,46 +63,41 @@ def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
     return in_temperatures(apart, lists.tau), places < lists.kept()
 
 
-Sums = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+@tf.custom_gradient
+def _near(positions: tf.Tensor, values: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple:
+    """`sum_j exp(-|p_j - p_i|) v_j` over all ranks, of rising positions p and values v; ties end at `first` and `last`.
 
-
-def _decays(first: tf.Tensor, last: tf.Tensor) -> tuple[Sums, Sums]:
-    """Two sums over all places, of rising positions p and values v; `first` and `last` are the ends of ties.
-
-    `near_i = sum_j exp(-|p_j - p_i|) v_j` and `behind_i = sum_j sign(p_j - p_i) exp(-|p_j - p_i|) v_j`. Each is the
-    other's gradient, so both can be differentiated any number of times.
+    `_near` and `_behind` are each other's gradients, so both can be differentiated any number of times. They copy their
+    arguments, since the gradient of a gradient cannot reach those of the graph before.
     """
+    positions, values, first, last = map(tf.identity, (positions, values, first, last))
+    before, after = _from_both_sides(positions, values)
 
-    @tf.custom_gradient
-    def near(positions: tf.Tensor, values: tf.Tensor) -> tuple:
-        before, after = _from_both_sides(positions, values)
+    def gradient(upstream: tf.Tensor) -> tuple:
+        moved = upstream * _behind(positions, values, first, last) + values * _behind(positions, upstream, first, last)
+        return tf.cast(moved, positions.dtype), _near(positions, upstream, first, last), None, None
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            moved = upstream * behind(positions, values) + values * behind(positions, upstream)
-            return tf.cast(moved, positions.dtype), near(positions, upstream)
+    return before + after - values, gradient
 
-        return before + after - values, gradient
 
-    @tf.custom_gradient
-    def behind(positions: tf.Tensor, values: tf.Tensor) -> tuple:
-        before, after = _from_both_sides(positions, values)
+@tf.custom_gradient
+def _behind(positions: tf.Tensor, values: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple:
+    """`sum_j sign(p_j - p_i) exp(-|p_j - p_i|) v_j`, as `_near`."""
+    positions, values, first, last = map(tf.identity, (positions, values, first, last))
+    before, after = _from_both_sides(positions, values)
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            moved = upstream * near(positions, values) - values * near(positions, upstream)
-            return tf.cast(moved, positions.dtype), -behind(positions, upstream)
+    def gradient(upstream: tf.Tensor) -> tuple:
+        moved = upstream * _near(positions, values, first, last) - values * _near(positions, upstream, first, last)
+        return tf.cast(moved, positions.dtype), -_behind(positions, upstream, first, last), None, None
 
-        # From the ends of the tie, which takes its own sum off and leaves equal results.
-        return take(after, first) - take(before, last), gradient
-
-    return near, behind
+    # From the ends of the tie, which takes its own sum off and leaves equal results.
+    return take(after, first) - take(before, last), gradient
 
 
 def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """`sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i."""
-    both_ways = tf.concat([positions, -positions[:, ::-1]], axis=0)
-    values = tf.concat([values, values[:, ::-1]], axis=0)
-    before, after = tf.split(decay_scan(both_ways, values[:, tf.newaxis])[:, 0], 2)
-    return before, after[:, ::-1]
+    before, after = laplace_sums(positions, values[:, tf.newaxis])
+    return before[:, 0], after[:, 0]
 
 
 def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
@@ -138,21 +131,25 @@ def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor
     return tf.where(count < 1, ahead, tf.where(count < total, inside, beyond))
 
 
-def _attached(threshold: tf.Tensor, positions: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+def _attached(threshold: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     """`threshold`, with the gradient with respect to `positions` by which the sum stays k: the mean of what they move.
 
-    Weighted by the densities there, as a softmax since they may underflow all at once.
+    Weighted by the densities there, as a softmax since they may underflow all at once. No custom gradient: adding
+    weights times 0 is differentiated rightly in every mode, by the trapezoid rule also twice.
     """
+    moved = positions - tf.stop_gradient(positions)  # 0
 
-    @tf.custom_gradient
-    def attached(positions: tf.Tensor) -> tuple:
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            distance = tf.abs(attached(positions) - positions)
-            return upstream * tf.nn.softmax(tf.where(kept, -distance, tf.constant(-1e305, distance.dtype)))
+    def weights(threshold: tf.Tensor) -> tf.Tensor:
+        distance = tf.abs(threshold - positions)
+        return tf.nn.softmax(tf.where(valid, -distance, tf.constant(-1e305, distance.dtype)))
 
-        return tf.identity(threshold), gradient
+    def add(weights: tf.Tensor) -> tf.Tensor:
+        return threshold + tf.reduce_sum(weights * moved, axis=1, keepdims=True)
 
-    return attached(positions)
+    threshold = tf.stop_gradient(threshold)
+    first_order = add(tf.stop_gradient(weights(threshold)))
+    slopes = weights(first_order)
+    return add((slopes + tf.stop_gradient(slopes)) / 2)
 
 
 LAPSUM = Method(name="lapsum", ranks=lapsum_ranks, membership=lapsum_membership)

@@ -66,13 +66,13 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """
     scores = _shared_by_ties(lists)
     lists_count, size = tf.unstack(tf.shape(scores))
-    steep = in_temperatures(tf.ones_like(lists.tau), lists.tau)
+    steep = tf.stop_gradient(in_temperatures(tf.ones_like(lists.tau), lists.tau))
     every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
     level = EntropicScores(every) if entropic else MeanLevel(-every)
     found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.kept(), level))
     first = take(scores, found.first)  # the largest of the block
-    # A product with 1 / tau: its gradient is summed before it is multiplied by 1 / tau^2, which may overflow.
-    per_rank = 1 / lists.tau
+    # A product with 1 / tau: its gradient is summed before it is multiplied by 1 / tau^2, which float32 may not hold.
+    per_rank = tf.cast(1 / tf.cast(lists.tau, tf.float64), scores.dtype)
     if entropic:
         behind = tf.cast(tf.range(size) - found.first, scores.dtype) * per_rank
         scale = tf.math.log(found.sums(tf.exp(scores - first)) / found.sums(tf.exp(-behind)))
