@@ -29,8 +29,8 @@ class OrderedLists(NamedTuple):
     sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
     thresholds: Thresholds = Thresholds()
 
-    def kept(self) -> tf.Tensor:
-        """How many items of each list are not masked: [B, 1]."""
+    def valid_counts(self) -> tf.Tensor:
+        """The number of valid items of each list: [B, 1]."""
         lists, size = tf.unstack(tf.shape(self.scores))
         if self.mask is None:
             return tf.fill([lists, 1], size)
@@ -40,20 +40,20 @@ class OrderedLists(NamedTuple):
         """Whether each of `ranks` [B, r] is one of an unmasked item; None without a mask."""
         if self.mask is None:
             return None
-        return ranks < self.kept()
+        return ranks < self.valid_counts()
 
     def order_of_valid(self) -> tf.Tensor:
         """The item at each rank [B, n], at ranks of masked items the last valid one."""
         if self.mask is None:
             return self.order
         ranks = tf.range(tf.shape(self.scores)[1])
-        return take(self.order, tf.minimum(ranks, tf.maximum(self.kept() - 1, 0)))
+        return take(self.order, tf.minimum(ranks, tf.maximum(self.valid_counts() - 1, 0)))
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] that hold the same score as each rank does."""
         return tied_ranks(self.sort_keys, is_at_most(self.sort_keys.shape[-1], self.thresholds.tie_search_max_size))
 
-    def of_ranks(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         """The gradient [B, r] of the sorted scores at `rows` as one of the items' [B, n], which ties share evenly."""
         first, last = self.ties()
         batch, size = tf.unstack(tf.shape(first))

@@ -18,7 +18,7 @@ class PairwiseLogitGaps:
 
     def __init__(self, lists: OrderedLists, rows: tf.Tensor) -> None:
         self.mask = lists.mask
-        self.factors = lists.kept() - 1 - 2 * rows
+        self.factors = lists.valid_counts() - 1 - 2 * rows
         # -1, 0 or 1 for a kept item k [B, k, 1] beside j [B, 1, j], 0 for a masked one.
         self.signs = self._of_kept(tf.sign(_differences(tf.stop_gradient(lists.scores))))
 

@@ -24,7 +24,7 @@ def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool
             d_logits = softmax_gradient(permutation, upstream, valid_rows, log)
             d_difference = d_logits * _signed_slope(difference, power)
             d_rows = -tf.reduce_sum(d_difference, axis=2)
-            d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.of_ranks(d_rows, rows)) / tau
+            d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.gradient_of_sorted_scores(d_rows, rows)) / tau
             return d_scores, temperature_gradient(d_logits, logits, tau)
 
         return tf.nn.log_softmax(logits) if log else permutation, gradient

@@ -206,4 +206,4 @@ def _neural_sort_slopes(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor
 def _items_and_ranks(lists: OrderedLists, items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
     """SoftSort's two gradients [L, n], that of the items' scores and that of the sorted ones, as one of the items'."""
     every = tf.broadcast_to(tf.range(tf.shape(ranks)[1]), tf.shape(ranks))
-    return take(items, lists.ranks) + lists.of_ranks(ranks, every)
+    return take(items, lists.ranks) + lists.gradient_of_sorted_scores(ranks, every)

@@ -34,7 +34,7 @@ def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
     Where no more than k items are kept they have 1, and the masked ones the rest in equal shares.
     """
     positions, kept = _positions(lists)
-    counts = tf.cast(lists.kept(), tf.float64)
+    counts = tf.cast(lists.valid_counts(), tf.float64)
     # There is no threshold for k >= counts, and any will do.
     reachable = tf.minimum(tf.cast(k, tf.float64), tf.maximum(counts, 1) - 0.5)
     found = _threshold(tf.stop_gradient(positions), kept, reachable)
@@ -56,11 +56,11 @@ def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
 
     Masked items stand with the last kept one.
     """
-    places, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.kept() - 1, 0)
+    places, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.valid_counts() - 1, 0)
     scores = take(lists.scores, take(lists.order, tf.minimum(places, last)))
     origin = tf.stop_gradient(take(tf.pad(scores, [[0, 0], [0, 1]]), last // 2))  # there is one in an empty list too
     apart = tf.cast(origin, tf.float64) - tf.cast(scores, tf.float64)
-    return in_temperatures(apart, lists.tau), places < lists.kept()
+    return in_temperatures(apart, lists.tau), places < lists.valid_counts()
 
 
 @tf.custom_gradient

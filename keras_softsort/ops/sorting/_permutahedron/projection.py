@@ -45,7 +45,7 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """
     scores = take(lists.scores, lists.order)
     level = EntropicRanks() if entropic else MeanLevel(tf.ones([], tf.float64))
-    found = PooledBlocks(*blocks(in_temperatures(scores, lists.tau), lists.kept(), level))
+    found = PooledBlocks(*blocks(in_temperatures(scores, lists.tau), lists.valid_counts(), level))
     middle = 1 + tf.cast(found.first + found.last, scores.dtype) / 2
     if entropic:  # relative to the lowest score, where the softmax peaks
         weights = tf.exp((take(scores, found.last) - scores) / lists.tau)
@@ -69,7 +69,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     steep = tf.stop_gradient(in_temperatures(tf.ones_like(lists.tau), lists.tau))
     every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
     level = EntropicScores(every) if entropic else MeanLevel(-every)
-    found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.kept(), level))
+    found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.valid_counts(), level))
     first = take(scores, found.first)  # the largest of the block
     # A product with 1 / tau: its gradient is summed before it is multiplied by 1 / tau^2, which float32 may not hold.
     per_rank = tf.cast(1 / tf.cast(lists.tau, tf.float64), scores.dtype)
@@ -82,7 +82,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
         values = first + found.means(scores - first) + ahead_of_middle * per_rank
     if lists.mask is None:
         return values
-    return tf.where(tf.range(size) < lists.kept(), values, tf.zeros_like(values))
+    return tf.where(tf.range(size) < lists.valid_counts(), values, tf.zeros_like(values))
 
 
 class MeanLevel(NamedTuple):
