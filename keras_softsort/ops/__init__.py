@@ -16,6 +16,7 @@ from keras_softsort.ops.ranking.ranknet import ranknet
 from keras_softsort.ops.ranking.ranknet_lambdas import ranknet_lambdas
 from keras_softsort.ops.ranking.spearman import spearman
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
+from keras_softsort.ops.sampling.relaxed_top_k import relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden
 from keras_softsort.ops.sorting.neural_sort import neural_sort
 from keras_softsort.ops.sorting.soft_quantile import soft_quantile
@@ -43,6 +44,7 @@ __all__ = [
     "pl_rank",
     "ranknet",
     "ranknet_lambdas",
+    "relaxed_top_k",
     "sinkhorn",
     "soft_neighbor_membership",
     "soft_quantile",

@@ -33,7 +33,7 @@ def test_draws_in_training_only_and_anew_each_time():
 @pytest.mark.parametrize("k", [1, 3])
 def test_inference_is_the_choice_without_noise(k):
     np.testing.assert_array_equal(LAYER(k=k)(LOGITS), subset_oracles.largest(LOGITS, k))
-    soft = LAYER(k=k, hard=False, tau=0.4)(LOGITS)
+    soft = LAYER(k=k, method="successive_softmax", hard=False, tau=0.4)(LOGITS)
     np.testing.assert_allclose(soft, subset_oracles.relaxed_subset(LOGITS, 0.4, k), rtol=1e-5)
     ties = LAYER(k=k)(tf.zeros([1, 4]))
     np.testing.assert_array_equal(ties, [[1] * k + [0] * (4 - k)])
@@ -142,7 +142,7 @@ def test_gradient_of_the_learned_temperature(hard):
     )
 
     def soft(tau):
-        return ops.gumbel_softmax(LOGITS, tau, seed=tf.constant([1, 0], tf.int64), k=2)
+        return ops.gumbel_softmax(LOGITS, tau, seed=tf.constant([1, 0], tf.int64), k=2)  # by the threshold
 
     _, (wanted,) = tape_gradients(soft, [tf.constant(0.7)], weights)
     assert abs(float(found)) > 1e-3
@@ -228,4 +228,22 @@ def test_constructor_errors(arguments, error, message):
 )
 def test_call_errors(arguments, call, error, message):
     with pytest.raises(error, match=message):
-        LAYER(**arguments)(**{"logits": LOGITS, **call})
+        LAYER(**arguments)(call.get("logits", LOGITS), mask=call.get("mask"))
+
+
+def test_no_item_is_chosen_more_than_once():
+    """At the default temperature, where successive softmaxes choose one item more than twice."""
+    logits = np.random.default_rng(0).normal(size=(200, 20)).astype("float32")
+    found = draw(LAYER(k=5, hard=False, seed=1), logits)
+    assert np.max(found) <= 1
+    np.testing.assert_allclose(np.sum(found, axis=1), 5, rtol=1e-5)
+    published = draw(LAYER(k=5, hard=False, method="successive_softmax", seed=1), logits)
+    assert np.max(published) > 1.5
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_a_temperature_per_example_follows_the_logits(axis):
+    x, tau = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32"), np.float32([0.3, 2.0])
+    found = LAYER(hard=False, k=2, axis=axis)([x, tau])
+    for example, each, result in zip(x, tau, found, strict=True):
+        np.testing.assert_allclose(result, ops.relaxed_top_k(example, 2, each, axis=axis - (axis > 0)), atol=1e-6)

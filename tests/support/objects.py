@@ -109,7 +109,10 @@ LAYERS = [
     KerasCase(ks.PlackettLuceSampler, {"tau": 0.7, "num_samples": 2, "method": "soft_sort", "power": 2.0, "seed": 3}),
     KerasCase(ks.PlackettLuceSampler, {"tau": 0.5, "top_k": 2, "hard": True, "learn_tau": True}),
     KerasCase(ks.GumbelSoftmaxLayer, {"tau": 0.7, "k": 2, "hard": True, "seed": 3}),
-    KerasCase(ks.GumbelSoftmaxLayer, {"tau": 0.6, "k": 2, "hard": False, "learn_tau": True, "axis": 1}),
+    KerasCase(
+        ks.GumbelSoftmaxLayer,
+        {"tau": 0.6, "k": 2, "method": "successive_softmax", "hard": False, "learn_tau": True, "axis": 1},
+    ),
     KerasCase(ks.DkNNLayer, {"k": 2, "tau": 0.7, "distance": "cityblock", "method": "soft_sort", "power": 1.5}),
     KerasCase(ks.DkNNLayer, {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3, "learn_tau": True}),
     KerasCase(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort", "power": 2.0}),

@@ -76,6 +76,8 @@ OPERATIONS = [
     Operation("gumbel_sinkhorn", lambda x: ks.gumbel_sinkhorn(x, seed=SEED, num_iterations=3), PAIRS),
     Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED), SCORES),
     Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED, k=2, hard=True), SCORES, "subset"),
+    Operation("relaxed_top_k", lambda x: ks.relaxed_top_k(x, 2), SCORES),
+    Operation("relaxed_top_k", lambda x: ks.relaxed_top_k(x, 2, method="successive_softmax"), SCORES, "subset"),
     Operation("linear_assignment", ks.linear_assignment, PAIRS, forward_only=True),
     Operation(
         "ranknet_lambdas", lambda s: ks.ranknet_lambdas(s, tf.range(2.0 * N)[::2] + s), SCORES, forward_only=True

@@ -1,4 +1,4 @@
-"""Choosing k of n items by their keys, softly or exactly: the checked arguments, masks, what cannot be chosen."""
+"""Checked arguments of choices of k of n items, and the choice by their keys, soft or exact."""
 
 from __future__ import annotations
 
@@ -10,35 +10,41 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.straight_through import straight_through
-from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops._core.straight_through import mappable_straight_through
 from keras_softsort.ops.sampling._relaxed_subset import relaxed_subset
+from keras_softsort.ops.sampling._threshold import threshold_memberships
 
 
 class Choice(NamedTuple):
     """Checked arguments, the list axis moved to the end; tensors first, then what is fixed when traced."""
 
     logits: tf.Tensor  # [..., n], in the dtype given
-    tau: tf.Tensor  # scalar of the compute dtype
+    tau: tf.Tensor  # in the compute dtype: a scalar, or [..., 1]
     mask: tf.Tensor | None  # [..., n] bool
     k: int
+    method: str
     hard: bool
     axis: int  # of the result, from 0
 
 
-def checked_choice(logits: Any, tau: Any, *, k: int, hard: bool, axis: int, mask: Any) -> Choice:
+METHODS = ("threshold", "successive_softmax")
+
+
+def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: int, mask: Any) -> Choice:
     """Check the arguments and put them together."""
     logits = validation.list_tensor("logits", logits)
     axis = validation.axis_of("axis", axis, logits)
     mask = validation.list_mask(mask, logits, "logits")
     k = arguments.positive_integer("k", k)
     last = _to_the_end(logits, axis)
+    tau = validation.temperature(tau, compute_dtype(logits.dtype), last)
     return Choice(
         # An empty list has no first item, but its softmax is as empty as it is.
         logits=last if k == 1 else validation.at_most_list_size("k", k, last),
-        tau=validation.temperature(tau, compute_dtype(logits.dtype)),
+        tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
         mask=None if mask is None else _to_the_end(mask, axis),
         k=k,
+        method=arguments.one_of("method", method, METHODS),
         hard=arguments.boolean("hard", hard),
         axis=axis,
     )
@@ -58,22 +64,19 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     keys = keys if noise is None else keys + noise
 
     count = tf.reduce_sum(tf.cast(possible, tf.int32), axis=-1, keepdims=True)
-    enough = count >= choice.k
+    by_threshold = choice.k > 1 and choice.method == "threshold"
+    # A threshold that leaves no item out is nowhere.
+    enough = count > choice.k if by_threshold else count >= choice.k
     # With too few items, equal weights of all keep the arithmetic finite until they are replaced.
     open_items = tf.logical_or(possible, tf.logical_not(enough))
-    soft = relaxed_subset(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
+    relaxation = threshold_memberships if by_threshold else relaxed_subset
+    soft = relaxation(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
     soft = tf.where(enough, soft, tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau)))
     soft = tf.cast(tf.where(possible, soft, tf.zeros_like(soft)), choice.logits.dtype)
     if choice.hard:
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, possible, choice.k))
-        soft = straight_through(tf.cast(tf.where(possible, hard, tf.zeros_like(hard)), soft.dtype), soft)
+        soft = mappable_straight_through(tf.cast(tf.where(possible, hard, tf.zeros_like(hard)), soft.dtype), soft)
     return _from_the_end(tf.ensure_shape(soft, choice.logits.shape), choice.axis)
-
-
-@traced_if_eager
-def choose_without_noise(choice: Choice) -> tf.Tensor:
-    """What is chosen by the logits themselves."""
-    return choose(choice, None)
 
 
 def _largest(keys: tf.Tensor, possible: tf.Tensor, k: int) -> tf.Tensor:

@@ -10,6 +10,8 @@ import tensorflow as tf
 # Above this share, log(1 - p) is taken from the others' weights, since p no longer holds what is left of it. Above a
 # half at most one item is so heavy; the distance to a half keeps that true however p was rounded.
 HEAVY = 0.75
+# Up to so many rounds there is no loop, and TensorFlow's own gradients serve, those of second order too.
+UNROLLED = 8
 
 
 def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
@@ -18,7 +20,10 @@ def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: in
     tau is `[..., 1]`; items that are not open (bool `[..., n]`) have no part. At least k are open in each list.
     """
     if k == 1:
-        return _softmax(_scaled(_below_peak(keys, open_items), tau), open_items)
+        return _softmax(scaled(_below_peak(keys, open_items), tau), open_items)
+
+    if k <= UNROLLED:
+        return _rounds(keys, tau, open_items, k, unroll=True)
 
     @tf.custom_gradient
     def run(keys: tf.Tensor, tau: tf.Tensor) -> tuple:
@@ -34,20 +39,26 @@ def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: in
     return run(keys, tau)
 
 
-def _rounds(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """A loop, so that neither the graph nor the time to compile it grows with k."""
+def _rounds(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int, *, unroll: bool = False) -> tf.Tensor:
+    """The k softmaxes; in a loop unless unrolled, so that neither the graph nor the time to compile it grows with k."""
 
     def lower_chosen(step: tf.Tensor, alpha: tf.Tensor, total: tf.Tensor) -> tuple:
-        ratio = _scaled(alpha, tau)
+        ratio = scaled(alpha, tau)
         weights = _softmax(ratio, open_items)
         lowered = alpha + _log_remainder(ratio, weights, open_items)
         return step + 1, _below_peak(lowered, open_items), total + weights
 
     alpha = _below_peak(keys, open_items)
-    start = (0, alpha, tf.zeros_like(alpha))
-    # XLA wants to know the number of rounds for the gradient.
-    _, alpha, total = tf.while_loop(lambda step, *_: step < k - 1, lower_chosen, start, maximum_iterations=k - 1)
-    return total + _softmax(_scaled(alpha, tau), open_items)
+    total = tf.zeros_like(alpha)
+    if unroll:
+        for step in range(k - 1):
+            _, alpha, total = lower_chosen(step, alpha, total)
+    else:
+        # XLA needs to know the number of rounds for the gradient.
+        _, alpha, total = tf.while_loop(
+            lambda step, *_: step < k - 1, lower_chosen, (0, alpha, total), maximum_iterations=k - 1
+        )
+    return total + _softmax(scaled(alpha, tau), open_items)
 
 
 def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
@@ -58,15 +69,16 @@ def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
 
 
 @tf.custom_gradient
-def _scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
+def scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
     """`drop / tau`, finite, with a finite gradient.
 
     The quotient's own would form `drop / tau^2`, which overflows into inf * 0; and at ties the gradients of k softmaxes
     grow as tau^-k.
     """
     ratio = drop / tau
-    beyond = ratio < _floor(drop.dtype)
-    value = tf.where(beyond, _floor(drop.dtype), ratio)
+    floor = _floor(drop.dtype)
+    beyond = tf.logical_or(ratio < floor, ratio > -floor)
+    value = tf.where(beyond, -floor * tf.sign(drop), ratio)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         upstream = tf.where(beyond, tf.zeros_like(upstream), upstream)

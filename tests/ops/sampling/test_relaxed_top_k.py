@@ -1,0 +1,126 @@
+"""Relaxed top-k: memberships by a soft threshold against a float64 oracle; temperatures per list; both methods."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import brentq
+from scipy.special import expit
+from support import autodiff, modes, subset_oracles
+from support.gradients import central_differences, check_gradients, fixed_weights
+
+from keras_softsort import ops
+from keras_softsort.ops._core import gumbel_noise
+
+pytestmark = pytest.mark.default_stack_only
+
+LOGITS = np.random.default_rng(5).normal(size=(3, 6))
+TAU = np.array([0.2, 1.0, 5.0])
+
+
+def memberships(keys, tau, k):
+    """The sigmoid of each key's distance from the threshold that SciPy finds."""
+    result = np.zeros(np.shape(keys))
+    for index in np.ndindex(result.shape[:-1]):
+        ratio = (keys[index] - np.sort(keys[index])[-k]) / np.broadcast_to(tau, result.shape[:-1])[index]
+        root = brentq(lambda t, ratio=ratio: expit(ratio - t).sum() - k, ratio.min() - 50, 50, xtol=1e-14, rtol=1e-14)
+        result[index] = expit(ratio - root)
+    return result
+
+
+@pytest.mark.parametrize("mode", modes.OP_MODES)
+@pytest.mark.parametrize("tau", [np.array(0.7), TAU, TAU[:, np.newaxis]], ids=np.shape)
+def test_value_and_gradients_in_every_mode(tau, mode):
+    weights = fixed_weights(LOGITS.shape)
+
+    def truth(logits, tau):
+        return memberships(logits, tau if tau.ndim < 2 else tau[:, 0], 2)
+
+    tensors = [tf.constant(LOGITS), tf.constant(tau)]
+    value, gradients = modes.run(mode, lambda x, t, _: ops.relaxed_top_k(x, 2, t), tensors, weights)
+    np.testing.assert_allclose(value, truth(LOGITS, tau), rtol=1e-9)
+    for found, expected in zip(gradients, central_differences(truth, [LOGITS, tau], weights), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e6, 1e37])
+@pytest.mark.parametrize("tau", [2e-38, 1e-3, 1.0, 1e30])
+def test_in_the_unit_interval_summing_to_k_at_the_ends_of_every_range(k, scale, tau):
+    logits = tf.constant(scale * np.random.default_rng(1).normal(size=(4, 9)), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        value = relaxed_top_k(logits, tf.constant(tau), k)
+        total = tf.reduce_sum(value * tf.constant(fixed_weights([4, 9]), tf.float32))
+    assert np.all((value >= 0) & (value <= 1))
+    np.testing.assert_allclose(np.sum(value, axis=-1), k, rtol=1e-5)
+    assert np.all(np.isfinite(tape.gradient(total, logits)))
+
+
+@tf.function
+def relaxed_top_k(logits, tau, k):
+    return ops.relaxed_top_k(logits, k, tau)
+
+
+def test_cold_memberships_are_the_hard_ones():
+    hard = ops.relaxed_top_k(LOGITS, 3, hard=True).numpy()
+    np.testing.assert_array_equal(hard, subset_oracles.largest(LOGITS, 3))
+    np.testing.assert_allclose(ops.relaxed_top_k(LOGITS, 3, 1e-3), hard, atol=1e-6)
+
+
+def test_masks_never_and_few_items():
+    mask = np.array([[True] * 4 + [False] * 2, [True] * 2 + [False] * 4, [False] * 6])
+    logits = np.where(mask, LOGITS, np.nan)
+    found = ops.relaxed_top_k(logits, 2, 0.5, mask=mask).numpy()
+    np.testing.assert_allclose(found[0, :4], memberships(LOGITS[:1, :4], 0.5, 2)[0], rtol=1e-9)
+    np.testing.assert_array_equal(found[1:], mask[1:])
+    assert np.all(found[~mask] == 0)
+    np.testing.assert_allclose(ops.relaxed_top_k(np.where(mask, LOGITS, -np.inf), 2, 0.5), found)
+
+
+def test_a_list_that_is_not_a_number_leaves_the_others():
+    logits = LOGITS.copy()
+    logits[1, 2] = np.nan
+    found = ops.relaxed_top_k(logits, 2).numpy()
+    assert np.all(np.isnan(found[1]))
+    np.testing.assert_array_equal(found[[0, 2]], ops.relaxed_top_k(LOGITS, 2).numpy()[[0, 2]])
+
+
+def test_methods_and_axis():
+    found = ops.relaxed_top_k(LOGITS, 2, 0.5, method="successive_softmax")
+    np.testing.assert_allclose(found, subset_oracles.relaxed_subset(LOGITS, 0.5, 2), rtol=1e-9)
+    for method in ("threshold", "successive_softmax"):
+        one = ops.relaxed_top_k(LOGITS, 1, 0.5, method=method)
+        np.testing.assert_allclose(one, subset_oracles.softmax(LOGITS / 0.5), rtol=1e-9)
+    np.testing.assert_allclose(
+        ops.relaxed_top_k(LOGITS.T, 2, TAU, axis=0), ops.relaxed_top_k(LOGITS, 2, TAU).numpy().T, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("method", ["threshold", "successive_softmax"])
+def test_samples_without_noise_and_with_half_of_it(k, method):
+    options = {"k": k, "method": method, "seed": [3, 5]}
+    np.testing.assert_array_equal(
+        ops.gumbel_softmax(LOGITS, 0.5, noise_scale=0.0, **options), ops.relaxed_top_k(LOGITS, k, 0.5, method=method)
+    )
+    half = ops.gumbel_softmax(LOGITS, 0.5, noise_scale=0.5, **options)
+    noise = gumbel_noise.gumbel(LOGITS.shape, tf.constant([3, 5]), tf.float64)
+    np.testing.assert_allclose(half, ops.relaxed_top_k(LOGITS + 0.5 * noise, k, 0.5, method=method), rtol=1e-9)
+
+
+OPERATORS = {
+    "threshold": lambda s, tau: ops.relaxed_top_k(s, 2, tau),
+    "successive softmax": lambda s, tau: ops.relaxed_top_k(s, 2, tau, method="successive_softmax"),
+}
+
+
+@pytest.mark.parametrize(("name", "way"), autodiff.cases(OPERATORS))
+def test_right_in_every_way(name, way):
+    autodiff.check(way, OPERATORS[name], [LOGITS, np.array([0.6, 0.9, 1.3])])
+
+
+def test_many_rounds_are_a_loop():
+    logits = np.random.default_rng(3).normal(size=(1, 12))
+    found = ops.relaxed_top_k(logits, 10, 0.5, method="successive_softmax")
+    np.testing.assert_allclose(found, subset_oracles.relaxed_subset(logits, 0.5, 10), rtol=1e-9)
+    check_gradients(lambda x, tau: ops.relaxed_top_k(x, 10, tau, method="successive_softmax"), logits, 0.5)
