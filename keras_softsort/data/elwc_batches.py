@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.data import _buckets, _options
-from keras_softsort.data._elwc import parse_elwc
-from keras_softsort.data._elwc_errors import checked_counts, checked_features
+from keras_softsort.data._elwc.errors import checked_counts, checked_features
+from keras_softsort.data._elwc.parsing import parse_elwc
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from keras_softsort.data._frames import table
-from keras_softsort.data._grouping import Groups, Roles, gathered
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._tables.frames import table
+from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 
 
 def from_frame(

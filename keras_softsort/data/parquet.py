@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from keras_softsort.data._files import existing_files
-from keras_softsort.data._frames import Table, table
-from keras_softsort.data._grouping import Groups, Roles, gathered
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._tables.frames import Table, table
+from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 
 _ROWS = 2**16  # that are decoded at a time
 

@@ -16,8 +16,8 @@ import numpy as np
 from keras_softsort._internal import arguments
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._svmlight_block import Block, parse_block
-from keras_softsort.data._svmlight_lines import Rules, complaint, content, has_query
+from keras_softsort.data._svmlight.block import Block, parse_block
+from keras_softsort.data._svmlight.lines import Rules, complaint, content, has_query
 
 READ_BYTES = 2**23  # at a time
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}

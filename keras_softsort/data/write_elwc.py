@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._elwc_encoder import Encoder, context
+from keras_softsort.data._elwc.encoder import Encoder, context
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 _LABEL, _WEIGHT, _QUERY = "label", "weight", "query_id"

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import keras_softsort as ks
-from keras_softsort.data import _grouping, parquet
+from keras_softsort.data import parquet
+from keras_softsort.data._tables import grouping
 
 pytestmark = pytest.mark.default_stack_only
 pd, pl, pa = (pytest.importorskip(name, reason=f"{name} is not installed") for name in ("pandas", "polars", "pyarrow"))
@@ -67,7 +68,7 @@ def assert_grouped(lists, expected):
 @pytest.fixture
 def few_rows(monkeypatch):
     """At a time, so that parts of columns are put together."""
-    monkeypatch.setattr(_grouping, "_ROWS", 10)
+    monkeypatch.setattr(grouping, "_ROWS", 10)
     monkeypatch.setattr(parquet, "_ROWS", 8)
 
 

@@ -8,8 +8,8 @@ from support.judged import as_text, random_lists, slow_read
 
 import keras_softsort as ks
 from keras_softsort.data import svmlight
-from keras_softsort.data._svmlight_block import parse_block
-from keras_softsort.data._svmlight_lines import Rules, complaint, content
+from keras_softsort.data._svmlight.block import parse_block
+from keras_softsort.data._svmlight.lines import Rules, complaint, content
 
 pytestmark = pytest.mark.default_stack_only
 WRITTEN_BY_HAND = b"""# MSLR ends its lines with a space, Istella has numbers beyond float64, LETOR has comments

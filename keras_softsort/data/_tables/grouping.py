@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_softsort.data import _arrays
-from keras_softsort.data._frames import Table
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._tables.frames import Table
 
 _ROWS = 2**14  # that are copied at a time, column by column: they fit into the cache
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.data._elwc import count_examples, parse_elwc
+from keras_softsort.data._elwc.parsing import count_examples, parse_elwc
 
 # Features that no example has, so that only an example that cannot be parsed at all is an error.
 _ANY = {"\0": tf.io.FixedLenFeature([], tf.float32, 0.0)}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_softsort.data import _arrays
-from keras_softsort.data._svmlight_lines import DECIMAL, LARGEST, Rules, query_id
+from keras_softsort.data._svmlight.lines import DECIMAL, LARGEST, Rules, query_id
 
 COLON, SPACE, NEWLINE, DOT = b": \n."
 _DIGIT, _SEPARATOR, _SIGN, _DOT, _OTHER = range(5)

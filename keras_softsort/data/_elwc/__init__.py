@@ -1,0 +1,1 @@
+"""ExampleListWithContext records: parsing, encoding, and errors that name the record."""

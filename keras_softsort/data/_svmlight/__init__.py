@@ -1,0 +1,1 @@
+"""SVMlight lines: many at once, and what is wrong with one."""

@@ -1,0 +1,1 @@
+"""Tables of any library, and their rows by group."""
