@@ -3,8 +3,8 @@
 RankNet's cost is a sum over pairs of items, but its gradient is a number per item, its lambda. So a list is scored
 once, and `tape.gradient(scores, weights, output_gradients=lambdas)` is the gradient of the cost. Beside it the same
 network is trained as two towers on explicit pairs with `pairwise_logistic`: a step gives the same weights, its time is
-not. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/ranknet_gradients.md relates both to the
-code commonly published for RankNet.
+not. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/guides/ranknet-gradients.md relates both to
+the code commonly published for RankNet.
 
     python examples/ranknet_gradients.py                              # half a minute
 """

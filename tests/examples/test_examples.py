@@ -24,6 +24,7 @@ TINY = {
     "recommender_slate": ["--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"],
     "serve_ranker": ["--requests", "1"],
     "sort_digits": ["--steps", "2", "--test-lists", "20"],
+    "tabular_ranks": ["--seeds", "1", "--epochs", "1"],
 }
 BAD = {
     "jigsaw": [(["--pieces", "1"], "--pieces: must be at least 2, got 1")],
