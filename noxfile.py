@@ -75,6 +75,13 @@ def everything(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The site in docs/_build/html, its notebooks executed, with warnings as errors."""
+    session.install("-e", ".[docs]")
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html", env=QUIET)
+
+
+@nox.session
 def package(session: nox.Session) -> None:
     """The built wheel, installed in an empty environment: it imports, with its type information."""
     with tempfile.TemporaryDirectory() as folder:

@@ -50,7 +50,7 @@ class SoftTopKLayer(SortingLayer):
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> layer = ks.SoftTopKLayer(k=2, tau=0.01, returns="membership")
-    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    >>> tf.round(layer(tf.constant([[2.0, 5.0, 3.0]]))).numpy().tolist()
     [[0.0, 1.0, 1.0]]
 
     Source: as for `ops.soft_top_k` and `ops.soft_top_k_membership`.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.data._elwc import parse_elwc
+from keras_softsort.data._elwc.parsing import parse_elwc
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.serving._model_inputs import SINGLE, ModelInputs

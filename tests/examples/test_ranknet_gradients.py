@@ -1,4 +1,4 @@
-"""What docs/ranknet_gradients.md says of published code, and of training by lambdas and by pairs."""
+"""What docs/guides/ranknet-gradients.md says of published code, and of training by lambdas and by pairs."""
 
 import importlib
 from pathlib import Path

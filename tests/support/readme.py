@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
-PAGES = [README, *sorted((README.parent / "docs").glob("*.md"))]
+TF_RANKING_PAGE = README.parent / "docs" / "guides" / "tf-ranking.md"
+PAGES = [README, *sorted(page for page in (README.parent / "docs").rglob("*.md") if "```python" in page.read_text())]
 
 
 def fenced_blocks(text):
@@ -12,5 +13,5 @@ def fenced_blocks(text):
 
 
 def is_tf_ranking(block):
-    """Whether it runs on the TF-Ranking stack alone, where `test_tf_ranking_pipeline.py` does."""
+    """Whether it runs on the TF-Ranking stack alone, where `tests/tf_ranking/test_pipelines.py` does."""
     return "import tensorflow_ranking" in block

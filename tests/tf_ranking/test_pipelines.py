@@ -7,7 +7,7 @@ from support import wards
 from support.pair_oracles import list_loss
 from support.processes import json_from
 from support.ranking_oracles import each_list, ideal_dcg
-from support.readme import README, fenced_blocks, is_tf_ranking
+from support.readme import TF_RANKING_PAGE, fenced_blocks, is_tf_ranking
 
 pytest.importorskip("tensorflow_ranking")
 
@@ -64,7 +64,7 @@ def judged():
 
 @pytest.fixture(scope="module")
 def trained(folder, judged):
-    (block,) = filter(is_tf_ranking, fenced_blocks(README.read_text()))
+    (block,) = filter(is_tf_ranking, fenced_blocks(TF_RANKING_PAGE.read_text()))
     (folder / "block.py").write_text(block)
     wards.write(folder / "train.tfrecord", wards.wards(64, seed=0))
     wards.write(folder / "valid.tfrecord", judged)

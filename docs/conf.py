@@ -1,0 +1,42 @@
+"""Sphinx configuration. `nox -s docs` builds the site, with warnings as errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "keras_softsort"
+author = "The keras_softsort developers"
+copyright = f"2026, {author}"  # noqa: A001  (the name that Sphinx reads)
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "api_pages",
+]
+html_theme = "furo"
+html_title = "keras_softsort"
+exclude_patterns = ["_build", "README.md"]
+# Docstrings write code in single backticks, as Markdown does.
+default_role = "code"
+autodoc_typehints = "none"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+autosummary_generate = False
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_custom_sections = ["Cost", "Source", "Gradient", ("Call arguments", "params_style")]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+# The pages of README and CONTRIBUTING link to files of the repository.
+suppress_warnings = ["mystnb.unknown_mime_type", "mystnb.lexer", "myst.xref_missing"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+linkcheck_ignore = [r"http://localhost.*"]
