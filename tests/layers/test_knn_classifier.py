@@ -187,7 +187,6 @@ def test_an_encoder_gets_batches_of_arrays():
             r"as many labels \[batch\] as inputs, got shapes \(\) and \(3,\); call dataset.batch",
         ),
     ],
-    ids=str,
 )
 def test_bad_data(data, error, message):
     with pytest.raises(error, match=message):
