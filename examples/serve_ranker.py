@@ -47,9 +47,9 @@ SIZES = (20, 7, 1)  # of lists in the requests that are checked: a ward, and par
 
 
 def train(options: argparse.Namespace, training: ks.data.RankingDataset, test: ks.data.RankingDataset) -> keras.Model:
-    """Features `[ward, patient, 10]` to scores `[ward, patient]`."""
+    """Features `[ward, patient, 10]` to scores `[ward, patient, 1]`."""
     keras.utils.set_random_seed(options.seed)
-    parts = [keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1), keras.layers.Reshape((-1,))]
+    parts = [keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)]
     model = keras.Sequential([keras.Input((None, training.features.shape[1])), *parts])
     model.compile("adam", loss=ks.PlackettLuceLoss(), metrics=[ks.KendallTau(name="tau")])
     model.fit(*wards(training), batch_size=16, epochs=options.epochs, verbose=0)
@@ -81,7 +81,7 @@ def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
         answers = serving.predict_offline(folder, requests, signature_name="with_ids", xla=xla)
         for request, answer in zip(requests, answers, strict=True):
             for i, size in enumerate(request["sizes"]):
-                scores = model.predict(wards[i : i + 1, :size], verbose=0)[0]
+                scores = model.predict(wards[i : i + 1, :size], verbose=0)[0, :, 0]
                 np.testing.assert_allclose(answer.outputs["scores"][i, :size], scores, rtol=1e-4, atol=1e-5)
                 expected = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
                 assert answer.outputs["sorted_ids"][i].tolist() == expected + [b""] * (wards.shape[1] - size)

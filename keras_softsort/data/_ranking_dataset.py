@@ -117,7 +117,7 @@ class RankingDataset:
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice) or np.ndim(i):
-            return self._selected(np.arange(len(self))[i if isinstance(i, slice) else np.asarray(i)])
+            return self._selected(np.arange(len(self))[i if isinstance(i, slice) or len(i) else []])
         start = self.starts[i]
         return self._items(slice(start, start + self.sizes[i]))
 

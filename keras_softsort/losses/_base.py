@@ -29,7 +29,9 @@ class WeightedLoss(keras.losses.Loss):
         dtype = None if dtype is None else _floating_dtype(dtype)
         known = reduction if reduction in ("none", "sum") else "sum_over_batch_size"  # to Keras 2
         super().__init__(reduction=known, name=name, **({"dtype": dtype} if IS_KERAS_3 else {}))
-        self.reduction = reduction
+        self._given_reduction = reduction
+        if IS_KERAS_3:  # Keras 2 scales among replicas what it knows as a mean by its own name
+            self.reduction = reduction
         self._given_dtype = dtype
 
     @property
@@ -45,7 +47,7 @@ class WeightedLoss(keras.losses.Loss):
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
         """The reduced loss: the mean, the sum, or with reduction None each."""
         with tf.name_scope(self.name or type(self).__name__):
-            result = reduced(self.weighted_losses(y_true, y_pred, sample_weight), self.reduction)
+            result = reduced(self.weighted_losses(y_true, y_pred, sample_weight), self._given_reduction)
             return tf.cast(result, self.given_dtype or result.dtype)
 
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
@@ -54,7 +56,7 @@ class WeightedLoss(keras.losses.Loss):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"reduction": self.reduction, "name": self.name, "dtype": self._given_dtype}
+        return {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype}
 
 
 def _floating_dtype(dtype: Any) -> str:

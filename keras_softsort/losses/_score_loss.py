@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._list_loss import ListLoss
-from keras_softsort.ops._core.not_a_number import nan_where
+from keras_softsort.ops._core.nan_where import nan_lists
 
 
 class ScoreLoss(ListLoss):
@@ -57,4 +57,4 @@ class ScoreLoss(ListLoss):
         """The loss of each list [batch], NaN for one that holds a NaN."""
         scores = tf.where(lists.mask, y_pred, tf.zeros_like(y_pred))
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
-        return nan_where(lists.failed(scores), losses, scores)
+        return nan_lists(lists.failed(scores), losses, scores)

@@ -104,8 +104,10 @@ class Ranker(NamedTuple):
         except Exception as error:
             specs = {name: (spec.shape, spec.dtype.name) for name, spec in self.inputs.specs.items()}
             raise ValueError(f"features must be what the model takes, got {specs}, and it fails: {error}") from error
+        if tf.is_tensor(scores) and scores.shape.rank == 3 and scores.shape[-1] == 1:
+            scores = tf.squeeze(scores, axis=-1)  # the column that Dense(1) gives
         if not (tf.is_tensor(scores) and scores.dtype.is_floating and scores.shape.rank in (None, 2)):
-            raise ValueError(f"model must return scores [batch, n], got {scores}")
+            raise ValueError(f"model must return scores [batch, n] or [batch, n, 1], got {scores}")
         size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
         if scores.shape.rank == 2 and scores.shape[1] not in (None, size):
             raise ValueError(f"model must return scores [batch, n], one per item, got {scores.shape} for n = {size}")

@@ -105,7 +105,9 @@ class _Local:
         try:
             aside.rename(folder)
         except OSError as error:
-            raise FileExistsError(folder) from error
+            if folder.exists():
+                raise FileExistsError(folder) from error
+            raise
         return folder
 
 

@@ -37,7 +37,8 @@ def export_ranker(
 ) -> Path | str:
     """Write `path/version/`, a SavedModel that TensorFlow Serving serves as it is, and return that folder.
 
-    The model takes features of items `[batch, n, ...]`, one tensor or several by name, and returns scores `[batch, n]`.
+    The model takes features of items `[batch, n, ...]`, one tensor or several by name, and returns scores `[batch, n]`
+    or `[batch, n, 1]`.
     The batch is unknown in every signature, and so is n unless the model fixes it:
 
     - `serving_default`: the features (named "features" if the model takes one tensor), and `sizes`, int32 `[batch]`,
@@ -104,7 +105,7 @@ def export_ranker(
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
     >>> keras = tf.keras
-    >>> model = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(1), keras.layers.Reshape((-1,))])
+    >>> model = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(1)])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", top_k=2)
     >>> folder.name, folder.parent.name
     ('1', 'ranker')

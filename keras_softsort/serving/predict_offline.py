@@ -49,7 +49,7 @@ def predict_offline(
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
     >>> keras = tf.keras
-    >>> model = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(1), keras.layers.Reshape((-1,))])
+    >>> model = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(1)])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker")
     >>> request = {"features": [[[1.0, 2.0], [0.5, 0.0], [0.0, 0.0]]], "sizes": [2]}
     >>> (answer,) = serving.predict_offline(folder, [request])

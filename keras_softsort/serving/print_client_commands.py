@@ -65,7 +65,7 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
     >>> keras = tf.keras
-    >>> model = keras.Sequential([keras.Input((None, 1)), keras.layers.Dense(1), keras.layers.Reshape((-1,))])
+    >>> model = keras.Sequential([keras.Input((None, 1)), keras.layers.Dense(1)])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker")
     >>> serving.print_client_commands(folder)  # doctest: +ELLIPSIS
     Start the server ...

@@ -289,10 +289,10 @@ FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeatur
         (lambda: named("sizes"), {}, ValueError, r"names of other inputs of a signature, got \['sizes'\]"),
         (lambda: named("item_ids"), {}, ValueError, r"names of other inputs of a signature, got \['item_ids'\]"),
         (
-            lambda: identity((None, 1)),
+            lambda: identity((None, 2)),
             {},
             ValueError,
-            r"model must return scores \[batch, n\], got .*shape=\(None, None, 1",
+            r"model must return scores \[batch, n\] or \[batch, n, 1\], got .*shape=\(None, None, 2",
         ),
         (pooled, {}, ValueError, r"one per item, got \(None, 1\) for n = None"),
         (identity, {"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),

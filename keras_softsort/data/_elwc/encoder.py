@@ -1,6 +1,6 @@
 """ExampleListWithContext records written with NumPy, all items of a list at once.
 
-The message is that of `_elwc.py`. Every example of a list has the same bytes but for its numbers, so they are written
+The message is that of `parsing.py`. Every example of a list has the same bytes but for its numbers, so they are written
 into copies of one template.
 """
 

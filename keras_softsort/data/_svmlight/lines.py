@@ -1,6 +1,6 @@
 """The rules for a line of an SVMlight file, checked one by one for the error message.
 
-`_svmlight_block.py` reads many lines at a time and knows only whether all of them are valid.
+`block.py` reads many lines at a time and knows only whether all of them are valid.
 """
 
 from __future__ import annotations

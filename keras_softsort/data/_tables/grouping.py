@@ -112,5 +112,12 @@ def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
 
 def _is_missing(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "O":
-        return np.array([value is None or bool(value != value) for value in values], bool)  # noqa: PLR0124  (NaN)
+        return np.array([_is_no_value(value) for value in values], bool)
     return values != values  # noqa: PLR0124  (NaN, NaT)
+
+
+def _is_no_value(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124  (NaN)
+    except TypeError:  # pandas' NA
+        return True

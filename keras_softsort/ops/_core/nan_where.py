@@ -17,3 +17,10 @@ def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.T
         # The selection keeps the NaN from the gradient of other lists, since 0 * NaN is NaN.
         result += poison * tf.cast(tf.where(failed, anchor, tf.zeros_like(anchor)), result.dtype)
     return result + poison
+
+
+def nan_lists(failed: tf.Tensor, results: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """`results` [B], NaN with a NaN gradient of `scores` [B, ...] where `failed` [B]."""
+    poison = tf.where(failed, tf.constant(math.nan, results.dtype), tf.zeros_like(results))
+    sums = tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank)))
+    return results + tf.math.multiply_no_nan(tf.cast(sums, results.dtype), poison)

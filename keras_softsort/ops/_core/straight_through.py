@@ -18,5 +18,5 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
 
 
 def mappable_straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """The same without a custom gradient, which `tf.vectorized_map` drops; NaN where `soft` is not finite."""
+    """The same, but NaN where `soft` is not finite; no custom gradient."""
     return tf.stop_gradient(hard) + (soft - tf.stop_gradient(soft))

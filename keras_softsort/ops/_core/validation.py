@@ -130,7 +130,7 @@ def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor |
     if mask is None:
         return None
     mask = bool_mask(name, mask)
-    expected = matrix.shape[:-2].concatenate(matrix.shape[axis])
+    expected = matrix.shape[:-2].concatenate([matrix.shape[axis]])
     if not mask.shape.is_compatible_with(expected):
         raise ValueError(f"{name} must have shape {expected}, got {mask.shape}")
     sizes = tf.shape(matrix)

@@ -62,5 +62,11 @@ def _zeros(count: int, template: tf.Tensor) -> tf.Tensor:
 
 def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
     """`rows` with `rows[index] = row`."""
-    updated = tf.tensor_scatter_nd_update(rows, tf.reshape(index, [1, 1]), row[tf.newaxis])
-    return tf.ensure_shape(updated, rows.shape)
+
+    def updated() -> tf.Tensor:
+        return tf.tensor_scatter_nd_update(rows, tf.reshape(index, [1, 1]), row[tf.newaxis])
+
+    if rows.shape.is_fully_defined():
+        return updated() if rows.shape.num_elements() else rows
+    # Into nothing nothing can be scattered.
+    return tf.ensure_shape(tf.cond(tf.size(rows) > 0, updated, lambda: rows), rows.shape)

@@ -8,10 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
 
 
 def class_rows(name: str, labels: Any, embeddings: tf.Tensor) -> tf.Tensor:
-    """`labels` as [batch] of any number type, or as [batch, classes] in the dtype of the embeddings."""
+    """`labels` as [batch] of any number type, or as [batch, classes] in the compute dtype of the embeddings."""
     labels = validation.dense_tensor(name, labels)
     if not (labels.dtype.is_integer or labels.dtype.is_floating):
         raise TypeError(f"{name} must hold numbers, got dtype {labels.dtype.name}")
@@ -23,7 +24,7 @@ def class_rows(name: str, labels: Any, embeddings: tf.Tensor) -> tf.Tensor:
             f"{embeddings.shape[0]} as in the embeddings, got {labels.shape}"
         )
     rows = validation.of_shape(name, rows, tf.stack([tf.shape(embeddings)[0], rows.shape[1]]))
-    return rows[:, 0] if rows.shape[1] == 1 else tf.cast(rows, embeddings.dtype)
+    return rows[:, 0] if rows.shape[1] == 1 else tf.cast(rows, compute_dtype(embeddings.dtype))
 
 
 def agreement(queries: tf.Tensor, candidates: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -29,16 +28,14 @@ class SoftNeighborOptions(NamedTuple):
 
 
 def soft_neighbor_options(
-    k: Any, tau: Any, dtype: tf.DType, *, distance: Any, method: Any, power: Any, num_samples: Any, seed: Any
+    k: Any, tau: Any, queries: tf.Tensor, *, distance: Any, method: Any, power: Any, num_samples: Any, seed: Any
 ) -> SoftNeighborOptions:
-    """Check the options of soft neighbors among embeddings of `dtype`."""
-    if isinstance(tau, numbers.Real):
-        tau = validation.temperature(tau, compute_dtype(dtype))
+    """Check the options of soft neighbors of `queries` [..., q, d]; `tau` is one for all or one per query."""
     if (num_samples is None) != (seed is None):
         raise ValueError(f"num_samples and seed must be given together, got {num_samples!r} and {seed!r}")
     return SoftNeighborOptions(
         k=arguments.positive_integer("k", k),
-        tau=validation.floating_tensor("tau", tau),
+        tau=validation.temperature(tau, compute_dtype(queries.dtype), queries),
         distance=arguments.one_of("distance", distance, DISTANCES),
         method=registry.checked_method(method),
         power=registry.checked_power(power, method),

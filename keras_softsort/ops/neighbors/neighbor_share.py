@@ -87,18 +87,18 @@ def neighbor_share(
     embeddings = validation.floating_tensor("embeddings", embeddings)
     if embeddings.shape.rank != 2:
         raise ValueError(f"embeddings must have shape [batch, d], got {embeddings.shape}")
+    if num_queries is not None:
+        arguments.positive_integer("num_queries", num_queries)
     options = soft_neighbor_options(
         k,
         tau,
-        embeddings.dtype,
+        embeddings[:num_queries],
         distance=distance,
         method=method,
         power=power,
         num_samples=num_samples,
         seed=seed,
     )
-    if num_queries is not None:
-        arguments.positive_integer("num_queries", num_queries)
     embeddings = _more_than(embeddings, num_queries, options.k)
     labels = class_rows("labels", labels, embeddings)
     mask = None if mask is None else validation.list_mask(mask, embeddings[:, 0], masked="embeddings without d")

@@ -81,7 +81,7 @@ def soft_neighbor_membership(
     options = soft_neighbor_options(
         k,
         tau,
-        queries.dtype,
+        queries,
         distance=distance,
         method=method,
         power=power,

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.not_a_number import nan_where
+from keras_softsort.ops._core.nan_where import nan_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 
@@ -107,7 +107,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
                 labels=tf.where(readable, lists.labels, tf.zeros_like(lists.labels)),
             )
             failed = tf.logical_not(tf.reduce_all(readable, axis=-1))
-            losses = nan_where(failed, function(safe, *options), lists.scores)
+            losses = nan_lists(failed, function(safe, *options), lists.scores)
             return with_leading_axes(losses, args.scores)
 
         return traced_if_eager(run)

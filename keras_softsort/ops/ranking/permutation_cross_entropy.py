@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.not_a_number import nan_where
+from keras_softsort.ops._core.nan_where import nan_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import checked_weights, flat_weights
 from keras_softsort.ops.ranking._true_order import cross_entropies, true_shares
@@ -64,7 +64,7 @@ def permutation_cross_entropy(
             f"{labels.shape}, got {permutation.shape}"
         )
     leading = labels.shape.rank - 1
-    expected = permutation.shape[:leading].concatenate(permutation.shape[-1])
+    expected = permutation.shape[:leading].concatenate(permutation.shape[-1:])
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"labels must have shape {expected} with this permutation, got {labels.shape}")
     sizes = tf.shape(permutation)
@@ -100,6 +100,6 @@ def _losses(
         log_weights = tf.reduce_mean(log_weights, axis=1)  # all else is linear in it
     sizes = tf.maximum(tf.reduce_sum(tf.cast(mask, labels.dtype), axis=-1), 1)
     losses = cross_entropies(true_shares(labels, mask, direction, ranks), weights, log_weights, sizes)
-    losses = nan_where(failed, losses, tf.where(counts, flat, tf.zeros_like(flat)))
+    losses = nan_lists(failed, losses, tf.where(counts, flat, tf.zeros_like(flat)))
     shaped = tf.reshape(tf.cast(losses, permutation.dtype), shape[:-1])
     return tf.ensure_shape(shaped, labels_shape[:-1])

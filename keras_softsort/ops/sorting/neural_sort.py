@@ -30,7 +30,8 @@ def neural_sort(
 
     Args:
       scores: `[..., n]`, float16, bfloat16, float32 or float64.
-      tau: temperature, a positive number or a scalar tensor or variable, in units of the logits, which are those of
+      tau: temperature, a positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list), in units of the logits, which are those of
         the scores times the list size. A tensor that is not positive gives NaN.
       top_k: compute the first `top_k` rows only.
       hard: give the exact permutation (ties in stable order) with the gradient of the soft one.

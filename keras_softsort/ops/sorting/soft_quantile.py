@@ -24,7 +24,8 @@ def soft_quantile(
     Args:
       scores: `[..., n]` floating-point.
       q: a Python or NumPy number in [0, 1], or a one-dimensional sequence of them.
-      tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
+      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list) (see `neural_sort`, `soft_sort`).
       method: a method with a permutation, as `neural_sort` and `soft_sort` give it.
       power: positive number, the exponent of the distance, for `"soft_sort"`.
       mask: bool `[..., n]`, True = keep.

@@ -29,7 +29,8 @@ def soft_sort(
 
     Args:
       scores: `[..., n]`, float16, bfloat16, float32 or float64.
-      tau: temperature, a positive number or a scalar tensor or variable, in units of the scores to the `power`. A
+      tau: temperature, a positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list), in units of the scores to the `power`. A
         tensor that is not positive gives NaN.
       power: positive number, the exponent of the distance. Below 1 the slope at distance 0 is taken as 0.
       top_k: compute the first `top_k` rows only.

@@ -38,7 +38,8 @@ def soft_top_k(
     Args:
       scores: `[..., n]` floating-point.
       k: how many, 1 to n.
-      tau: temperature of `method`: a positive number, scalar tensor or variable (see `neural_sort`, `soft_sort`).
+      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list) (see `neural_sort`, `soft_sort`).
       method: a method with a permutation, as `neural_sort` and `soft_sort` give it.
       power: positive number, the exponent of the distance, for `"soft_sort"`.
       hard: give the exact values and one-hot weights (ties in stable order) with the gradient of the soft ones.

@@ -34,7 +34,8 @@ def soft_top_k_membership(
     Args:
       scores: `[..., n]` floating-point.
       k: how many, 1 to n.
-      tau: temperature of `method`: a positive number, scalar tensor or variable. For `"lapsum"` in units of the scores,
+      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list). For `"lapsum"` in units of the scores,
         for the others see there.
       method: a method with memberships: those described above.
       power: positive number, the exponent of the distance, for `"soft_sort"`.

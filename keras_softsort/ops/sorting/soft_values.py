@@ -40,7 +40,8 @@ def soft_values(
 
     Args:
       scores: `[..., n]` floating-point.
-      tau: temperature of `method`: a positive number, scalar tensor or variable. For `"neural_sort"` and `"soft_sort"`
+      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list). For `"neural_sort"` and `"soft_sort"`
         see there; for projections in units of one over the scores.
       method: a method with sorted values: those described above.
       power: positive number, the exponent of the distance, for `"soft_sort"`.

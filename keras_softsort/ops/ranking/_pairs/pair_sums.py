@@ -91,9 +91,8 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
     else:
         losses, slopes = by_wide_tiles(is_fallback=False)
     lambdas = options.sigma * take(slopes, inverse(order))
-    return PairSums(
-        lists.factors * losses, lists.factors[:, tf.newaxis] * lambdas, _counts(keys, mask, sizes, options.ties)
-    )
+    lambdas = tf.where(lists.mask, lists.factors[:, tf.newaxis] * lambdas, tf.zeros_like(lambdas))
+    return PairSums(lists.factors * losses, lambdas, _counts(keys, mask, sizes, options.ties))
 
 
 def _range(scores: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
