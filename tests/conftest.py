@@ -10,9 +10,10 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
-# Folders whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the layers and
-# losses above them run on both.
-DEFAULT_STACK_FOLDERS = {"ops", "distributions", "linalg", "examples", "benchmarks"}
+# Folders and files whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the
+# layers and losses above them run on both.
+ON_DEFAULT_STACK = ("ops", "distributions", "linalg", "examples", "benchmarks", "test_docs.py", "test_frame.py")
+ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "frames", "svmlight"))
 
 
 def pytest_addoption(parser):
@@ -28,8 +29,8 @@ def pytest_collection_modifyitems(config, items):
     left_out = {"nightly", "default_stack_only"} if ON_TF_RANKING_STACK else {"nightly"}
     split = {True: [], False: []}
     for item in items:
-        folder = item.path.relative_to(config.rootpath / "tests").parts[0]
-        elsewhere = ON_TF_RANKING_STACK and folder in DEFAULT_STACK_FOLDERS
+        path = item.path.relative_to(config.rootpath / "tests")
+        elsewhere = ON_TF_RANKING_STACK and any(path.is_relative_to(each) for each in ON_DEFAULT_STACK)
         split[elsewhere or any(mark.name in left_out for mark in item.iter_markers())].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]

@@ -575,3 +575,8 @@ def test_fit_learns_from_records_by_name():
     batches = ks.data.elwc_batches(source, CONTEXT, SPEC, "label", 16, seed=1)
     losses = model.fit(batches, epochs=8, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < 0.8 * losses[0]
+
+
+def test_no_list_is_a_choice_of_lists():
+    lists = ks.data.RankingDataset(np.eye(3), [0, 1, 2], sizes=[2, 1])
+    assert len(lists[[]]) == 0

@@ -212,3 +212,10 @@ def test_bad_files(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'read_parquet needs pyarrow, .* install "keras-softsort\[data\]"'):
         ks.data.read_parquet(tmp_path / "a.parquet", **roles)
+
+
+def test_a_group_that_is_pandas_na():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"g": pandas.array(["a", pandas.NA], dtype="string"), "x": [1.0, 2.0], "y": [0.0, 1.0]})
+    with pytest.raises(ValueError, match=r"group 'g' must have a value in every row, got <NA> in row 1"):
+        ks.data.from_frame(frame, group="g", label="y")

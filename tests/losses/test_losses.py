@@ -238,3 +238,11 @@ def test_samples_count_as_their_mean(labels):
     samples = np.stack([soft_matrices(seed=seed) for seed in (5, 6)], axis=1)
     each = [each_list(labels, samples[:, index]) for index in range(2)]
     np.testing.assert_allclose(each_list(labels, samples), np.mean(each, axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "mean_with_sample_weight", "auto"])
+def test_keras_2_knows_every_mean_as_one_that_it_scales_among_replicas(reduction):
+    loss = ks.PlackettLuceLoss(reduction=reduction)
+    if not objects.IS_KERAS_3:
+        assert loss.reduction in {"sum_over_batch_size", "auto"}
+    assert ks.PlackettLuceLoss.from_config(loss.get_config()).get_config() == loss.get_config()

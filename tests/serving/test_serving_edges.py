@@ -396,3 +396,11 @@ def test_strings_keep_every_byte(exported):
     request = {"features": [[4.0, 3.0, 2.0, 1.0]], "sizes": [4], "item_ids": ids}
     (answer,) = serving.predict_offline(exported, [request], signature_name="with_ids")
     assert answer.outputs["sorted_ids"].tolist() == ids
+
+
+def test_a_column_of_scores(tmp_path):
+    """What Dense(1) per item gives is exported as the scores that it holds."""
+    folder = serving.export_ranker(identity((None, 1)), tmp_path / "ranker")
+    (answer,) = serving.predict_offline(folder, [{"features": np.float32([[[2], [5], [3]]]), "sizes": [3]}])
+    np.testing.assert_array_equal(answer.outputs["scores"], [[2, 5, 3]])
+    np.testing.assert_array_equal(answer.outputs["order"], [[1, 2, 0]])

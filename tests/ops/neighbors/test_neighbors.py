@@ -128,3 +128,12 @@ def test_bad_memberships(arguments, error, message):
 def test_bad_shares(arguments, error, message):
     with pytest.raises(error, match=message):
         ks.ops.neighbor_share(**{"embeddings": EMBEDDINGS, "labels": LABELS, "k": 2, **arguments})
+
+
+def test_a_temperature_per_query_as_a_column_with_as_many_samples():
+    random = np.random.default_rng(2)
+    queries, candidates = random.normal(size=(3, 2)), random.normal(size=(5, 2))
+    tau = np.float64([0.5, 1.0, 4.0])
+    options = {"k": 2, "num_samples": 3, "seed": [1, 2]}
+    column = ks.ops.soft_neighbor_membership(queries, candidates, tau=tau[:, np.newaxis], **options)
+    np.testing.assert_allclose(column, ks.ops.soft_neighbor_membership(queries, candidates, tau=tau, **options))

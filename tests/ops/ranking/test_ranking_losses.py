@@ -206,3 +206,19 @@ def test_permutations_and_labels_that_do_not_fit():
         ops.permutation_cross_entropy(SCORES, LABELS)
     with pytest.raises(ValueError, match=r"labels must have shape \(4, 5\) with this permutation, got \(3, 5\)"):
         ops.permutation_cross_entropy(ops.neural_sort(SCORES), LABELS[:3])
+
+
+def test_a_permutation_of_unknown_size_with_weights():
+    matrix = ops.neural_sort(SCORES, mask=MASK)
+    spec = [tf.TensorSpec([None] * rank, tf.float64) for rank in (3, 2, 2)]
+    traced = tf.function(lambda p, y, w: ops.permutation_cross_entropy(p, y, mask=MASK, weights=w), spec)
+    expected = ops.permutation_cross_entropy(matrix, LABELS, mask=MASK, weights=WEIGHTS)
+    np.testing.assert_allclose(traced(matrix, LABELS, WEIGHTS), expected)
+
+
+def test_lambdas_of_padding_are_0_also_in_a_list_that_is_not_a_number():
+    lambdas = ops.ranknet_lambdas(
+        np.float32([[1, np.nan, 2, 5]]), np.float32([[2, 1, 0, 3]]), mask=[[True] * 3 + [False]]
+    )
+    np.testing.assert_array_equal(np.isnan(lambdas), [[True, True, True, False]])
+    assert lambdas[0, 3] == 0
