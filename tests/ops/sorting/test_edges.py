@@ -200,11 +200,11 @@ def test_every_form_of_a_temperature_agrees(op):
 def test_eager_calls_trace_once_per_algorithm():
     def traces(size, tau, **options):
         before = tracing.number_of_traces()
-        ops.soft_values(tf.zeros([1, size]), tau, **options)
+        ops.soft_values(tf.zeros([1, 1, 1, size]), tau, **options)  # of a rank that no other test traces
         return tracing.number_of_traces() - before
 
-    masked = {"mask": tf.ones([1, 7], tf.bool)}
-    ops.soft_values(tf.zeros([1, 7]), 0.5)
+    masked = {"mask": tf.ones([1, 1, 1, 7], tf.bool)}
+    traces(7, 0.5)
     assert [traces(size, 0.5) for size in (2, 64, 128)] == [0, 0, 0]
     assert [traces(7, tau) for tau in (0.75, tf.constant(2.0), tf.Variable(3.0))] == [0, 0, 0]
     # Longer lists have other algorithms, one for each trace.
