@@ -14,7 +14,13 @@ MODULES = [ks.__name__, *(found.name for found in pkgutil.walk_packages(ks.__pat
 PUBLIC = [name for name in ks.__all__ if callable(getattr(ks, name))] + [f"data.{name}" for name in ks.data.__all__]
 
 
-@pytest.mark.parametrize("name", MODULES)
+def _on_its_stack(name):
+    """Examples run once, on the default stack; those of `tf_ranking` where it is installed."""
+    is_adapter = name.startswith(f"{ks.__name__}.tf_ranking")
+    return pytest.param(name, marks=[] if is_adapter else [pytest.mark.default_stack_only])
+
+
+@pytest.mark.parametrize("name", [_on_its_stack(name) for name in MODULES])
 def test_docstrings(name):
     if name.startswith(f"{ks.__name__}.tf_ranking"):
         pytest.importorskip("tensorflow_ranking")
@@ -34,6 +40,7 @@ def test_fenced_blocks_are_found():
     assert fenced_blocks(text) == ["x = 1\n", "y = 2\n\nz = 3\n"]
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_of_pages_run(page, monkeypatch, tmp_path):
     text = page.read_text()

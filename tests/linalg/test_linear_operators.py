@@ -65,6 +65,7 @@ class NeuralSortHarnessTest(_Harness):
 
 
 @allow_saving
+@pytest.mark.nightly  # the same base class as NeuralSort's
 class SoftSortHarnessTest(_Harness):
     def operator(self, scores):
         return ks.linalg.LinearOperatorSoftSort(scores, 0.4, direction="ASCENDING")
