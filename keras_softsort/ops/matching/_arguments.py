@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
+from keras_softsort.ops._core.forward_mode import refuse_forward_mode
 from keras_softsort.ops._core.nan_where import nan_where
 from keras_softsort.ops._core.straight_through import mappable_straight_through
 from keras_softsort.ops.matching._iterations import sinkhorn_weights
@@ -41,9 +42,12 @@ def checked_matching(
 ) -> Matching:
     """Check the arguments and put them together."""
     logits = validation.matrix_tensor("logits", logits)
+    tau = validation.temperature(tau, tf.float64, logits, inner=2)
+    # TensorFlow fails in forward mode of conditionals that a tape went through before.
+    refuse_forward_mode("Sinkhorn", logits, tau)
     return Matching(
         logits=logits,
-        tau=validation.temperature(tau, tf.float64, logits, inner=2),
+        tau=tau,
         row_mask=validation.axis_mask("row_mask", row_mask, logits, -2),
         column_mask=validation.axis_mask("column_mask", column_mask, logits, -1),
         num_iterations=arguments.positive_integer("num_iterations", num_iterations),

@@ -66,8 +66,8 @@ def sinkhorn(
       ValueError: `tau` <= 0, `num_iterations` < 1, `tolerance` < 0, fewer than two axes, a mask of another shape.
 
     Gradient: that of the iterations made, exactly, however many; once they have converged it is the implicit one.
-    `tf.vectorized_map`, `tape.jacobian` and second derivatives work too. Forward mode does not: TensorFlow may end it
-    with a TypeError about the dtype variant.
+    `tf.vectorized_map`, `tape.jacobian` and second derivatives work too. Forward mode does not, and raises a
+    RuntimeError.
 
     Cost: O(n m) time per iteration, forward and backward. Where no logit is further than 24 * tau below the largest of
     its row and column (200 * tau in float64), an iteration is two products of the matrix with a vector; beyond, all

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from support import autodiff
 
 from keras_softsort import ops
@@ -38,6 +39,17 @@ QUICK = {("sinkhorn", way) for way in autodiff.QUICK_WAYS} | {("gumbel_sinkhorn"
 )
 def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name], ARRAYS)
+
+
+@pytest.mark.parametrize("watched", [0, 1])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_forward_mode_is_refused(name, watched):
+    tensors = [tf.constant(array) for array in ARRAYS]
+    with (
+        tf.autodiff.ForwardAccumulator(tensors[watched], tf.ones_like(tensors[watched])),
+        pytest.raises(RuntimeError, match=r"no derivative in forward mode .*use tape\.jacobian"),
+    ):
+        OPERATORS[name](*tensors)
 
 
 @pytest.mark.nightly
