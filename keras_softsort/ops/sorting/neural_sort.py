@@ -41,7 +41,7 @@ def neural_sort(
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores` (computed in float32 for half precision).
       Masked items come last: the ranks after the kept items spread evenly over the masked ones. Tied items have
-      equal weights, and the gradient of |0| is 0. A list that holds NaN or infinity gives NaN in its kept rows and
+      equal weights, and the gradient of `|0|` is 0. A list that holds NaN or infinity gives NaN in its kept rows and
       changes no other list. Empty lists give `[..., 0, 0]`.
 
     Raises:
