@@ -1,16 +1,16 @@
 """Differentiable sorting and matching as Keras layers."""
 
-from keras_softsort.layers.dknn import DkNNLayer
-from keras_softsort.layers.gumbel_sinkhorn import GumbelSinkhornLayer
-from keras_softsort.layers.gumbel_softmax import GumbelSoftmaxLayer
-from keras_softsort.layers.knn_classifier import KNNClassifier
-from keras_softsort.layers.neural_sort import NeuralSortLayer
-from keras_softsort.layers.plackett_luce_sampler import PlackettLuceSampler
-from keras_softsort.layers.sinkhorn import SinkhornLayer
-from keras_softsort.layers.soft_quantile import SoftQuantileLayer
-from keras_softsort.layers.soft_rank import SoftRankLayer
-from keras_softsort.layers.soft_sort import SoftSortLayer
-from keras_softsort.layers.soft_top_k import SoftTopKLayer
+from keras_softsort.layers.matching.gumbel_sinkhorn import GumbelSinkhornLayer
+from keras_softsort.layers.matching.sinkhorn import SinkhornLayer
+from keras_softsort.layers.neighbors.dknn import DkNNLayer
+from keras_softsort.layers.neighbors.knn_classifier import KNNClassifier
+from keras_softsort.layers.sampling.gumbel_softmax import GumbelSoftmaxLayer
+from keras_softsort.layers.sampling.plackett_luce_sampler import PlackettLuceSampler
+from keras_softsort.layers.sorting.neural_sort import NeuralSortLayer
+from keras_softsort.layers.sorting.soft_quantile import SoftQuantileLayer
+from keras_softsort.layers.sorting.soft_rank import SoftRankLayer
+from keras_softsort.layers.sorting.soft_sort import SoftSortLayer
+from keras_softsort.layers.sorting.soft_top_k import SoftTopKLayer
 
 __all__ = [
     "DkNNLayer",

@@ -2,15 +2,15 @@
 
 from keras_softsort.losses._list_loss import ListLoss
 from keras_softsort.losses._score_loss import ScoreLoss
-from keras_softsort.losses.approx_ndcg import ApproxNDCGLoss
-from keras_softsort.losses.dknn import DkNNLoss
-from keras_softsort.losses.neural_ndcg import NeuralNDCGLoss
-from keras_softsort.losses.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
-from keras_softsort.losses.permutation_cross_entropy import PermutationCrossEntropyLoss
-from keras_softsort.losses.pl_rank import PLRankLoss
-from keras_softsort.losses.plackett_luce import PlackettLuceLoss
-from keras_softsort.losses.ranknet import RankNetLoss
-from keras_softsort.losses.spearman import SpearmanLoss
+from keras_softsort.losses.listwise.approx_ndcg import ApproxNDCGLoss
+from keras_softsort.losses.listwise.neural_ndcg import NeuralNDCGLoss
+from keras_softsort.losses.listwise.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
+from keras_softsort.losses.listwise.permutation_cross_entropy import PermutationCrossEntropyLoss
+from keras_softsort.losses.listwise.pl_rank import PLRankLoss
+from keras_softsort.losses.listwise.plackett_luce import PlackettLuceLoss
+from keras_softsort.losses.listwise.spearman import SpearmanLoss
+from keras_softsort.losses.neighbors.dknn import DkNNLoss
+from keras_softsort.losses.pairwise.ranknet import RankNetLoss
 
 __all__ = [
     "ApproxNDCGLoss",

@@ -5,16 +5,16 @@ from keras_softsort.ops.matching.linear_assignment import linear_assignment
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
-from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg
-from keras_softsort.ops.ranking.list_mle import list_mle
-from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg
-from keras_softsort.ops.ranking.neural_sort_cross_entropy import neural_sort_cross_entropy
-from keras_softsort.ops.ranking.pairwise_logistic import pairwise_logistic
-from keras_softsort.ops.ranking.permutation_cross_entropy import permutation_cross_entropy
-from keras_softsort.ops.ranking.pl_rank import pl_rank
-from keras_softsort.ops.ranking.ranknet import ranknet
-from keras_softsort.ops.ranking.ranknet_lambdas import ranknet_lambdas
-from keras_softsort.ops.ranking.spearman import spearman
+from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
+from keras_softsort.ops.ranking.listwise.list_mle import list_mle
+from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg
+from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural_sort_cross_entropy
+from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permutation_cross_entropy
+from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
+from keras_softsort.ops.ranking.listwise.spearman import spearman
+from keras_softsort.ops.ranking.pairwise.pairwise_logistic import pairwise_logistic
+from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
+from keras_softsort.ops.ranking.pairwise.ranknet_lambdas import ranknet_lambdas
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
 from keras_softsort.ops.sampling.relaxed_top_k import relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden

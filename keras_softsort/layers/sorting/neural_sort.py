@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal.keras_compat import register
-from keras_softsort.layers._permutation_layer import PermutationLayer
+from keras_softsort.layers.sorting._permutation_layer import PermutationLayer
 
 
 @register

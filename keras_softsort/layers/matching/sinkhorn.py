@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal.keras_compat import register
-from keras_softsort.layers._matching_layer import MatchingLayer
+from keras_softsort.layers.matching._matching_layer import MatchingLayer
 
 
 @register

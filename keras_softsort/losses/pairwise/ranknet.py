@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._score_loss import ScoreLoss
 from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS, pair_options
-from keras_softsort.ops.ranking.ranknet import ranknet
+from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
 
 
 @register

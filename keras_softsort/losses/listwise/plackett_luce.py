@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._score_loss import ScoreLoss
-from keras_softsort.ops.ranking.list_mle import TIES, list_mle
+from keras_softsort.ops.ranking.listwise.list_mle import TIES, list_mle
 
 
 @register

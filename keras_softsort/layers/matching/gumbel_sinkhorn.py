@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
-from keras_softsort.layers._matching_layer import MatchingLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort.layers.matching._matching_layer import MatchingLayer
 
 
 @register

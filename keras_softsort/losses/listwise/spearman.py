@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._score_loss import ScoreLoss
-from keras_softsort.ops.ranking.spearman import spearman
+from keras_softsort.ops.ranking.listwise.spearman import spearman
 from keras_softsort.ops.sorting._methods import registry
 
 

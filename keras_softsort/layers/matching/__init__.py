@@ -1,0 +1,1 @@
+"""Soft matchings as Keras layers."""

@@ -1,0 +1,1 @@
+"""Nearest neighbors as Keras layers."""

@@ -1,0 +1,1 @@
+"""Random choices and orders as Keras layers."""

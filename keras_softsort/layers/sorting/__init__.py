@@ -1,0 +1,1 @@
+"""Soft sorts, ranks, quantiles and top-k memberships as Keras layers."""

@@ -1,0 +1,1 @@
+"""Losses of embeddings and their neighbors."""

@@ -1,0 +1,1 @@
+"""Losses that compare the items of a list two at a time."""

@@ -1,0 +1,1 @@
+"""Ranking losses of a whole list, as functions."""
