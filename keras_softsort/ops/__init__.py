@@ -2,6 +2,7 @@
 
 from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
 from keras_softsort.ops.matching.linear_assignment import linear_assignment
+from keras_softsort.ops.matching.match import MatchResult, match
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
@@ -27,6 +28,7 @@ from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membersh
 from keras_softsort.ops.sorting.soft_values import soft_values
 
 __all__ = [
+    "MatchResult",
     "SinkhornResult",
     "SoftTopK",
     "approx_ndcg",
@@ -35,6 +37,7 @@ __all__ = [
     "harden",
     "linear_assignment",
     "list_mle",
+    "match",
     "neighbor_share",
     "neural_ndcg",
     "neural_sort",

@@ -79,6 +79,7 @@ OPERATIONS = [
     Operation("relaxed_top_k", lambda x: ks.relaxed_top_k(x, 2), SCORES),
     Operation("relaxed_top_k", lambda x: ks.relaxed_top_k(x, 2, method="successive_softmax"), SCORES, "subset"),
     Operation("linear_assignment", ks.linear_assignment, PAIRS, forward_only=True),
+    Operation("match", lambda cost: ks.ops.match(cost).rows, PAIRS, forward_only=True),
     Operation(
         "ranknet_lambdas", lambda s: ks.ranknet_lambdas(s, tf.range(2.0 * N)[::2] + s), SCORES, forward_only=True
     ),

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import flatten_lists
 from keras_softsort.ops.matching._augmenting_paths import Costs, solve
+
+
+class MatchResult(NamedTuple):
+    """The pairs of a matching of rows (targets) and columns (predictions)."""
+
+    columns: tf.Tensor  # int32 [..., m]: the column of each row, 0 for a row without one
+    row_matched: tf.Tensor  # bool [..., m]: whether a row has a column
+    rows: tf.Tensor  # int32 [..., n]: the row of each column, 0 for a column without one
+    column_matched: tf.Tensor  # bool [..., n]: whether a column has a row
 
 
 def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
@@ -34,6 +44,17 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     return tf.ensure_shape(tf.reshape(column, shape), static_shape)
 
 
+def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> MatchResult:
+    """`match` of checked arguments."""
+    columns = assign(-cost, row_mask, column_mask)
+    row_matched = columns >= 0
+    row_numbers, column_numbers = tf.range(tf.shape(cost)[-2]), tf.range(tf.shape(cost)[-1])
+    pairs = tf.equal(columns[..., tf.newaxis], column_numbers)  # [..., m, n], none in a row of -1
+    # A column has one row at most, so that the sum is its number.
+    rows = tf.reduce_sum(tf.where(pairs, row_numbers[:, tf.newaxis], 0), axis=-2)
+    return MatchResult(tf.maximum(columns, 0), row_matched, rows, tf.reduce_any(pairs, axis=-2))
+
+
 def _kept_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
     """[B, n, m]: the pairs of kept rows and columns; none in a matrix where the score of such a pair is no number."""
     kept = tf.ones_like(scores, tf.bool)
@@ -41,7 +62,8 @@ def _kept_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.T
         kept = tf.logical_and(kept, flatten_lists(row_mask)[:, :, tf.newaxis])
     if column_mask is not None:
         kept = tf.logical_and(kept, flatten_lists(column_mask)[:, tf.newaxis, :])
-    wrong = tf.logical_and(kept, tf.logical_not(scores < math.inf))
+    # Not logical_not(scores < inf): TensorFlow's graph optimizer makes scores >= inf of that, which is False for NaN.
+    wrong = tf.logical_and(kept, tf.logical_or(tf.math.is_nan(scores), tf.equal(scores, math.inf)))
     return tf.logical_and(kept, tf.logical_not(tf.reduce_any(wrong, axis=[1, 2], keepdims=True)))
 
 

@@ -141,8 +141,9 @@ def test_all_masked():
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, "infeasible"], ids=str)
-def test_a_matrix_without_an_answer_leaves_the_others(wrong):
-    scores = RANDOM.normal(size=(3, 6, 6))
+@pytest.mark.parametrize("columns", [6, 8])
+def test_a_matrix_without_an_answer_leaves_the_others(wrong, columns):
+    scores = RANDOM.normal(size=(3, 6, columns))
     if wrong == "infeasible":
         scores[1, :4, 3:] = -np.inf  # four rows share three columns
     else:

@@ -1,0 +1,65 @@
+"""Exact matching of targets to predictions at the least total cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_pairs
+
+
+def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchResult:
+    """Match targets (rows) to predictions (columns) at the least total cost.
+
+    No prediction is given twice, and as many pairs are made as there are valid targets or valid predictions, whichever
+    are fewer. The result is exact and has no gradient. Use it in a training step of your own; `losses.SetLoss` does the
+    rest for losses that are sums over matched and unmatched items.
+
+    Args:
+      cost: floating-point `[..., m, n]`, the cost of each pair. +inf is a pair that is never made.
+      row_mask: bool `[..., m]`, True for valid targets. The costs of a masked row, NaN included, have no effect.
+      column_mask: bool `[..., n]`, likewise for predictions.
+
+    Returns:
+      A named tuple of tensors. Indices of items without a partner are 0, so that they are safe to gather with; the
+      masks tell which ones count.
+
+      - `columns`: int32 `[..., m]`, the prediction of each target.
+      - `row_matched`: bool `[..., m]`. False for masked targets, and for those left over where targets outnumber
+        predictions.
+      - `rows`: int32 `[..., n]`, the target of each prediction.
+      - `column_matched`: bool `[..., n]`. False for masked predictions and for those without a target.
+
+      A matrix without rows or columns, or whose items are all masked, has no pairs. Neither has a matrix whose valid
+      costs hold NaN or -inf, nor one all of whose full matchings hold a pair of cost +inf; other matrices are
+      unaffected. Of several best matchings it is one; which one is not specified.
+
+    Raises:
+      TypeError: `cost` is not floating-point, or a mask is not bool.
+      ValueError: `cost` has fewer than two axes, or a mask has another shape than its axes of `cost`.
+
+    Cost: see `linear_assignment`.
+
+    Example, boxes of one image, and the features of the prediction of each target:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> cost = tf.constant([[[0.9, 0.1, 0.5], [0.2, 0.3, 0.8]]])  # [batch, target, prediction]
+    >>> matching = ks.ops.match(cost)
+    >>> matching.columns.numpy().tolist(), matching.column_matched.numpy().tolist()
+    ([[1, 0]], [[True, True, False]])
+    >>> features = tf.constant([[[10.0], [20.0], [30.0]]])
+    >>> tf.gather(features, matching.columns, batch_dims=1).numpy().tolist()
+    [[[20.0], [10.0]]]
+
+    Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
+    Transformers", ECCV 2020, section 3.1; the algorithm is that of `linear_assignment`.
+    """
+    cost = validation.matrix_tensor("cost", cost)
+    row_mask = validation.axis_mask("row_mask", row_mask, cost, axis=-2)
+    column_mask = validation.axis_mask("column_mask", column_mask, cost, axis=-1)
+    return _match(cost, row_mask, column_mask)
+
+
+_match = traced_if_eager(matched_pairs)
