@@ -29,6 +29,7 @@ from keras_softsort.losses import (
     PlackettLuceLoss,
     PLRankLoss,
     RankNetLoss,
+    SoftmaxLoss,
     SpearmanLoss,
 )
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy, SpearmanCorrelation
@@ -79,6 +80,7 @@ __all__ = [
     "SoftRankLayer",
     "SoftSortLayer",
     "SoftTopKLayer",
+    "SoftmaxLoss",
     "SpearmanCorrelation",
     "SpearmanLoss",
     "TauSchedule",

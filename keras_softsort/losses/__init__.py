@@ -8,6 +8,7 @@ from keras_softsort.losses.listwise.neural_sort_cross_entropy import NeuralSortC
 from keras_softsort.losses.listwise.permutation_cross_entropy import PermutationCrossEntropyLoss
 from keras_softsort.losses.listwise.pl_rank import PLRankLoss
 from keras_softsort.losses.listwise.plackett_luce import PlackettLuceLoss
+from keras_softsort.losses.listwise.softmax import SoftmaxLoss
 from keras_softsort.losses.listwise.spearman import SpearmanLoss
 from keras_softsort.losses.neighbors.dknn import DkNNLoss
 from keras_softsort.losses.pairwise.ranknet import RankNetLoss
@@ -23,5 +24,6 @@ __all__ = [
     "PlackettLuceLoss",
     "RankNetLoss",
     "ScoreLoss",
+    "SoftmaxLoss",
     "SpearmanLoss",
 ]

@@ -12,6 +12,7 @@ from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg
 from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural_sort_cross_entropy
 from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permutation_cross_entropy
 from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
+from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
 from keras_softsort.ops.ranking.listwise.spearman import spearman
 from keras_softsort.ops.ranking.pairwise.pairwise_logistic import pairwise_logistic
 from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
@@ -56,5 +57,6 @@ __all__ = [
     "soft_top_k",
     "soft_top_k_membership",
     "soft_values",
+    "softmax_cross_entropy",
     "spearman",
 ]

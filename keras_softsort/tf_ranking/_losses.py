@@ -8,8 +8,10 @@ from keras_softsort import losses
 from keras_softsort._internal import arguments
 from keras_softsort.tf_ranking._stack import tfr
 
+# TF-Ranking has losses under the names without "keras_softsort_".
 LOSSES: dict[str, type] = {
-    "keras_softsort_approx_ndcg_loss": losses.ApproxNDCGLoss,  # TF-Ranking has a loss under the shorter name
+    "keras_softsort_approx_ndcg_loss": losses.ApproxNDCGLoss,
+    "keras_softsort_softmax_loss": losses.SoftmaxLoss,
     "neural_ndcg_loss": losses.NeuralNDCGLoss,
     "neural_sort_cross_entropy_loss": losses.NeuralSortCrossEntropyLoss,
     "pl_rank_loss": losses.PLRankLoss,
@@ -33,6 +35,7 @@ def get_loss(
     | name | loss |
     |---|---|
     | `"keras_softsort_approx_ndcg_loss"` | `ApproxNDCGLoss` (`"approx_ndcg_loss"` is TF-Ranking's, of the same value) |
+    | `"keras_softsort_softmax_loss"` | `SoftmaxLoss` |
     | `"neural_ndcg_loss"` | `NeuralNDCGLoss` |
     | `"neural_sort_cross_entropy_loss"` | `NeuralSortCrossEntropyLoss` |
     | `"pl_rank_loss"` | `PLRankLoss` |

@@ -1,5 +1,7 @@
 """What every loss of scores must do: its oracle's value and gradient in every mode, padding, weights, edges, errors."""
 
+import inspect
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -47,6 +49,7 @@ CASES = {
     "spearman soft sort": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort"}),
     "spearman power": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort", "power": 1.5}),
     "cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"tau": 0.6}),
+    "softmax": (ks.SoftmaxLoss, truth.softmax, {"temperature": 2.0}),
     "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
 }
 LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
@@ -56,7 +59,14 @@ IN_MODES = [
     *((case, mode) for case in FIRST.values() for mode in modes.MODES if (case, mode) != ("neural", "traced")),
     *((case, "eager") for case in CASES if case not in FIRST.values()),
 ]
+# Losses that grow with the scores.
+UNBOUNDED = {ks.NeuralSortCrossEntropyLoss, ks.SoftmaxLoss}
 each_loss = pytest.mark.parametrize("cls", LOSSES)
+
+
+def temperature_of(cls):
+    """The name of the argument that is a temperature."""
+    return "tau" if "tau" in inspect.signature(cls).parameters else "temperature"
 
 
 def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments):
@@ -124,8 +134,9 @@ def test_nothing_relevant_costs_nothing(cls):
 @pytest.mark.parametrize("tau", [1e-30, 1.0, 1e6])
 @each_loss
 def test_scores_and_temperatures_of_any_size(cls, tau, scale):
-    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), tau=tau)
-    assert np.isfinite(value).all() or (cls is ks.NeuralSortCrossEntropyLoss and scale / tau > 1e38)
+    arguments = {temperature_of(cls): tau}
+    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), **arguments)
+    assert np.isfinite(value).all() or (cls in UNBOUNDED and scale / tau > 1e38)
     assert not np.isnan(value).any()
     assert np.isfinite(gradient).all()
 
@@ -133,7 +144,8 @@ def test_scores_and_temperatures_of_any_size(cls, tau, scale):
 @pytest.mark.parametrize("tau", [1e-30, 1.0])
 @each_loss
 def test_equal_scores(cls, tau):
-    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.ones(LABELS.shape, "float32"), tau=tau)
+    arguments = {temperature_of(cls): tau}
+    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.ones(LABELS.shape, "float32"), **arguments)
     assert np.isfinite(value).all()
     if tau == 1.0:
         assert np.isfinite(gradient).all()
@@ -171,12 +183,15 @@ def test_ragged_labels(cls):
 
 
 COMMON = [
-    ({"tau": 0}, ValueError, "tau must be positive and finite, got 0"),
-    ({"tau": "1"}, TypeError, "tau must be a number, got '1'"),
     ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
 ]
 BAD = [
     *((cls, *bad) for cls in LOSSES for bad in COMMON),
+    *(
+        (cls, {temperature_of(cls): 0}, ValueError, "(tau|temperature) must be positive and finite, got 0")
+        for cls in LOSSES
+    ),
+    *((cls, {temperature_of(cls): "1"}, TypeError, "(tau|temperature) must be a number, got '1'") for cls in LOSSES),
     (
         ks.ApproxNDCGLoss,
         {"gain": "square"},

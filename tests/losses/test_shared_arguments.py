@@ -16,7 +16,8 @@ LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
 LIST_LOSSES = [cls for cls in {case.cls: None for case in objects.LOSSES} if cls is not ks.DkNNLoss]
 SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntropyLoss]
-NDCG_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss]
+# Labels below 0 have no meaning to these.
+RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss]
 METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
 # Sinkhorn's iterations take seconds to trace.
 QUICK = {ks.NeuralNDCGLoss: {"num_iterations": 0}}
@@ -153,8 +154,8 @@ def test_what_marks_padding(cls):
 def test_negative_labels_that_are_labels(cls, padding):
     centred = LABELS - 2
     value, gradient = value_and_gradient(cls, centred, prediction(cls, SCORES), padding=padding)
-    if cls in NDCG_LOSSES:
-        assert np.isnan(value).all()  # there is no gain of a label below 0
+    if cls in RELEVANCE_LOSSES:
+        assert np.isnan(value).all()
     else:
         shifted, slopes = value_and_gradient(cls, LABELS, prediction(cls, SCORES), padding=padding)
         np.testing.assert_allclose(value, shifted, rtol=1e-6)

@@ -61,7 +61,7 @@ def test_loss(case):
 
 # Functions that a loss calls, which `test_loss` lowers.
 IN_LOSSES = {"approx_ndcg", "list_mle", "neural_ndcg", "neural_sort_cross_entropy", "permutation_cross_entropy"}
-IN_LOSSES |= {"pl_rank", "ranknet", "spearman"}
+IN_LOSSES |= {"pl_rank", "ranknet", "softmax_cross_entropy", "spearman"}
 
 
 def test_every_public_operator_has_a_case():

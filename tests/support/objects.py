@@ -152,6 +152,7 @@ LOSSES = [
     ),
     KerasCase(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     KerasCase(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.SoftmaxLoss, {"temperature": 2.0, "reduction": "sum", "name": "mine"}),
     KerasCase(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "power": 1.5, "reduction": "sum", "name": "mine"}),
     KerasCase(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
     KerasCase(

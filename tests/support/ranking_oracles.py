@@ -111,3 +111,8 @@ def neural_sort_cross_entropy(labels, scores, weights, *, tau=1.0, label_tau=Non
         shares = (labels == label) / np.sum(labels == label) if soft is None else soft[i]
         total -= np.sum(shares * weights * np.log(matrix[i]))
     return total / len(labels)
+
+
+def softmax(labels, scores, weights, *, temperature=1.0):
+    chances = np.exp(scores / temperature) / np.sum(np.exp(scores / temperature))
+    return -np.sum(weights * labels * np.log(chances))

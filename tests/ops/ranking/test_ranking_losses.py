@@ -39,6 +39,7 @@ LOSSES = {
     "permutation_cross_entropy": permutation_of_scores,
     "pl_rank": pl_rank,
     "ranknet": ops.ranknet,
+    "softmax_cross_entropy": ops.softmax_cross_entropy,
     "spearman": ops.spearman,
 }
 ORACLES = {
@@ -47,6 +48,7 @@ ORACLES = {
     "neural_sort_cross_entropy": truth.neural_sort_cross_entropy,
     "permutation_cross_entropy": truth.neural_sort_cross_entropy,
     "ranknet": pair_oracles.list_loss,
+    "softmax_cross_entropy": truth.softmax,
     "spearman": truth.spearman,
 }
 each_loss = pytest.mark.parametrize("name", LOSSES)

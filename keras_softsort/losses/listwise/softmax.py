@@ -1,0 +1,75 @@
+"""The cross-entropy of the labels with the softmax of the scores: ListNet's top-one loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
+
+
+@register
+class SoftmaxLoss(ScoreLoss):
+    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
+
+    A fast and strong loss for clicks and other labels of which few are above 0. With scores s, labels y and weights w
+    (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / temperature) / sum_j exp(s_j / temperature)`. The
+    labels are not divided by their sum, so a list counts in proportion to its labels.
+
+    Args:
+      temperature: positive number, in units of the scores.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Labels are at least 0. A list without a label above 0 gives
+    0. A label or score that is not finite, or a label below 0 that is no padding, makes its list's loss NaN.
+
+    TF-Ranking's `SoftmaxLoss` has the same value, but for its padding, which keeps a score of -23: see the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: `temperature` <= 0, shapes that do not match.
+      TypeError: `temperature` is not a number, `y_pred` is not floating-point.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[1.0, 0.0, 0.0]]), tf.math.log([[3.0, 1.0, 4.0]])
+    >>> round(float(ks.SoftmaxLoss()(labels, scores)), 4)  # -log(3 / 8)
+    0.9808
+
+    Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
+    Approach", ICML 2007; S. Bruch, X. Wang, M. Bendersky, M. Najork, "An Analysis of the Softmax Cross Entropy Loss for
+    Learning-to-Rank with Binary Relevance", ICTIR 2019.
+    """
+
+    def __init__(
+        self,
+        temperature: float = 1.0,
+        *,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "softmax",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.temperature = arguments.positive_number("temperature", temperature)
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return softmax_cross_entropy(scores, labels, temperature=self.temperature, mask=mask, weights=weights)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "temperature": self.temperature}
