@@ -1,4 +1,4 @@
-"""The base of the distributions over orders."""
+"""Base class of the distributions over orders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_softsort.ops._core.dtypes import compute_dtype
 
 
 class OrderDistribution(tfd.AutoCompositeTensorDistribution):
-    """A distribution of `logits` `[..., n]`, of which a mask may leave items out; a composite tensor."""
+    """A distribution over orders with `logits` `[..., n]` and an optional mask. It is a composite tensor."""
 
     def __init__(
         self,
@@ -60,21 +60,21 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
         return self._mask
 
     def _wide_logits(self) -> tf.Tensor:
-        """The logits, read once, in the compute dtype."""
+        """The logits in the compute dtype. A variable is read once."""
         logits = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._logits))
         return tf.cast(logits, compute_dtype(logits.dtype))
 
     def _event_size(self) -> Any:
-        """The number of ranks in an event: a Python int if it is known."""
+        """The number of ranks in an event, a Python int if it is known."""
         if self._top_k is not None:
             return self._top_k
         return self._list_size()
 
     def _list_size(self) -> Any:
-        """The number of items: a Python int if it is known."""
+        """The number of items, a Python int if it is known."""
         known = self._logits.shape[-1]
         return tf.shape(self._logits)[-1] if known is None else known
 
     def _default_event_space_bijector(self) -> None:
-        """None: orders are discrete, and soft permutations of a method are no set that a bijector maps onto."""
+        """None: orders are discrete, and no bijector maps onto the soft permutations of a method."""
         return None

@@ -1,4 +1,4 @@
-"""Expectations over orders: exact where a list has few of them, else a mean over samples with its standard error."""
+"""Expectations over orders: exact for lists with few orders, otherwise a mean over samples with its standard error."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import tensorflow_probability as tfp
 from keras_softsort._internal import arguments
 from keras_softsort.distributions._orders import all_orders
 
-# Lists of up to so many items have few enough orders (8! = 40,320) to sum over all of them.
+# Lists of at most this many items have few enough orders (8! = 40,320) to sum over all of them.
 ENUMERATED_SIZE = 8
 ESTIMATE_SAMPLES, ESTIMATE_SEED = 1000, (0, 0)
 Function = Callable[[tf.Tensor], tf.Tensor]
 
 
 class Estimate(NamedTuple):
-    """A mean over samples, and its standard error."""
+    """A mean over samples and its standard error."""
 
     value: tf.Tensor
     standard_error: tf.Tensor
 
 
 def estimate(distribution: Any, function: Function, num_samples: int, seed: Any) -> Estimate:
-    """The expectation of a function of orders, with an unbiased gradient (score function)."""
+    """Estimate the expectation of a function of orders, with an unbiased gradient (score function)."""
     count = arguments.positive_integer("num_samples", num_samples)
     samples = distribution.sample(count, seed=seed)
     values = function(samples)
@@ -36,7 +36,7 @@ def estimate(distribution: Any, function: Function, num_samples: int, seed: Any)
 
 
 def exact_or_estimate(distribution: Any, function: Function) -> tf.Tensor:
-    """The expectation of a function of orders, those of which `distribution.sample` draws."""
+    """The expectation of a function of the orders that `distribution.sample` draws, exact for short lists."""
     size = distribution.logits.shape[-1]
     if size is None or size > ENUMERATED_SIZE:
         return estimate(distribution, function, ESTIMATE_SAMPLES, ESTIMATE_SEED).value
@@ -44,10 +44,10 @@ def exact_or_estimate(distribution: Any, function: Function) -> tf.Tensor:
     orders = all_orders(size, count)
     orders = orders.reshape(len(orders), *[1] * (distribution.logits.shape.rank - 1), count)
     log_probs = distribution.log_prob(orders)
-    # Items that cannot be chosen come last in one order alone, which is the mode's.
+    # Samples hold the items that cannot be chosen last, in the order that they have in the mode.
     choices = tf.reduce_sum(tf.cast(distribution.possible(), tf.int32), axis=-1, keepdims=True)
     as_drawn = tf.reduce_all((tf.range(count) < choices) | tf.equal(orders, distribution.mode()), axis=-1)
-    # An order that cannot occur would count 0 times infinity, and its gradient would too.
+    # The term of an order that cannot occur would be 0 times infinity, and so would its gradient.
     occurs = tf.logical_and(tf.not_equal(log_probs, -math.inf), as_drawn)
     zeros = tf.zeros_like(log_probs)
     values = tf.where(occurs, function(orders), zeros)

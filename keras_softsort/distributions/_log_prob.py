@@ -1,4 +1,4 @@
-"""The log-probability of orders: broadcast, gathered, and what is never chosen summed up."""
+"""The log-probability of orders under the Plackett-Luce distribution."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keras_softsort.ops.sampling._plackett_luce import choice_log_probs, logsume
 
 
 def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """The log-probability `[...]` of orders `[..., k]` int32 under `logits` `[..., n]` that are `subtract_max`.
+    """The log-probability `[...]` of int32 orders `[..., k]` under `logits` `[..., n]`, as `subtract_max` returns them.
 
-    Leading axes broadcast. What is no order, since it holds an item twice or a number that is no item, gets -inf.
+    Leading axes broadcast. Rows of `orders` that repeat an item or hold a number outside 0 to n - 1 get -inf.
     """
     size = tf.shape(logits)[-1]
     possible = are_orders(orders, size)
@@ -29,7 +29,7 @@ def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
 
 
 def _without(logits: tf.Tensor, orders: tf.Tensor) -> tf.Tensor:
-    """`logits`, -inf for the items of `orders`."""
+    """`logits` with -inf for the items of `orders`."""
     ranks = inverse(flatten_lists(orders), tf.shape(logits)[-1])
     chosen = tf.reshape(ranks, tf.shape(logits)) < tf.shape(orders)[-1]
     return tf.where(chosen, tf.constant(-math.inf, logits.dtype), logits)

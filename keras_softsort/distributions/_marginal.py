@@ -1,4 +1,4 @@
-"""The probability of each item to be among the first k, as one integral over its Gumbel key."""
+"""The probability that each item is among the first k, as an integral over its Gumbel key."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from keras_softsort.distributions._quadrature import quadrature
 
 
 def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
-    """P(fewer than `count` others have a larger key) for each item: `[..., n]` float64 from `[..., n]` float64.
+    """P(fewer than `count` other items have a larger key) for each item, from float64 `logits` `[..., n]`.
 
-    Given an item's key, the others are above it independently of each other: how many are follows from a recursion
-    over them. Items of -inf have probability 0.
+    Given an item's key, each other item is above it independently. A recursion over the other items gives the
+    distribution of how many are above. Items with a logit of -inf have probability 0. The result is float64 `[..., n]`.
     """
     possible = logits > -float("inf")
     finite = tf.where(possible, logits, tf.zeros_like(logits))
@@ -35,5 +35,5 @@ def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
     return tf.where(possible, tf.clip_by_value(total, 0, 1), tf.zeros_like(total))
 
 
-# exp(exp(7)) is infinite already; more would only overflow the gradient.
+# exp(exp(7)) is already infinite; a larger exponent would only overflow the gradient.
 LARGEST_EXPONENT = 7.0

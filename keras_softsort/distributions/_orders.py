@@ -1,4 +1,4 @@
-"""Orders of the items of a list: by keys, with items that cannot be chosen last, and all there are."""
+"""Orders of the items of a list: sorted by keys, checked, enumerated and counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from keras_softsort.ops._core.permutations import inverse
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
-    """The items `[..., count]` int32 of the largest keys, the first of equals; keys of -inf late, masked items last."""
+    """The int32 items `[..., count]` with the largest keys; of equal keys, the first item comes first.
+
+    Items with a key of -inf come after all other valid items, and masked items come last.
+    """
     keys = tf.maximum(keys, keys.dtype.min)
     if mask is not None:
         keys = tf.where(mask, keys, tf.constant(-math.inf, keys.dtype))
@@ -23,10 +26,10 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
 
 
 def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
-    """Whether `orders` `[..., k]` int32 hold items of 0 to size - 1, each at most once: bool `[...]`."""
+    """Whether int32 `orders` `[..., k]` hold items from 0 to size - 1, each at most once: bool `[...]`."""
     is_item = tf.logical_and(orders >= 0, orders < size)
     flat = flatten_lists(tf.where(is_item, orders, tf.zeros_like(orders)))
-    # The ranks of an item that is there twice are summed up to one that neither has.
+    # `inverse` adds up the ranks of an item that occurs twice, and the sum differs from both ranks.
     ranks = tf.reshape(take(inverse(flat, size), flat), tf.shape(orders))
     return tf.reduce_all(tf.logical_and(is_item, tf.equal(ranks, tf.range(tf.shape(orders)[-1]))), axis=-1)
 
@@ -38,6 +41,6 @@ def all_orders(size: int, count: int) -> np.ndarray:
 
 
 def log_possible_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
-    """The log of how many orders are possible, equivalent ones counted once: `[...]`."""
+    """The log of the number of possible orders `[...]`; orders that differ only in impossible items count once."""
     chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)
     return tf.math.lgamma(chosen + 1) - tf.math.lgamma(tf.maximum(chosen - tf.cast(count, tf.float64), 0) + 1)

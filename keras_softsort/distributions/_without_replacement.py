@@ -1,8 +1,8 @@
-"""Distinct orders drawn at once, and what each then counts for.
+"""Samples of orders without replacement, and the weight of each order in an unbiased estimate (Kool et al.).
 
-Kool et al.: an order gets its log-probability plus Gumbel noise as a key, and those of the largest keys are a sample
-without replacement. The keys of all n! orders are never made: the tree of their beginnings is searched from the top,
-the key of a beginning being the largest of the orders that begin so.
+The key of an order is its log-probability plus Gumbel noise, and the orders with the largest keys are a sample without
+replacement. The keys of all n! orders are never computed. A beam search walks the tree of prefixes from the top: the
+key of a prefix is the largest key of the orders that start with it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from keras_softsort.ops._core import gumbel_noise
 
 
 def draw_orders(logits: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
-    """`num_samples` distinct orders of the first `length` items, by decreasing keys: `[B, num_samples, length]` int32.
+    """Draw `num_samples` distinct orders of `length` items, by decreasing keys: int32 `[B, num_samples, length]`.
 
-    `logits` `[B, n]` float64, finite.
+    `logits` are float64 `[B, n]` and finite.
     """
     batch, size = (known or found for known, found in zip(logits.shape, tf.unstack(tf.shape(logits)), strict=True))
     first_only = tf.one_hot(0, num_samples, on_value=0.0, off_value=-math.inf, dtype=tf.float64)
@@ -49,12 +49,12 @@ def draw_orders(logits: tf.Tensor, length: int, num_samples: int, seed: tf.Tenso
 
 
 def _given_maximum(keys: tf.Tensor, maximum: tf.Tensor) -> tf.Tensor:
-    """Independent Gumbel keys `[..., n]`, conditioned on their largest being `maximum` `[...]`."""
+    """Condition independent Gumbel keys `[..., n]` on having the largest key `maximum` `[...]`."""
     largest = tf.reduce_max(keys, axis=-1, keepdims=True)
     possible = tf.logical_and(keys > -math.inf, maximum[..., tf.newaxis] > -math.inf)
     keys, largest = (tf.where(possible, value, tf.zeros_like(keys)) for value in (keys, largest))
     top = tf.where(possible, maximum[..., tf.newaxis], tf.zeros_like(keys))
-    # -log(exp(-top) - exp(-largest) + exp(-key)) without its overflow (Kool et al. 2019, appendix B.3).
+    # -log(exp(-top) - exp(-largest) + exp(-key)) without overflow (Kool et al. 2019, appendix B.3).
     v = top - keys + _log1mexp(keys - largest)
     moved = top - tf.nn.relu(v) - tf.math.log1p(tf.exp(-tf.abs(v)))
     return tf.where(possible, moved, tf.constant(-math.inf, keys.dtype))
@@ -66,20 +66,20 @@ def _log1mexp(x: tf.Tensor) -> tf.Tensor:
 
 
 def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """What the members of a sample without replacement count for, from their log-probabilities `[S, ...]` float64.
+    """Weights of the members of a sample without replacement, from their log-probabilities `[S, ...]` float64.
 
-    Returns `[S, ...]`, the weights of an unbiased sum over the members (Kool et al. 2020, the unordered set
-    estimator: p(s) times the leave-one-out ratio), and `[S, S, ...]`, the weights of the same sum over the members
-    given that the first was drawn first, which makes it a baseline for that one.
+    The first result `[S, ...]` has the weights of an unbiased sum over the members: the unordered set estimator of
+    Kool et al. 2020, p(s) times the leave-one-out ratio. Row i of the second result `[S, S, ...]` has the weights of
+    the same sum given that member i was drawn first. That sum is a baseline for member i.
     """
     possible = log_probs > -math.inf
     log_rest = _log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
-    log_ratios = tf.where(possible, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf where no other order is left
+    log_ratios = tf.where(possible, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf if no other order is left
     nodes, log_weights = quadrature(log_probs.shape[0])
-    # The log-probability of each to come before all others, at each node; one that cannot be drawn is not waited for.
+    # The log-probability that a member comes before a node's time. Members that cannot be drawn add nothing.
     exponents = nodes + log_ratios[..., tf.newaxis]
     before = _log1mexp(-tf.exp(tf.clip_by_value(exponents, -40.0, 7.0)))
-    before = tf.where(exponents < -40, exponents, before)  # where exp would be 0, and to float precision
+    before = tf.where(exponents < -40, exponents, before)  # equal to float precision, where the exp underflows
     before = tf.where(possible[..., tf.newaxis], before, tf.zeros_like(before))
     total = tf.reduce_sum(before, axis=0) + log_weights
 
@@ -95,6 +95,6 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _square(log_probs: tf.Tensor) -> tf.Tensor:
-    """The shape [S, S, 1, ...]."""
+    """The shape [S, S, 1, ...] of an identity matrix that broadcasts against the weights."""
     count = tf.shape(log_probs)[:1]
     return tf.concat([count, count, tf.ones([log_probs.shape.rank - 1], tf.int32)], axis=0)

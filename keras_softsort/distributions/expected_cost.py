@@ -1,4 +1,4 @@
-"""Expected costs of random orders, with a choice of gradient estimators."""
+"""Expected costs of random orders, with several gradient estimators."""
 
 from __future__ import annotations
 
@@ -20,46 +20,51 @@ Cost = Callable[[tf.Tensor], tf.Tensor]
 def expected_cost(
     distribution: Any, cost: Cost, *, num_samples: int, seed: Any = None, estimator: str = "rloo"
 ) -> tf.Tensor:
-    """`E[cost(z)]` under a distribution, estimated from samples; its gradient is that of the chosen estimator.
+    """Estimate the expected cost `E[cost(z)]` of samples z, with a gradient for the parameters of the distribution.
 
-    - `"score_function"` (REINFORCE): the mean of `cost(z) grad log p(z)`. Unbiased, of large variance.
-    - `"rloo"`: the same with the mean cost of the other samples taken from each cost. Unbiased, needs 2 samples.
-    - `"without_replacement"`: distinct samples, weighted by the probability to draw them, with a baseline built from
-      the others in the same way (the unordered set estimator). Unbiased; exact once the samples are all orders there
-      are. For `PlackettLuce`.
-    - `"reparameterized"`: the derivative of the cost through the samples. For `RelaxedPlackettLuce`, whose costs take
-      soft permutations: unbiased for their expectation, biased (by tau) for that of exact orders.
+    `estimator` chooses the gradient:
 
-    What the cost itself depends on gets its gradient too, in each of them.
+    - `"score_function"` (REINFORCE): the mean of `cost(z) grad log p(z)`. Unbiased, with a large variance.
+    - `"rloo"` (REINFORCE leave-one-out): the same, after the mean cost of the other samples is subtracted from each
+      cost. Unbiased. A good default.
+    - `"without_replacement"`: the unordered set estimator. Samples are distinct and weighted by their probability of
+      being drawn, with a baseline from the other samples. Unbiased, and exact when the samples are all the possible
+      orders. Only for `PlackettLuce`.
+    - `"reparameterized"`: the derivative of the cost through the samples. Only for `RelaxedPlackettLuce`, whose costs
+      take soft permutations. Unbiased for the expected cost of soft permutations, biased (by tau) for that of exact
+      orders.
+
+    Every estimator also differentiates parameters that are used inside `cost`.
 
     Args:
       distribution: `PlackettLuce`, `RelaxedPlackettLuce`, or another TFP distribution.
-      cost: a function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`. It need be
-        differentiable for `"reparameterized"` alone.
-      num_samples: how many; at least 2 for `"rloo"`.
-      seed: as for `distribution.sample`: two integers for samples that can be had again.
-      estimator: one of the above.
+      cost: function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`. Only
+        `"reparameterized"` needs it to be differentiable.
+      num_samples: number of samples, at least 2 for `"rloo"`.
+      seed: as for `distribution.sample`. Two integers make the samples reproducible.
+      estimator: one of the names above.
 
     Returns:
-      `[...]`, one value for each distribution of the batch, in the dtype of the costs; float32 for half precision.
+      `[...]`, one value for each distribution of the batch, in the dtype of the costs, or in float32 if that is a half
+      precision.
 
     Raises:
-      ValueError: unknown `estimator`, or one that the distribution does not allow; too few samples, or for
-        `"without_replacement"` more than there are orders; costs that are not `[num_samples, ...]`.
+      ValueError: `estimator` is unknown or does not fit the distribution; `num_samples` is too small, or for
+        `"without_replacement"` greater than the number of orders; costs do not have shape `[num_samples, ...]`.
 
-    Cost: that of the samples, of their costs, and of `log_prob`; `"without_replacement"` takes O(num_samples n k) for
-    its samples and O(num_samples^2.5) for their weights.
+    Cost: the samples, their costs and `log_prob`. `"without_replacement"` takes O(num_samples n k) time for its
+    samples and O(num_samples^2.5) for their weights.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> logits = tf.Variable([0.0, 0.0, 0.0])
-    >>> def place_of_first(orders):  # the place of item 0, from 0
+    >>> def rank_of_item_0(orders):  # from 0
     ...     return tf.cast(tf.argmin(orders, axis=-1), tf.float32)
     >>> with tf.GradientTape() as tape:
     ...     race = ks.distributions.PlackettLuce(logits)
-    ...     cost = ks.expected_cost(race, place_of_first, num_samples=6, estimator="without_replacement", seed=1)
+    ...     cost = ks.expected_cost(race, rank_of_item_0, num_samples=6, estimator="without_replacement", seed=1)
     >>> round(float(cost), 4), [round(float(slope), 4) for slope in tape.gradient(cost, logits)]
     (1.0, [-0.5, 0.25, 0.25])
 
@@ -88,25 +93,25 @@ def expected_cost(
 def _without_replacement(distribution: Any, cost: Cost, count: int, seed: Any) -> tf.Tensor:
     if not hasattr(distribution, "sample_without_replacement"):
         raise ValueError(
-            f"estimator 'without_replacement' needs a distribution that samples so, as PlackettLuce does, "
-            f"got {type(distribution).__name__}"
+            "estimator 'without_replacement' needs a distribution with sample_without_replacement, such as "
+            f"PlackettLuce, got {type(distribution).__name__}"
         )
     samples = distribution.sample_without_replacement(count, seed=seed)
     costs, log_probs = _costs(cost, samples, distribution), distribution.log_prob(samples)
-    # What fills up where there are fewer orders, which come first, has weight 0.
+    # If a list has fewer orders than samples, its orders come first, and the samples after them get weight 0.
     place = tf.reshape(tf.range(count, dtype=tf.float64), [count, *[1] * (log_probs.shape.rank - 1)])
     drawn = tf.math.log(place + 0.5) < distribution.log_num_orders()
     log_probs = tf.where(drawn, log_probs, tf.constant(-math.inf, log_probs.dtype))
     weights, given_first = set_weights(tf.stop_gradient(tf.cast(log_probs, tf.float64)))
     weights, given_first = tf.cast(weights, costs.dtype), tf.cast(given_first, costs.dtype)
-    # Given the first, the others tell the mean cost; where there are none, nothing does.
+    # The baseline of a sample comes from the others, so a single sample has none.
     baselines = tf.reduce_sum(given_first * costs, axis=1) if count > 1 else tf.zeros_like(costs)
     possible = tf.where(tf.math.is_inf(log_probs), tf.zeros_like(log_probs), log_probs)
     return tf.reduce_sum(weights * _with_score(costs, baselines, possible), axis=0)
 
 
 def _with_score(costs: tf.Tensor, baselines: tf.Tensor, log_probs: tf.Tensor) -> tf.Tensor:
-    """Costs whose gradient has also the score-function's part, relative to baselines."""
+    """Costs whose gradient also contains the score function term, relative to baselines."""
     advantages = tf.stop_gradient(costs - baselines)
     return costs + advantages * tf.cast(log_probs - tf.stop_gradient(log_probs), costs.dtype)
 

@@ -23,48 +23,49 @@ from keras_softsort.ops.sampling._plackett_luce import subtract_max
 
 
 class PlackettLuce(OrderDistribution):
-    """Orders drawn by choosing one item after another, each with probability `exp(a_j) / sum over those left`.
+    """The Plackett-Luce distribution over orders: items are drawn one after another without replacement.
 
-    `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, a = `logits`, i = 1..k. An event is an
-    int32 order `[k]`: the first k items of n, all of them without `top_k`.
+    Each draw picks item j with probability `exp(a_j)` divided by the sum of `exp(a)` over the items that are left:
+    `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, for a = `logits` and i = 1..k. An event is an
+    int32 order `[k]`: the numbers of the first k items. Without `top_k` it is an order of all n items.
 
     Args:
-      logits: floating-point `[..., n]`, a tensor or a variable, of any level and range. They are not the positive
-        scores that `tfd.PlackettLuce` takes, but their logarithms. An item of -inf cannot be chosen. The computation
-        is in float64 relative to the largest logit of a list.
-      top_k: the event is the order of the first `top_k` items only.
-      mask: bool `[..., n]`, True = valid. Masked items are never drawn before valid ones and change nothing.
-      validate_args: raise an error, when run, for logits that are NaN or +inf and for orders that hold an item twice
-        or a number that is no item.
+      logits: floating-point `[..., n]`, a tensor or a variable, of any size. `tfd.PlackettLuce` takes positive
+        scores; these are their logarithms. An item with a logit of -inf cannot be chosen.
+      top_k: an event holds only the first `top_k` items.
+      mask: bool `[..., n]`, True for valid items. Masked items are never drawn before valid ones and change nothing.
+      validate_args: whether to raise an error, when run, for logits that are NaN or +inf and for orders that repeat an
+        item or hold a number outside 0 to n - 1.
       allow_nan_stats: as for every TFP distribution.
-      name: as for every TFP distribution.
+      name: name of the distribution.
 
-    Items that cannot be chosen come last in samples and in the mode, in the order of their index, and masked items
-    after them. Their order is not part of the outcome: `log_prob` is the same for all orders of them. An order that
-    has one of them before an item that can be chosen has a `log_prob` of -inf with finite gradients, and so has one
-    that holds an item twice or a number that is no item. Equal logits are equally likely to go first; the mode takes
-    the first item of equals. An empty list has one order, of probability 1. NaN or +inf makes the results of its list
-    NaN.
+    Items that cannot be chosen come after all others in samples and in the mode, in the order of their index. Masked
+    items come last. The order among them does not matter: `log_prob` is the same for all of these orders. An order
+    that has one of them before an item that can be chosen has a `log_prob` of -inf with finite gradients. So does an
+    order that repeats an item or holds a number outside 0 to n - 1. Items with equal logits are equally likely to come
+    first; in the mode, the one with the smallest index does. An empty list has one order, with probability 1. A NaN or
+    +inf makes the results of its list NaN.
 
-    A sample is the order of `logits + Gumbel noise`. The noise is drawn in float32, or in float64 for float64. A seed
-    of two integers gives the same samples each time; one integer also depends on TensorFlow's state, as in all of TFP.
-    Half precision is computed in float32. `prob` and `log_prob` are differentiable with respect to `logits`. For
-    gradients of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
+    A sample is the order of `logits + Gumbel noise`. The noise is drawn in float64 for float64 logits and in float32
+    otherwise. A seed of two integers gives the same samples each time; a single integer also depends on TensorFlow's
+    state, as in all of TFP. Log-probabilities are computed in float64, relative to the largest logit of a list, and
+    returned in the dtype of `logits`. `prob` and `log_prob` are differentiable with respect to `logits`. For gradients
+    of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
 
-    Methods beside those of every TFP distribution: `possible`, `log_num_orders`, `marginal_top_k`,
-    `sample_without_replacement`, `estimate_entropy`, `estimate_kl_divergence`. `entropy()` and `kl_divergence(other)`
-    are exact, by enumeration, for n <= 8. For longer lists they are estimates from 1,000 samples with a fixed seed.
-    Batch shapes broadcast in `log_prob` and in both divergences.
+    In addition to the methods of every TFP distribution there are `possible`, `log_num_orders`, `marginal_top_k`,
+    `sample_without_replacement`, `estimate_entropy` and `estimate_kl_divergence`. `entropy()` and
+    `kl_divergence(other)` are exact, by enumeration, for n <= 8. For longer lists they are estimates from 1,000 samples
+    with a fixed seed. Batch shapes broadcast in `log_prob` and in both divergences.
 
     The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
 
     Raises:
-      ValueError: `top_k` is below 1 or above n, `mask` has another shape, `logits` is a scalar. In `log_prob`, orders
-        of another length; in the divergences, a distribution over lists of another size or orders of another length.
-      TypeError: `logits` is not floating-point, `mask` is not bool, `validate_args` is not a bool. In `log_prob`,
+      ValueError: `top_k` is below 1 or above n, `mask` has another shape, or `logits` is a scalar. In `log_prob`,
+        orders of another length. In the divergences, a distribution with another list size or another k.
+      TypeError: `logits` is not floating-point, `mask` is not bool, or `validate_args` is not a bool. In `log_prob`,
         orders that are not integers.
 
-    Cost: O(n log n) to sample, O(n) for `log_prob`, in time and memory.
+    Cost: O(n log n) time to sample and O(n) for `log_prob`; O(n) memory.
 
     Example:
 
@@ -108,7 +109,7 @@ class PlackettLuce(OrderDistribution):
         del dtype, num_classes
         return {
             "logits": tfp.util.ParameterProperties(event_ndims=1),
-            "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # nothing to be trained
+            "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # not trainable
         }
 
     def possible(self) -> tf.Tensor:
@@ -116,19 +117,19 @@ class PlackettLuce(OrderDistribution):
         return tf.logical_not(tf.equal(self._valid_logits(), -math.inf))
 
     def marginal_top_k(self, k: int | None = None, *, num_samples: int | None = None, seed: Any = None) -> tf.Tensor:
-        """The probability `[..., n]` of each item to be among the first k; 0 for one that cannot be chosen.
+        """The probability `[..., n]` that each item is among the first k; 0 for an item that cannot be chosen.
 
-        Computed exactly, and differentiable, by an integral over the item's Gumbel key: O(n^2 k^1.5) time, and as much
-        memory with gradients. With `num_samples` it is the share of as many samples instead, for long lists; its
-        standard error is `sqrt(p (1 - p) / num_samples)`.
+        By default it is exact and differentiable, an integral over the item's Gumbel key. This takes O(n^2 k^1.5) time,
+        and as much memory with gradients. For long lists give `num_samples`: the result is then the share of the
+        samples that have the item among the first k, with a standard error of `sqrt(p (1 - p) / num_samples)`.
 
         Args:
-          k: how many; `top_k` or n by default.
-          num_samples: estimate from so many samples, without gradient.
-          seed: of the samples, as for `sample`.
+          k: number of first items; None takes `top_k`, or n if that is None.
+          num_samples: number of samples to estimate from, without a gradient; None computes the exact probability.
+          seed: seed of the samples, as for `sample`.
 
         Raises:
-          ValueError: `k` or `num_samples` < 1, `k` above n.
+          ValueError: `k` or `num_samples` is below 1, or `k` is above n.
         """
         with self._name_and_control_scope("marginal_top_k"):
             logits = self._valid_logits()
@@ -146,13 +147,13 @@ class PlackettLuce(OrderDistribution):
             return tf.cast(result, self._logits.dtype)
 
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
-        """`num_samples` orders `[num_samples, ..., k]` without repetition, the first as `sample` gives it.
+        """Draw `num_samples` distinct orders `[num_samples, ..., k]`. The first has the distribution of `sample`.
 
-        Where fewer orders are possible, others fill up: impossible ones, or such as differ from those before only in
-        items that cannot be chosen. O(num_samples n k) time and memory.
+        If fewer orders are possible, the last samples are orders that are impossible or that differ from earlier ones
+        only in items that cannot be chosen. O(num_samples n k) time and memory.
 
         Raises:
-          ValueError: `num_samples` < 1, or more than a list of n items has orders.
+          ValueError: `num_samples` is below 1, or greater than the number of orders of n items.
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = arguments.positive_integer("num_samples", num_samples)
@@ -163,7 +164,7 @@ class PlackettLuce(OrderDistribution):
                     f"num_samples must be at most the number of orders, {math.perm(size, self._event_size())}, "
                     f"got {num_samples}"
                 )
-            # Finite levels so far apart that items that cannot be chosen come last, in the order of their index.
+            # Finite logits so far below the others that items that cannot be chosen come last, by index.
             level = -tf.cast(1 + tf.range(tf.shape(logits)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
             fill = level if self._mask is None else tf.where(self._mask, level, level * 1e100)
             logits = tf.where(logits > -math.inf, tf.clip_by_value(logits, -1e99, 1e99), fill)
@@ -172,28 +173,31 @@ class PlackettLuce(OrderDistribution):
             return tf.reshape(tf.transpose(orders, [1, 0, 2]), shape)
 
     def log_num_orders(self) -> tf.Tensor:
-        """The log `[...]`, float64, of how many orders are possible; the order of items that cannot be chosen aside."""
+        """The float64 logarithm `[...]` of the number of possible orders, not counting those of impossible items."""
         with self._name_and_control_scope("log_num_orders"):
             return log_possible_orders(self.possible(), self._event_size())
 
     def estimate_entropy(self, num_samples: int, seed: Any = None) -> Estimate:
-        """`E[-log p]` as a mean over samples, whose gradient is unbiased too, and its standard error."""
+        """Estimate the entropy `E[-log p]` from samples: a value with an unbiased gradient and its standard error."""
         with self._name_and_control_scope("estimate_entropy"):
             race = self._snapshot()
             found = estimate(race, lambda orders: -race.log_prob(orders), num_samples, seed)
             return Estimate(*(tf.cast(each, self._logits.dtype) for each in found))
 
     def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> Estimate:
-        """`E[log p - log q]` under p as a mean over samples, whose gradient is unbiased, and its standard error."""
+        """Estimate the divergence `E[log p - log q]` under p from samples: the value and its standard error.
+
+        p is this distribution and q is `other`. The gradient is unbiased.
+        """
         with self._name_and_control_scope("estimate_kl_divergence"):
             p, q = _of_one_batch(self, other)
             found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
             return Estimate(*(tf.cast(each, self._logits.dtype) for each in found))
 
     def _snapshot(self) -> PlackettLuce:
-        """This distribution with its logits read once, in the dtype to compute in.
+        """This distribution with its logits read once, in the compute dtype.
 
-        TFP allows two reads a method. Sums over many orders are wrong in half precision.
+        TFP allows two reads of a variable per method, and sums over many orders need more than half precision.
         """
         return PlackettLuce(self._wide_logits(), top_k=self._top_k, mask=self._mask, name="snapshot")
 
@@ -242,7 +246,7 @@ class PlackettLuce(OrderDistribution):
         if not self.validate_args:
             return []
         is_valid = tf.reduce_all(are_orders(tf.cast(value, tf.int32), self._list_size()))
-        return [tf.debugging.Assert(is_valid, ["value must hold items of 0 to n - 1, each at most once, got", value])]
+        return [tf.debugging.Assert(is_valid, ["value must hold items from 0 to n - 1, each at most once, got", value])]
 
 
 @tfd.RegisterKL(PlackettLuce, PlackettLuce)
@@ -254,7 +258,7 @@ def _kl_divergence(first: PlackettLuce, second: PlackettLuce, name: str | None =
 
 
 def _of_one_batch(first: PlackettLuce, second: PlackettLuce) -> tuple[PlackettLuce, PlackettLuce]:
-    """Both with the broadcast of their batch shapes, read once, in one dtype."""
+    """Both distributions with logits of one batch shape and one dtype, each variable read once."""
     if not first.event_shape.is_compatible_with(second.event_shape):
         raise ValueError(f"other must have events of shape {first.event_shape}, got {second.event_shape}")
     if not first.logits.shape[-1:].is_compatible_with(second.logits.shape[-1:]):

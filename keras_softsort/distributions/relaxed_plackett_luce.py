@@ -1,4 +1,4 @@
-"""Soft permutations of Plackett-Luce orders, with reparameterised gradients."""
+"""Soft permutations of Plackett-Luce orders, with reparameterized gradients."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from keras_softsort.ops.sorting._methods import registry
 
 
 class RelaxedPlackettLuce(OrderDistribution):
-    """Soft permutation matrices `P(logits + Gumbel noise)`, P that of NeuralSort or SoftSort at temperature tau.
+    """The distribution of soft permutation matrices `P(logits + Gumbel noise)`, by NeuralSort or SoftSort.
 
-    As tau goes to 0 a sample becomes the matrix of an order drawn from `PlackettLuce(logits)`. Samples are
-    differentiable in `logits` and `tau` (reparameterised). There is no `log_prob`: the density is not known.
-    `relaxed_mode()` is the matrix without noise. The order of the arguments is that of the package's operators, not
-    that of `tfd.RelaxedOneHotCategorical(temperature, logits)`.
+    As tau goes to 0, a sample becomes the matrix of an order drawn from `PlackettLuce(logits)`. Samples are
+    differentiable with respect to `logits` and `tau` (reparameterized). There is no `log_prob`, since the density has
+    no known formula. `relaxed_mode()` is the matrix without noise. Note the order of the arguments, which is that of
+    this package's operators: `tfd.RelaxedOneHotCategorical(temperature, logits)` has the other order.
 
     Args:
-      logits: floating-point `[..., n]`, a tensor or a variable. An item of -inf cannot be chosen, as if it were masked.
-      tau: temperature, a positive number, tensor or variable, in units of the logits of `method`: scores times list
-        size for NeuralSort, scores to the `power` for SoftSort. Its shape broadcasts against the batch shape: a
-        temperature per list. A tensor that is not positive gives NaN.
+      logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf counts as masked.
+      tau: temperature, a positive number, tensor or variable, in the units of `method`: scores times list size for
+        NeuralSort, scores to the `power` for SoftSort. Its shape broadcasts against the batch shape: a temperature
+        per list. A tensor that is not positive gives NaN.
       method: the soft permutation, `"neural_sort"` (the stochastic NeuralSort of the paper) or `"soft_sort"`.
-      power: the exponent of SoftSort's distance.
-      top_k: the first `top_k` rows only.
-      hard: exact permutations in the forward pass, with the gradient of the soft ones.
-      mask: bool `[..., n]`, True = valid. Masked items come last, and their rows spread over them.
-      validate_args: as for every TFP distribution; no more is checked with it.
+      power: exponent of SoftSort's distance of scores.
+      top_k: an event holds only the first `top_k` rows.
+      hard: whether samples are exact permutations, with the gradient of the soft ones.
+      mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
+      validate_args: as for every TFP distribution; nothing more is checked.
       allow_nan_stats: as for every TFP distribution.
-      name: as for every TFP distribution.
+      name: name of the distribution.
 
-    An event is `[n, n]`, or `[top_k, n]`, in the dtype of `logits`: row i holds the weights of the items at rank i.
-    The noise is drawn in float32, or in float64 for float64. NaN and +inf make the matrices of their list NaN. The
-    distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
+    An event is a matrix `[n, n]`, or `[top_k, n]`, in the dtype of `logits`: row i holds the weights of the items at
+    rank i. The noise is drawn in float64 for float64 logits and in float32 otherwise. A NaN or +inf makes the matrices
+    of its list NaN. The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
 
     Raises:
       ValueError: `tau` or `power` is not positive, `tau` does not broadcast, `method` has no permutation matrix,
-        `top_k` is below 1 or above n, `mask` has another shape.
-      TypeError: `logits` or `tau` is not floating-point, `mask` is not bool, `hard` is not a bool.
+        `top_k` is below 1 or above n, or `mask` has another shape.
+      TypeError: `logits` or `tau` is not floating-point, `mask` is not bool, or `hard` is not a bool.
 
     Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`.
 
@@ -119,7 +119,7 @@ class RelaxedPlackettLuce(OrderDistribution):
                     low=tf.constant(validation.dtype_tiny(dtype), dtype)
                 ),
             ),
-            "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # nothing to be trained
+            "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # not trainable
         }
 
     @property
@@ -150,7 +150,7 @@ class RelaxedPlackettLuce(OrderDistribution):
         return tf.stack([self._event_size(), self._list_size()])
 
     def relaxed_mode(self) -> tf.Tensor:
-        """The matrix `[..., n, n]` or `[..., top_k, n]` without noise, which is the relaxation of the mode."""
+        """The matrix `[..., n, n]` or `[..., top_k, n]` without noise, a relaxation of the mode of `PlackettLuce`."""
         with self._name_and_control_scope("relaxed_mode"):
             return self._matrices(*self._batch())
 
@@ -161,9 +161,9 @@ class RelaxedPlackettLuce(OrderDistribution):
         return self._matrices(keys, tf.broadcast_to(possible, shape), tau)
 
     def _batch(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Logits, whether each item can be chosen, both with the axes of the batch shape, and tau; each read once."""
+        """Logits and whether each item can be chosen, both with the full batch shape, and tau; each is read once."""
         logits, tau = self._wide_logits(), tf.convert_to_tensor(self._tau)
-        possible = tf.not_equal(logits, -math.inf)  # NaN is possible, so that it shows
+        possible = tf.not_equal(logits, -math.inf)  # NaN counts as possible, so that it appears in the result
         if self._mask is not None:
             possible = tf.logical_and(self._mask, possible)
         logits, possible, _ = broadcast_leading([logits, possible, tau], [1, 1, 0])

@@ -1,4 +1,4 @@
-"""Soft permutations as linear operators, which never make their matrix unless asked for it."""
+"""Soft permutations as linear operators, which multiply without forming their matrix."""
 
 from keras_softsort.linalg.neural_sort import LinearOperatorNeuralSort
 from keras_softsort.linalg.soft_sort import LinearOperatorSoftSort

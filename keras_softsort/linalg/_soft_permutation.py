@@ -1,4 +1,4 @@
-"""The base of the linear operators: products without the matrix, with masks as in the dense matrix."""
+"""Base class of the linear operators: products without the matrix, with masks as in the dense matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
-# What makes a subclass a composite tensor: its tensors are components, its other arguments part of its type.
+# Makes a subclass a composite tensor: its tensors are components, its other arguments are part of its type.
 composite = tfp.experimental.auto_composite_tensor(
     non_identifying_kwargs=("name",), module_name="keras_softsort.linalg"
 )
@@ -22,7 +22,7 @@ _OperatorGradient: Any = type(tf.linalg.LinearOperator.__composite_gradient__)
 
 
 class _Gradient(_OperatorGradient):
-    """The gradient with respect to an operator, which is an operator; its mask is that of the operator."""
+    """The gradient with respect to an operator is an operator, and it needs the same mask."""
 
     def replace_gradient_components(self, value: Any, components: dict[str, Any]) -> Any:
         if any(component is not None for component in components.values()) and value.mask is not None:
@@ -31,7 +31,7 @@ class _Gradient(_OperatorGradient):
 
 
 class SoftPermutation(tf.linalg.LinearOperator):
-    """A `[..., n, n]` operator of `scores` `[..., n]`: `matmul` sorts values softly, its adjoint puts them back."""
+    """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that."""
 
     __composite_gradient__ = _Gradient()
 
@@ -40,7 +40,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
     ) -> None:
         with tf.name_scope(name):
             self._scores = scores if isinstance(scores, tf.Variable) else validation.dense_tensor("scores", scores)
-            # A variable stays one, to be read at each product.
+            # A variable stays a variable and is read at each product.
             is_tensor = not isinstance(tau, (tf.Variable, numbers.Real))
             self._tau = validation.dense_tensor("tau", tau) if is_tensor else tau
             self._mask = None if mask is None else validation.bool_mask("mask", mask)
@@ -48,7 +48,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
             self._eps = None if eps is None else arguments.positive_number("eps", eps)
             checked = self._arguments() if self._scores.shape.rank is not None else self._flat_arguments()[0]
             if is_tensor and self._tau.shape.rank == self._scores.shape.rank is not None:
-                self._tau = tf.squeeze(self._tau, axis=-1)  # as a `Dense(1)` gives it; other axes are of the batch
+                self._tau = tf.squeeze(self._tau, axis=-1)  # the trailing axis of a `Dense(1)`
         super().__init__(dtype=checked.scores.dtype, is_square=True, parameters=parameters, name=name)
 
     @property
@@ -73,7 +73,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
     @property
     def eps(self) -> float | None:
-        """The weight of a row that may be left out; None for less than the dtype rounds away."""
+        """The share of each row's weight that may be left out; None for less than rounding error."""
         return self._eps
 
     @property
@@ -83,7 +83,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return sliced if isinstance(self._tau, numbers.Real) else {**sliced, "tau": 0}
 
     def _method(self) -> dict[str, Any]:
-        """The arguments of `sort_arguments` that say which soft permutation it is."""
+        """The arguments of `sort_arguments` that choose the soft permutation."""
         raise NotImplementedError
 
     def _arguments(self) -> SortArguments:
@@ -91,7 +91,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return sort_arguments(self._scores, tau, mask=self._mask, direction=self._direction, **self._method())
 
     def _flat_arguments(self, *values: tf.Tensor) -> tuple[SortArguments, list[tf.Tensor], tf.Tensor]:
-        """The arguments with lists `[B, n]`, `values` `[..., n, d]` as `[B, n, d]`, and the axes that became B.
+        """Flatten leading axes: arguments with lists `[B, n]`, `values` `[..., n, d]` as `[B, n, d]`, and the axes.
 
         Leading axes broadcast, and their number may be unknown.
         """
@@ -136,12 +136,12 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
 
 def _with_leading(matrices: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:
-    """`matrices` `[B, n, m]` with the leading axes that were made one."""
+    """Restore the leading axes of `matrices` `[B, n, m]`."""
     return tf.reshape(matrices, tf.concat([leading, tf.shape(matrices)[1:]], axis=0))
 
 
 def _of_masked(x: tf.Tensor, mask: tf.Tensor, adjoint: bool) -> tf.Tensor:
-    """The part of masked ranks, which spread evenly over masked items; for the adjoint the other way round."""
+    """The contribution of masked ranks, which spread evenly over masked items; the adjoint swaps the two."""
     count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
     masked_ranks = tf.range(tf.shape(mask)[-1]) >= count
     source, target = (masked_ranks, ~mask) if adjoint else (~mask, masked_ranks)

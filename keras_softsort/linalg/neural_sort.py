@@ -9,34 +9,34 @@ from keras_softsort.linalg._soft_permutation import SoftPermutation, composite
 
 @composite
 class LinearOperatorNeuralSort(SoftPermutation):
-    """NeuralSort's matrix `P [..., rank, item]` as an operator that does not make it.
+    """NeuralSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.
 
-    Row i is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)`, `B_j = sum_k |s_j - s_k|`. In sorted coordinates a row's
-    weights fall from its own item on either side, so that only a band of the matrix matters: `matmul` walks the
-    blocks of it, `matmul(adjoint=True)` those of its transpose.
+    Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. In the sorted
+    order the weights of a row decrease on both sides of its own item, so only a band of the matrix matters. `matmul`
+    computes with the blocks of this band, and `matmul(adjoint=True)` with those of its transpose.
 
     Args:
       scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
-      tau: temperature, positive: a number, tensor or variable, in units of scores times list size. Its shape broadcasts
+      tau: temperature, a positive number, tensor or variable, in units of scores times list size. Its shape broadcasts
         against the batch shape of `scores`: a temperature per list.
-      mask: bool `[..., n]`, True = valid. Masked items come last; masked ranks spread evenly over them.
-      direction: `"DESCENDING"` or `"ASCENDING"`.
-      eps: the weight of a row that may be left out in all, positive; by default less than the dtype rounds away.
-      name: the name of the operator.
+      mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
+      direction: order of the ranks, `"DESCENDING"` or `"ASCENDING"`.
+      eps: largest total weight of a row that may be left out, positive. None leaves out less than rounding error.
+      name: name of the operator.
 
-    `matmul` and `matvec` have gradients with respect to scores, tau and what is multiplied, none of second order.
-    Short lists take the dense matrix. Scores that are not finite give NaN in their list. Half precision is computed in
-    float32. The batch shapes of scores and values broadcast.
+    `matmul` and `matvec` have first-order gradients with respect to scores, tau and the argument. There are no second
+    derivatives. Short lists use the dense matrix. A score that is not finite makes the results of its list NaN. Half
+    precision is computed in float32. The batch shapes of scores and values broadcast.
 
     The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
     the operator of the first list.
 
     Raises:
-      TypeError: scores are not floating-point, `mask` is not bool.
-      ValueError: `tau` or `eps` not positive, `mask` of another shape, unknown `direction`.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `eps` is not positive, `mask` has another shape, or `direction` is unknown.
 
-    Cost: O(n w) time for windows of w items, about `sqrt(30 tau / gap)` of them where scores lie evenly `gap` apart,
-    and all n where tau is large; O(n) memory, forward and backward.
+    Cost: O(n w) time and O(n) memory per list, forward and backward. w is the number of items in the band, about
+    `sqrt(30 tau / gap)` for scores that lie evenly `gap` apart, and n if tau is large.
 
     Example:
 
@@ -48,7 +48,7 @@ class LinearOperatorNeuralSort(SoftPermutation):
     >>> operator.matvec(tf.constant([1.0, 2.0, 3.0]), adjoint=True).numpy().tolist()  # the ranks
     [3.0, 1.0, 2.0]
 
-    Source: as for `ops.neural_sort`; the band is this package's.
+    Source: that of `ops.neural_sort`. The band is from this package.
     """
 
     def __init__(

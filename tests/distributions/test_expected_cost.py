@@ -264,7 +264,7 @@ SOFT = ks.RelaxedPlackettLuce([0.0, 1.0, 2.0])
         (
             {"distribution": tfd.Categorical([0.0, 1.0]), "estimator": "without_replacement"},
             ValueError,
-            "'without_replacement' needs a distribution that samples so, as PlackettLuce does, got Categorical",
+            "needs a distribution with sample_without_replacement, such as PlackettLuce, got Categorical",
         ),
         (
             {"num_samples": 7, "estimator": "without_replacement"},

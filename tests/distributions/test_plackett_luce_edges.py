@@ -158,7 +158,7 @@ def test_validate_args():
     race = ks.PlackettLuce(variable, validate_args=True)
     np.testing.assert_allclose(race.log_prob([0, 1, 2]), oracles.log_prob([0, 1, 2], [0, 1, 2]), rtol=1e-6)
     for order in ([0, 0, 1], [0, 1, 3], [-1, 0, 1]):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="value must hold items of 0 to n - 1, each at most"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="value must hold items from 0 to n - 1, each at most"):
             race.log_prob(order)
     with pytest.raises(tf.errors.InvalidArgumentError, match="value must hold items"):
         ks.PlackettLuce(variable, top_k=2, validate_args=True).log_prob([1, 1])
