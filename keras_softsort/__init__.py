@@ -1,4 +1,4 @@
-"""Differentiable sorting, ranking and matching as ordinary TensorFlow and Keras parts."""
+"""Differentiable sorting, ranking and matching as Keras layers, losses and metrics and as TensorFlow functions."""
 
 from importlib.metadata import version as _version
 

@@ -1,1 +1,1 @@
-"""Helpers that belong to no subject: the choice of Keras, checks of plain arguments."""
+"""Helpers for all folders: the choice of Keras, and checks of plain Python arguments."""

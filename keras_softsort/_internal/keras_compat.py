@@ -1,6 +1,6 @@
-"""The one place that chooses Keras: `tf.keras`, whatever TensorFlow was told to use.
+"""The one place that chooses Keras: it is `tf.keras`, and every Keras object of this package subclasses it.
 
-That is Keras 3, Keras 2.15, or `tf_keras` under `TF_USE_LEGACY_KERAS=1`; every Keras object here subclasses it.
+`tf.keras` is Keras 3, Keras 2.15, or `tf_keras` if `TF_USE_LEGACY_KERAS=1` is set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _tensorflow_keras() -> Any:
     try:
         backend = tf.keras.backend.backend()
     except (ImportError, AttributeError) as error:
-        # Keras fails by itself where the backend that it was told to use is not installed.
+        # Importing Keras fails if the requested backend is not installed.
         wanted = os.environ.get("KERAS_BACKEND", "tensorflow")
         if wanted == "tensorflow":
             raise
@@ -38,19 +38,19 @@ register = keras.utils.register_keras_serializable(package="keras_softsort")
 
 
 def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
-    """A replica's mean loss as its share of the mean over all: Keras 3 expects that of losses, Keras 2 sees to it."""
+    """Scale the mean loss of a replica to its share of the mean over replicas, as Keras 3 expects; Keras 2 does it."""
     return mean / tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else mean
 
 
 def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = False) -> Any:
-    """A scalar weight that mixed precision does not round to half."""
+    """Add a scalar weight that mixed precision does not round to half precision."""
     dtype = "float64" if layer.compute_dtype == "float64" else "float32"
     no_cast = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
     return layer.add_weight(
         name=name,
         shape=(),
         dtype=dtype,
-        # Keras' own Constant rounds to float32 on the way.
+        # Keras' Constant initializer would round the value to float32.
         initializer=lambda shape, dtype: tf.constant(value, dtype, shape),
         trainable=trainable,
         **no_cast,

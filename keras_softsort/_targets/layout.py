@@ -1,4 +1,4 @@
-"""How predictions, labels, weights and masks become lists: one list per row, or the whole batch as one list."""
+"""The layout of predictions, labels, weights and masks: one list per row, or the whole batch as one list."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 
 LISTS = ("batch", "rows")
-# What a loss or metric takes as `y_pred`: scores, soft permutations, or both.
+# The kinds of `y_pred` that a loss or metric takes.
 PREDICTS = ("scores", "matrices", "scores or matrices")
 _WAYS_OUT = (
     "pass lists='batch' to treat the whole batch as one list, predict scores of shape [batch, n] or [batch, n, 1], or "
-    "make such batches from rows with a group column with keras_softsort.data (ks.data)"
+    "make batches of lists from rows with a group column by keras_softsort.data (ks.data)"
 )
 
 
 class ListInputs(NamedTuple):
-    """What was given, with one list per row."""
+    """The call arguments of a loss or metric, with one list per row."""
 
     y_true: Any  # [lists, n], dense or ragged
     y_pred: tf.Tensor  # [lists, n], [lists, ranks, n] or [lists, samples, ranks, n]
@@ -28,7 +28,7 @@ class ListInputs(NamedTuple):
 
 
 def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, predicts: str) -> ListInputs:
-    """Arrange the arguments as lists of which at least some can hold more than one item."""
+    """Arrange the call arguments with one list per row. Lists that can only hold one item are an error."""
     arguments.one_of("lists", lists, LISTS)
     inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
     if isinstance(y_pred, tf.RaggedTensor):
@@ -38,7 +38,7 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
 
 
 def _dense_lists(inputs: ListInputs, lists: str) -> ListInputs:
-    """Ragged scores padded, and a mask that says so."""
+    """Pad ragged scores, and mark the padding in the mask."""
     y_pred = _without_last_axis("y_pred", inputs.y_pred, 2)
     if y_pred.shape.rank != 2 or lists == "batch":
         raise TypeError(
@@ -56,7 +56,7 @@ def _dense_lists(inputs: ListInputs, lists: str) -> ListInputs:
 
 
 def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
-    """`value`, checked to have lists of these lengths if it is ragged."""
+    """Check that `value`, if it is ragged, has lists of these lengths."""
     if not isinstance(value, tf.RaggedTensor):
         return value
     received, lengths = tf.cast(value.row_lengths(), tf.int64), tf.cast(lengths, tf.int64)
@@ -106,12 +106,12 @@ def _one_list(inputs: ListInputs, predicts: str) -> ListInputs:
 
 
 def _may_be_one(size: int | None, predicts: str) -> bool:
-    """Whether a last axis of this size can be that of `Dense(1)`; an unknown one is that of a matrix if it can be."""
+    """Whether a last axis of this size can be that of `Dense(1)`. If it is unknown, a permutation matrix goes first."""
     return size == 1 or (size is None and predicts == "scores")
 
 
 def _columns_as_lists(inputs: ListInputs, rank: int) -> tuple[Any, Any, Any]:
-    """Labels, weights and mask as tensors, without a last axis of size 1 that they have beyond `rank` axes."""
+    """Labels, weights and mask as tensors, without a last axis of size 1 in excess of `rank` axes."""
     named = {"y_true": inputs.y_true, "sample_weight": inputs.sample_weight, "the Keras mask": inputs.keras_mask}
     y_true, sample_weight, mask = (
         None if value is None and name != "y_true" else _without_last_axis(name, value, rank)

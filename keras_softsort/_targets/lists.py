@@ -1,4 +1,4 @@
-"""Labels, padding and weights: the one place where losses and metrics resolve what counts and how much."""
+"""Labels, padding and weights of lists: losses and metrics resolve here which items are valid and their weights."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ PADDINGS = ("nan_labels", "negative_labels")
 
 
 class Lists(NamedTuple):
-    """Labels `[B, n]` in the compute dtype, with everything that says how much each item counts."""
+    """Labels `[B, n]` in the compute dtype, with the mask and the weights of the items."""
 
     labels: tf.Tensor  # [B, n]; 0 where masked, NaN throughout a list with a valid label that is NaN
     mask: tf.Tensor  # [B, n] bool, True = valid
     weights: tf.Tensor  # [B, n]; 0 where masked
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
-        """Weighted mean of `values` [B, n] over each list's own items: [B]; 0 for an empty list."""
+        """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
         valid = tf.where(self.mask, values, tf.zeros_like(values))
         return tf.reduce_sum(valid * self.weights, axis=-1) / self.sizes()
 
     def list_weights(self) -> tf.Tensor:
-        """The mean weight of each list's items: [B]; 0 for an empty list."""
+        """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
         return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
 
     def failed(self, scores: tf.Tensor) -> tf.Tensor:
-        """Which lists hold a NaN label, or a NaN among `scores` [B, n] of 0 where masked: [B]."""
+        """Whether each list holds a NaN label or a NaN among `scores` [B, n], which are 0 where masked: [B]."""
         return tf.reduce_any(tf.logical_or(tf.math.is_nan(self.labels), tf.math.is_nan(scores)), axis=-1)
 
     def sizes(self) -> tf.Tensor:
-        """Number of valid items [B], at least 1."""
+        """Number of valid items of each list [B], at least 1."""
         return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
 
 
@@ -56,7 +56,7 @@ def predicted_lists(
     predicts: str = "scores or matrices",
     dtype: tf.DType | None = None,
 ) -> tuple[Lists, tf.Tensor]:
-    """The lists that `y_pred` predicts, and `y_pred` with one list per row, in the dtype to compute in.
+    """Resolve the call arguments of a loss or metric: the lists, and `y_pred` with one list per row.
 
     Args:
       y_true: labels `[batch, n]` or `[batch, n, 1]`; with `lists="batch"` `[batch]` or `[batch, 1]`. Dense or ragged.
@@ -65,9 +65,9 @@ def predicted_lists(
       sample_weight: a number, `[batch]` or `[batch, 1]` (a weight per list) or `[batch, n]` (a weight per item); with
         `lists="batch"` a number, `[batch]` or `[batch, 1]` (a weight per item).
       lists: `"rows"`, each row is a list, or `"batch"`, the whole batch is one list.
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None. A Keras mask marks it, too.
-      predicts: one of `layout.PREDICTS`, what `y_pred` may be.
-      dtype: dtype to compute in, if it is not that of `y_pred`; float32 for half precision.
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None. A Keras mask also marks it.
+      predicts: the kinds of `y_pred` that are allowed, one of `layout.PREDICTS`.
+      dtype: compute dtype; None takes that of `y_pred`. Half precision is computed in float32.
     """
     inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
     y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
@@ -78,10 +78,10 @@ def predicted_lists(
 def resolve_lists(
     y_true: Any, y_pred: tf.Tensor, sample_weight: Any, keras_mask: Any, padding: str | None = "negative_labels"
 ) -> Lists:
-    """Labels, mask and weights of the lists of which `y_pred` [B, ..., n] is a prediction.
+    """Labels, mask and weights of the lists that `y_pred` [B, ..., n] predicts.
 
-    An item is padding where its label says so, in the way of `padding`, or where the Keras mask does. Ragged labels
-    and weights are padded.
+    An item is padding if its label marks it, as `padding` says, or if the Keras mask does. Ragged labels and weights
+    are padded.
     """
     dtype, size = y_pred.dtype, tf.shape(y_pred)[-1]
     labels, mask = _labels_and_mask(y_true, size, dtype, padding)
@@ -102,10 +102,10 @@ def resolve_lists(
 
 
 def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Dense labels in `dtype`, and which of them mark no padding."""
+    """Dense labels in `dtype`, and whether each belongs to a valid item."""
     labels = tf.cast(_dense("y_true", y_true, 0, size), dtype)
     if padding == "negative_labels":
-        # Not logical_not(labels < 0): TensorFlow's graph optimizer makes labels >= 0 of that, which is False for NaN.
+        # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
         mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
@@ -130,7 +130,7 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     )
     if not fits:
         raise ValueError(f"sample_weight must have shape [batch], [batch, 1] or [batch, n], got {weights.shape}")
-    # Fails for another batch size where a product would broadcast the mask.
+    # A wrong batch size fails here; a product would broadcast the mask instead.
     return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(valid))
 
 
@@ -138,6 +138,6 @@ def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:
     if not isinstance(value, tf.RaggedTensor):
         return validation.real_tensor(name, value)
     longest = tf.cast(value.bounding_shape(axis=1), size.dtype)
-    # Without the check, what does not fit would be cut off.
+    # Without the check, items that do not fit would be cut off.
     size = validation.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
     return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))

@@ -1,4 +1,4 @@
-"""Classes, padding and weights of embeddings: what losses of neighbors compare with."""
+"""Classes, padding and weights of embeddings, for losses of nearest neighbors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from keras_softsort.ops.neighbors._classes import class_rows
 
 
 class LabelledEmbeddings(NamedTuple):
-    """A batch of embeddings, with what is known of each."""
+    """A batch of embeddings with their classes, mask and weights."""
 
-    embeddings: tf.Tensor  # [batch, d] in the dtype to compute in
+    embeddings: tf.Tensor  # [batch, d] in the compute dtype
     labels: tf.Tensor  # [batch] or [batch, classes]
     mask: tf.Tensor  # [batch] bool, True = valid
     weights: tf.Tensor  # [batch]; 0 where masked
@@ -23,7 +23,7 @@ class LabelledEmbeddings(NamedTuple):
 def labelled_embeddings(
     y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType | None = None
 ) -> LabelledEmbeddings:
-    """Check and resolve what Keras hands to a loss of embeddings; items with a label below 0 are padding."""
+    """Check and resolve the call arguments of a loss of embeddings. Items with a label below 0 are padding."""
     embeddings = validation.floating_tensor("y_pred", y_pred)
     if embeddings.shape.rank != 2:
         raise ValueError(f"y_pred must be embeddings [batch, d], got shape {embeddings.shape}")
@@ -35,7 +35,8 @@ def labelled_embeddings(
 
 
 def _not_negative(labels: tf.Tensor) -> tf.Tensor:
-    """Not logical_not(labels < 0): TensorFlow's graph optimizer makes labels >= 0 of that, which is False for NaN."""
+    """Whether labels are at least 0 or NaN."""
+    # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
     if labels.dtype.is_integer:
         return labels >= 0
     return tf.logical_or(labels >= 0, tf.math.is_nan(labels))

@@ -1,4 +1,4 @@
-"""From the losses of lists or queries to one number, as the reductions of Keras 2 and 3 say."""
+"""The reductions of Keras 2 and 3, from the losses of lists or queries to one number."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class WeightedLosses(NamedTuple):
     """The losses of a batch, each already multiplied by its weight."""
 
     values: tf.Tensor  # [m]
-    count: tf.Tensor  # how many of them a mean is over
+    count: tf.Tensor  # the number of losses that a mean is taken over
     weights: tf.Tensor  # [m]
 
 
 def checked_reduction(reduction: str | None) -> str:
-    """`reduction`, with None as "none" and Keras 2's "auto" as the mean, which it is there for all but custom loops."""
+    """Check `reduction`. None becomes "none", and Keras 2's "auto" the mean, its meaning outside of custom loops."""
     name = arguments.one_of("reduction", reduction or "none", REDUCTIONS)
     return "sum_over_batch_size" if name == "auto" else name
 
 
 def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
-    """All losses, their sum, their mean, or the sum over that of the weights; a mean over nothing is 0."""
+    """All losses, their sum, their mean, or their sum divided by the sum of the weights. An empty mean is 0."""
     if reduction == "none":
         return losses.values
     total = tf.reduce_sum(losses.values)

@@ -1,4 +1,4 @@
-"""In which direction labels or ranks are to be sorted."""
+"""The direction in which labels or ranks are sorted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TARGETS = ("labels", "ranks")
 
 
 def sort_direction(target: str, direction: str) -> str:
-    """The direction in which `y_true` is to be sorted, so that it gives the rows of the prediction."""
+    """The direction in which sorting `y_true` gives the rows of the prediction."""
     arguments.one_of("target", target, TARGETS)
     arguments.one_of("direction", direction, arguments.DIRECTIONS)
     if target == "labels":
@@ -25,5 +25,5 @@ def sort_direction(target: str, direction: str) -> str:
 
 
 def sorted_labels(lists: Lists, direction: str) -> tf.Tensor:
-    """Labels `[B, n]` in order, padding last as +-infinity."""
+    """Sorted labels `[B, n]`, with padding last as plus or minus infinity."""
     return _true_order.sorted_labels(lists.labels, lists.mask, direction)

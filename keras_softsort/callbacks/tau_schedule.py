@@ -12,23 +12,26 @@ FREQUENCIES = ("batch", "epoch")
 
 
 class TauSchedule(keras.callbacks.Callback):
-    """Sets `layer.tau` during `fit`: `tau = schedule(step)`.
+    """Set the temperature `layer.tau` of layers during `fit`: `tau = schedule(step)`.
+
+    Training often starts with a high temperature, whose gradients reach all items, and ends with a low one, whose
+    soft permutations are close to exact.
 
     Args:
-      schedule: a function of the step (a Python int from 0) that returns a positive number, or any
+      schedule: function of the step (a Python int, from 0) that returns a positive number, or any
         `keras.optimizers.schedules.LearningRateSchedule`.
-      frequency: `"epoch"` sets tau at the start of each epoch, with the epoch as the step; `"batch"` before each
-        training batch, with the number of batches since training began.
-      layers: the layers to set, or their names; `None` is every layer of the model that has a temperature. One that
-        learns its own (`learn_tau=True`) has none to set.
+      frequency: when tau is set. `"epoch"`: at the start of each epoch, and the step is the epoch. `"batch"`: before
+        each training batch, and the step is the number of batches since training began.
+      layers: the layers to set, or their names. None sets every layer of the model that has a temperature, except
+        those that learn it (`learn_tau=True`).
 
-    The temperature in force is logged with the epoch, as `"tau"`. It changes without a new trace, also where the
+    The current temperature is logged at the end of each epoch, as `"tau"`. Changing it makes no new trace, even if the
     model is compiled with `jit_compile=True`.
 
     Raises:
       TypeError: `schedule` is not callable.
-      ValueError: unknown `frequency`; when training starts, a name that no layer has, a layer without a temperature,
-        or a model without any; in training, a temperature that is not positive.
+      ValueError: `frequency` is unknown. When training starts: no layer has a given name, a given layer has no
+        temperature to set, or no layer of the model has one. During training: a temperature is not positive.
 
     Example:
 
@@ -51,9 +54,9 @@ class TauSchedule(keras.callbacks.Callback):
         self._targets: list[Any] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Find the layers."""
+        """Find the layers to set."""
         self._step = 0
-        # The only walk that sees layers inside layers, under the same name in Keras 2 and 3.
+        # The only method of both Keras 2 and 3 that returns layers inside layers.
         every = list(self.model._flatten_layers(include_self=False, recursive=True))
         if self.layers is None:
             self._targets = [layer for layer in every if _has_tau(layer)]
@@ -63,18 +66,18 @@ class TauSchedule(keras.callbacks.Callback):
         self._targets = [_find(layer, every) for layer in self.layers]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Set the epoch's temperature."""
+        """Set the temperature of the epoch."""
         if self.frequency == "epoch":
             self._set(epoch)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Set the batch's temperature."""
+        """Set the temperature of the batch."""
         if self.frequency == "batch":
             self._set(self._step)
             self._step += 1
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Log the temperature in force."""
+        """Log the current temperature."""
         if logs is not None:
             logs["tau"] = self._tau
 

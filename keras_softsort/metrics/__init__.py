@@ -1,4 +1,4 @@
-"""Metrics of order for `model.compile`."""
+"""Metrics of predicted orders and rank correlations, for `model.compile`."""
 
 from keras_softsort.metrics.elementwise_accuracy import ElementwiseAccuracy
 from keras_softsort.metrics.kendall_tau import KendallTau

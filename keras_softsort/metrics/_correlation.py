@@ -1,4 +1,4 @@
-"""The base class of rank correlations as metrics."""
+"""Base class of rank correlations as metrics."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ STATISTICS = ("mean", "mean_over_std")
 
 
 class CorrelationMetric(ListMetric):
-    """A correlation of labels and predictions per list; its mean, or mean over standard deviation, over lists.
+    """Base class of metrics that correlate labels and predictions of each list.
 
     Args:
-      statistic: `"mean"` over lists, or `"mean_over_std"`, the mean divided by the standard deviation over lists (with
-        the number of lists as divisor; 0 where the deviation is 0). With `lists="batch"` each batch is one list.
-      target, direction, lists, padding, name, dtype: see `ListMetric`; `direction` makes no difference to scores.
+      statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
+        the population, and 0 if the deviation is 0). With `lists="batch"` each batch is one list.
+      target, direction, lists, padding, name, dtype: see `ListMetric`. `direction` only affects soft permutations.
 
-    Tied items share ranks as in SciPy. A list with constant scores has the value 0, and so has one with NaN. Lists
-    with constant labels, such as those of fewer than two items, do not count. A soft permutation must have all ranks.
+    Tied items are treated as by SciPy. A list with constant scores or a NaN has the value 0. Lists with constant
+    labels, and so all lists of fewer than two items, do not count. A soft permutation must have all ranks.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CorrelationMetric(ListMetric):
         super().__init__(target=target, direction=direction, lists=lists, padding=padding, name=name, dtype=dtype)
         self.statistic = arguments.one_of("statistic", statistic, STATISTICS)
         if statistic == "mean_over_std":
-            # Sums of weights, values and squares: in float64, in which their difference keeps its digits.
+            # Sums of weights, values and squares, in float64 because the variance is a difference of them.
             self._moments = [
                 self.add_weight(name=f"moment_{power}", shape=(), initializer="zeros", dtype="float64")
                 for power in range(3)
@@ -53,18 +53,18 @@ class CorrelationMetric(ListMetric):
         raise NotImplementedError
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
-        """The correlation of each list, and which lists count: those with different labels."""
+        """The correlation of each list, and whether the list counts: its labels must differ."""
         nan_labels = has_nan(lists.labels, lists.mask)
         failed = tf.logical_or(nan_labels, has_nan(y_pred, lists.mask))
         scores = y_pred if y_pred.shape.rank == 2 else self._scores_of_matrix(y_pred, lists.mask)
         values = tf.cast(self.correlation(lists.labels, scores, lists.mask), scores.dtype)
-        # NaN labels are a failure to be seen, as they are in the accuracies, not a list without an order.
+        # A list with NaN labels counts as 0, as in the accuracies, so that the error shows.
         size = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
         counts = tf.logical_or(_differ(lists.labels, lists.mask), tf.logical_and(nan_labels, size > 1))
         return tf.where(failed, tf.zeros_like(values), values), counts
 
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
-        """Add lists to the mean and, where they are asked for, to the moments."""
+        """Add lists to the mean and, if the statistic needs them, to the moments."""
         if self.statistic == "mean_over_std":
             values64, weights64 = tf.cast(values, tf.float64), tf.cast(weights, tf.float64)
             for power, moment in enumerate(self._moments):
@@ -94,10 +94,10 @@ class CorrelationMetric(ListMetric):
         return {**super().get_config(), "statistic": self.statistic}
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """A number [batch, n] for each item that is in the order of `y_true`."""
+        """Numbers [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
         ranks, size = y_pred.shape[1:]
         if None not in (ranks, size) and ranks != size:
-            raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], all ranks of it, got {y_pred.shape}")
+            raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], with all ranks, got {y_pred.shape}")
         shape = tf.shape(y_pred)
         y_pred = validation.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
         hard = ops.harden(without_padding(y_pred, mask))
@@ -106,7 +106,7 @@ class CorrelationMetric(ListMetric):
 
 
 def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Whether the valid `values` [batch, n] are not all equal: [batch]."""
+    """Whether the valid `values` [batch, n] of each list differ: [batch]."""
     infinity = tf.constant(math.inf, values.dtype)
     largest = tf.reduce_max(tf.where(mask, values, -infinity), axis=-1)
     return largest > tf.reduce_min(tf.where(mask, values, infinity), axis=-1)

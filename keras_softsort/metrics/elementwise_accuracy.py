@@ -10,9 +10,9 @@ from keras_softsort.metrics._base import OrderMetric
 
 @register
 class ElementwiseAccuracy(OrderMetric):
-    """The share of ranks that hold a correct item: the mean over each list's ranks, then over lists.
+    """The share of ranks that hold a correct item, averaged over the ranks of each list and then over lists.
 
-    Arguments, call arguments, ties, padding, NaN, errors and cost: those of `PermutationAccuracy`.
+    Arguments, call arguments, ties, padding, NaN, errors and cost are those of `PermutationAccuracy`.
 
     Example:
 
@@ -26,9 +26,8 @@ class ElementwiseAccuracy(OrderMetric):
 
     default_name = "elementwise_accuracy"
 
-    def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
-        """The share of counted ranks that are right."""
-        counted = tf.cast(counted, tf.float32)
-        return tf.math.divide_no_nan(
-            tf.reduce_sum(tf.cast(right, tf.float32) * counted, -1), tf.reduce_sum(counted, -1)
-        )
+    def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
+        """The share of correct ranks among those that count."""
+        counted = tf.cast(is_counted, tf.float32)
+        correct = tf.reduce_sum(tf.cast(is_correct, tf.float32) * counted, -1)
+        return tf.math.divide_no_nan(correct, tf.reduce_sum(counted, -1))

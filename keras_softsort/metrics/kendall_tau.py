@@ -11,34 +11,37 @@ from keras_softsort.ops.correlation._kendall_tau import kendall_tau
 
 @register
 class KendallTau(CorrelationMetric):
-    """Kendall's tau-b of labels and predictions, from -1 (reversed) to 1 (the right order).
+    """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    `tau_b = (C - D) / sqrt((C + D + P) * (C + D + L))`: of the pairs of a list's items, C are in the same order in
-    both, D in opposite orders, L tied only in the labels and P tied only in the predictions. The metric is the mean
-    over lists, or with `statistic="mean_over_std"` the mean divided by the standard deviation.
+    `tau_b = (C - D) / sqrt((C + D + P) * (C + D + L))`. Of all pairs of items of a list, C have the same order in
+    labels and predictions, D have opposite orders, L are tied only in the labels and P only in the predictions. The
+    metric is the mean over lists, or with `statistic="mean_over_std"` the mean divided by the standard deviation.
 
     Args:
-      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
-      direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It makes
-        no difference to scores.
-      statistic: `"mean"` over lists, or `"mean_over_std"`: the mean divided by the standard deviation over lists (with
-        the number of lists as divisor; 0 where the deviation is 0).
-      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
-        `y_pred` marks padding, too.
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the rows of a soft permutation, `"DESCENDING"` or `"ASCENDING"`. It does not affect scores.
+      statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
+        the population, and 0 if the deviation is 0).
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
+        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
       name: name of the metric.
       dtype: dtype of the result.
 
-    Call arguments: `y_true` is `[batch, n]` or `[batch, n, 1]`. `y_pred` is scores of these shapes, in the sense of
-    `target`: large for large labels, or for late ranks; or a soft permutation `[batch, n, n]` (rank by item), which
-    `ops.harden` turns into ranks without ties. With `lists="batch"` scores and labels are `[batch]` or `[batch, 1]`. A
-    list with constant scores has the value 0, and so has one with NaN. What predictions hold in padding changes
-    nothing. Lists with constant labels, such as those of fewer than two items, do not count. `sample_weight` weighs
-    lists; weights of items are averaged over a list.
+    Call arguments:
+      y_true: `[batch, n]` or `[batch, n, 1]`.
+      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]` with all n ranks, which `ops.harden`
+        turns into ranks without ties. Scores follow `target`: they are large for large labels, or for late ranks.
+      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
+        each list.
+
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. A list with
+    constant scores or a NaN has the value 0. Lists with constant labels, and so all lists of fewer than two items, do
+    not count.
 
     Raises:
-      ValueError: unknown `target`, `direction`, `statistic`, `lists` or `padding`; `direction="ASCENDING"` with
-        `target="ranks"`; shapes that do not match, or that make lists of one item.
+      ValueError: `target`, `direction`, `statistic`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
+        `target="ranks"`; shapes do not match, or a list can hold only one item.
       TypeError: `y_pred` is not floating-point.
 
     Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.

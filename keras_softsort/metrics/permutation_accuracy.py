@@ -13,24 +13,29 @@ class PermutationAccuracy(OrderMetric):
     """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
 
     Args:
-      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
-      direction: the order of labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`.
-      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (a query, a day, an era).
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None, no label. A Keras mask on
-        `y_pred` marks padding, too.
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
+        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
+        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
       name: name of the metric.
       dtype: dtype of the result.
 
-    Call arguments: `y_true` is `[batch, n]` or `[batch, n, 1]`. `y_pred` is scores of these shapes, in the sense of
-    `target`: sorted as labels or as ranks are; or a soft permutation `[batch, rank, item]`, which `ops.harden` makes
-    exact. With fewer than n rows only those ranks count. With `lists="batch"` scores and labels are `[batch]` or
-    `[batch, 1]`. Items with equal labels may change places. What predictions hold in padding changes nothing; lists
-    without valid items do not count; a list with NaN is wrong. `sample_weight` weighs lists; weights of items are
-    averaged over a list.
+    Call arguments:
+      y_true: `[batch, n]` or `[batch, n, 1]`.
+      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]`, which `ops.harden` makes exact. If it
+        has fewer than n ranks, only those count. Scores follow `target`: they are large for large labels, or for late
+        ranks.
+      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
+        each list.
+
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. Items with
+    equal labels may be in either order. A list with a NaN counts as wrong. Lists without valid items do not count.
 
     Raises:
-      ValueError: unknown `target`, `direction`, `lists` or `padding`; `direction="ASCENDING"` with `target="ranks"`;
-        shapes that do not match, or that make lists of one item.
+      ValueError: `target`, `direction`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
+        `target="ranks"`; shapes do not match, or a list can hold only one item.
       TypeError: `y_pred` is not floating-point.
 
     Cost: O(n^2) time per list for a matrix, O(n log n) for scores.
@@ -48,6 +53,6 @@ class PermutationAccuracy(OrderMetric):
 
     default_name = "permutation_accuracy"
 
-    def list_values(self, right: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
-        """1 where every counted rank is right."""
-        return tf.cast(tf.reduce_all(tf.logical_or(right, tf.logical_not(counted)), axis=-1), tf.float32)
+    def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
+        """1 for lists in which every rank that counts is correct."""
+        return tf.cast(tf.reduce_all(tf.logical_or(is_correct, tf.logical_not(is_counted)), axis=-1), tf.float32)

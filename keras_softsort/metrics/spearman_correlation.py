@@ -11,13 +11,13 @@ from keras_softsort.ops.correlation._spearman import spearman_correlation
 
 @register
 class SpearmanCorrelation(CorrelationMetric):
-    """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (the right order).
+    """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    `rho = cov(r, q) / (std(r) std(q))` with the ranks r of a list's labels and q of its predictions. Tied items have
-    their mean rank, as in SciPy's `spearmanr`. The metric is the mean over lists, or with
+    `rho = cov(r, q) / (std(r) std(q))`, where r are the ranks of a list's labels and q those of its predictions. Tied
+    items have their mean rank, as in SciPy's `spearmanr`. The metric is the mean over lists, or with
     `statistic="mean_over_std"` the mean divided by the standard deviation.
 
-    Arguments, call arguments, padding, NaN and errors: those of `KendallTau`.
+    Arguments, call arguments, padding, NaN and errors are those of `KendallTau`.
 
     Cost: O(n log n) time and O(n) memory per list.
 

@@ -1,4 +1,4 @@
-"""Differentiable sorting and matching as pure TensorFlow functions: no Keras, no hidden state."""
+"""Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
 from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
 from keras_softsort.ops.matching.linear_assignment import linear_assignment

@@ -291,7 +291,7 @@ def test_errors():
         ks.KendallTau(direction="UP")
     with pytest.raises(ValueError, match=r"direction must be left at 'DESCENDING' with target='ranks'"):
         ks.KendallTau(target="ranks", direction="ASCENDING")
-    with pytest.raises(ValueError, match=r"y_pred must have shape .* all ranks of it, got \(1, 2, 3\)"):
+    with pytest.raises(ValueError, match=r"y_pred must have shape .* with all ranks, got \(1, 2, 3\)"):
         found(np.ones((1, 3)), np.ones((1, 2, 3), "float32"))
     with pytest.raises(ValueError, match=r"y_pred must have shape \[batch, n\].*\(1, 1, 1, 2, 2\)"):
         found(np.ones((1, 2)), np.ones((1, 1, 1, 2, 2), "float32"))
