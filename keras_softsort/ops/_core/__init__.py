@@ -1,1 +1,1 @@
-"""What all operators stand on: checks, batching, permutations, noise, straight-through gradients."""
+"""Helpers of all operators: checks, batching, permutations, noise and straight-through gradients."""

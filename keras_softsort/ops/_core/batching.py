@@ -1,4 +1,4 @@
-"""Leading axes as one batch axis, and gathers along the lists of a batch."""
+"""Leading axes flattened to one batch axis, and gathers along the lists of a batch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import tensorflow as tf
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
-    """All axes but the last `inner` made one; also of a tensor of unknown rank. An empty list stays empty."""
+    """Flatten all axes but the last `inner` to one. The rank may be unknown, and a list may be empty."""
     shape, leading = tf.shape(tensor), leading_axes(tensor, inner)
     static = leading.num_elements()
     batch = tf.reduce_prod(shape[: _split(tensor, inner)]) if static is None else static
-    # Not `shape[split:]`, whose length is unknown where the rank is, nor a reshape to -1, which fails where n is 0.
+    # Not `shape[split:]`, whose length is unknown if the rank is, and not a reshape to -1, which fails if n is 0.
     return tf.reshape(tensor, [batch, *(shape[axis] for axis in range(-inner, 0))])
 
 
 def leading_axes(tensor: tf.Tensor, inner: int = 1) -> tf.TensorShape:
-    """What is known of the shape of `tensor` without the last `inner` axes."""
+    """The static shape of `tensor` without the last `inner` axes."""
     rank = tensor.shape.rank
     return tf.TensorShape(None) if rank is None else tensor.shape[: rank - inner]
 
 
 def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> list[tf.Tensor]:
-    """`tensors` with the broadcast of all their leading axes; the last `inner` axes of each stay as they are."""
+    """Broadcast the leading axes of `tensors` against each other; the last `inner` axes of each stay unchanged."""
     pairs = list(zip(tensors, inner, strict=True))
     static = functools.reduce(tf.broadcast_static_shape, [leading_axes(*pair) for pair in pairs])
     shapes = [(tf.shape(tensor), _split(tensor, own)) for tensor, own in pairs]
@@ -40,18 +40,18 @@ def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> lis
 
 
 def _split(tensor: tf.Tensor, inner: int) -> Any:
-    """The number of leading axes: a Python int if it is known."""
+    """The number of leading axes, a Python int if it is known."""
     rank = tensor.shape.rank
     return (tf.rank(tensor) if rank is None else rank) - inner
 
 
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    """`values[b, indices[b, r]]`."""
+    """Gather along the lists of a batch: `values[b, indices[b, r]]`."""
     return tf.gather(values, indices, batch_dims=1)
 
 
 def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
-    """`tau`, as `validation.temperature` returns it, for flattened lists: a scalar, or [B, 1] with `inner` ones."""
+    """`tau` of `validation.temperature` for flattened lists: a scalar, or [B, 1, ...] with `inner` axes of size 1."""
     if tau.shape.rank == 0:
         return tau
     leading = tf.shape(tensor)[: tensor.shape.rank - inner]

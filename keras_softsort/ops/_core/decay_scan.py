@@ -1,4 +1,4 @@
-"""First-order linear recurrences along lists, by blocks: sums of what came before, decaying with distance."""
+"""First-order linear recurrences along lists, in blocks: sums over earlier values that decay with distance."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 import tensorflow as tf
 
 BLOCK = 64
-# Levels of blocks of blocks where the list size is not known: 64^4 places.
+# Levels of nested blocks for an unknown list size: up to 64^4 positions.
 MOST_LEVELS = 4
 
 
 def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tf.Tensor:
-    """`S_i = sum_{j <= i} exp(positions_j - positions_i) values_j`, of `positions` [L, n] that do not decrease.
+    """Compute `S_i = sum_{j <= i} exp(positions_j - positions_i) values_j` for positions that do not decrease.
 
-    `values` `[L, d, n]`, and the result; positions may be more precise than they. Exponentials are
-    computed in `dtype`, that of the values by default. No exponent is above 0, so nothing
-    overflows. O(n log 64) time, O(n) memory; the graph does not grow with n. Not for automatic differentiation:
-    gradients are such sums again.
+    `positions` are `[L, n]`; `values` and the result are `[L, d, n]`. Positions may have a higher precision than
+    values. Exponentials are computed in `dtype`, by default that of the values. No exponent is above 0, so nothing
+    overflows. O(n log 64) time and O(n) memory; the graph does not grow with n. Not meant for automatic
+    differentiation, since gradients are sums of the same kind.
     """
     size = positions.shape[-1]
     dtype = dtype or values.dtype
@@ -48,7 +48,7 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
 
 
-# One function for all places in a graph where it is needed: tracing it anew takes longer than the rest of an operator.
+# One function for all uses in a graph, because tracing it anew takes longer than tracing the rest of an operator.
 _scan_of_any_size = tf.function(
     lambda positions, values, dtype: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS, dtype),
     autograph=False,

@@ -1,4 +1,4 @@
-"""The dtype to compute in."""
+"""The compute dtype."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import tensorflow as tf
 
 
 def compute_dtype(dtype: tf.DType) -> tf.DType:
-    """Half precision is computed in float32; float32 and float64 as they are."""
+    """Return float32 for half precision, and `dtype` for float32 and float64."""
     return tf.float32 if dtype.size < 4 else dtype

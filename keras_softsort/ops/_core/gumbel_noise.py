@@ -1,4 +1,4 @@
-"""Gumbel noise from a stateless seed: the same numbers eagerly, traced and compiled."""
+"""Gumbel noise from a stateless seed, with the same numbers eagerly, traced and under XLA."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras_softsort.ops._core import validation
 
 
 def seed_tensor(seed: Any) -> tf.Tensor:
-    """`seed` as an integer tensor of shape [2]."""
+    """Return `seed` as an integer tensor of shape [2]."""
     seed = validation.dense_tensor("seed", seed)
     if not seed.dtype.is_integer:
         raise TypeError(f"seed must hold two integers, got dtype {seed.dtype.name}")
@@ -22,7 +22,7 @@ def seed_tensor(seed: Any) -> tf.Tensor:
 
 
 def noise_scale_tensor(noise_scale: Any, dtype: tf.DType) -> tf.Tensor:
-    """`noise_scale` as a scalar of `dtype`: a number of at least 0, or a scalar tensor."""
+    """Return `noise_scale`, a number of at least 0 or a scalar tensor, as a scalar of `dtype`."""
     if isinstance(noise_scale, (tf.Tensor, tf.Variable)):
         noise_scale = validation.floating_tensor("noise_scale", noise_scale)
         if noise_scale.shape.rank != 0:
@@ -37,9 +37,10 @@ def gumbel(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def uniform(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Uniform on the open interval (0, 1): the midpoints of as many cells as the mantissa tells apart.
+    """Uniform numbers in the open interval (0, 1): midpoints of as many cells as the mantissa can distinguish.
 
-    Made from integers, of which TensorFlow gives the same with and without XLA for a seed; of floats it does not.
+    They are computed from random integers, because TensorFlow draws the same integers with and without XLA. It does
+    not draw the same floats.
     """
     integer, unused_bits = (tf.uint64, 12) if dtype == tf.float64 else (tf.uint32, 9)
     bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=integer, alg="philox")

@@ -1,4 +1,4 @@
-"""Sums over a sorted list that decay exponentially with distance to either side, as Laplace's density does."""
+"""Sums over a sorted list with weights that decay exponentially with distance, as the Laplace density does."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from keras_softsort.ops._core.decay_scan import decay_scan
 
 
 def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """`sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each.
+    """Compute `sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each.
 
-    `positions` p `[L, n]` must not decrease; `values` v are `[L, d, n]`, exponentials of `dtype` (default: theirs).
+    The `positions` p `[L, n]` must not decrease. The `values` v are `[L, d, n]`. Exponentials are computed in `dtype`,
+    by default that of the values.
     """
-    # Both ways as one scan, which is half the program to compile.
+    # One scan for both directions is half the program to compile.
     both_ways = tf.concat([positions, -positions[:, ::-1]], axis=0)
     values = tf.concat([values, values[:, :, ::-1]], axis=0)
     before, after = tf.split(decay_scan(both_ways, values, dtype), 2)

@@ -8,19 +8,19 @@ import tensorflow as tf
 
 
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
-    """`result`, NaN where `failed`, with a NaN gradient there for `result` and each of `anchors`.
+    """Make `result` NaN where `failed` holds, with a NaN gradient for `result` and each of `anchors`.
 
-    `failed`, bool, and `anchors` broadcast against `result`. Where `failed` does not hold nothing changes.
+    The bool `failed` and the `anchors` broadcast against `result`. Other entries and their gradients do not change.
     """
     poison = tf.where(failed, tf.constant(math.nan, result.dtype), tf.zeros([], result.dtype))
     for anchor in anchors:
-        # The selection keeps the NaN from the gradient of other lists, since 0 * NaN is NaN.
+        # Without the inner `tf.where`, the NaN would reach the gradient of other lists, since 0 * NaN is NaN.
         result += poison * tf.cast(tf.where(failed, anchor, tf.zeros_like(anchor)), result.dtype)
     return result + poison
 
 
 def nan_lists(failed: tf.Tensor, results: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """`results` [B], NaN with a NaN gradient of `scores` [B, ...] where `failed` [B]."""
+    """Make `results` [B] NaN where `failed` [B] holds, with a NaN gradient for `scores` [B, ...]."""
     poison = tf.where(failed, tf.constant(math.nan, results.dtype), tf.zeros_like(results))
     sums = tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank)))
     return results + tf.math.multiply_no_nan(tf.cast(sums, results.dtype), poison)

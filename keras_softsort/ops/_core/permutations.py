@@ -1,4 +1,4 @@
-"""Inverse permutations, and the ranks that tied scores share."""
+"""Inverse permutations and the ranks of tied scores."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from keras_softsort.ops._core.batching import take
 
 
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
-    """The rank of each item `[B, size]` in `order` [B, k], k where it is not among those k; `size` is k by default.
+    """The rank of each item `[B, size]` in `order` [B, k], or k for an item that is not in it. `size` defaults to k.
 
-    A sum over segments, which costs less than a second sort and, other than a scatter, has a vectorized map.
+    It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
     """
     batch, count = tf.unstack(tf.shape(order))
     full = size is None
     size = count if full else size
     places = order + size * tf.range(batch)[:, tf.newaxis]
-    # An item that is not among them has the sum 0.
+    # An item that is not in the order has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
     flat = tf.math.unsorted_segment_sum(tf.reshape(from_last, [-1]), tf.reshape(places, [-1]), batch * size)
     ranks = count - tf.reshape(flat, [batch, size])
@@ -26,10 +26,11 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
 
 
 def tied_ranks(sort_keys: tf.Tensor, search: bool | None = False) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first and the last rank [B, n] that hold the same of the descending `sort_keys` [B, n] as each rank does.
+    """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 
-    `search` finds ties by binary search, for short lists: without XLA it is up to three times as fast as counting,
-    whose cost is linear in both, but XLA searches by comparing each with each (100 lists of 10,000 took it 76 GB).
+    With `search`, ties are found by binary search, which without XLA is up to three times as fast on short lists as
+    counting. Counting takes linear time with and without XLA. XLA's search compares all pairs (100 lists of 10,000
+    items took 76 GB).
     """
     if search:
         ascending = -sort_keys
@@ -45,7 +46,7 @@ def tied_ranks(sort_keys: tf.Tensor, search: bool | None = False) -> tuple[tf.Te
 
 
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """The rank of each of `values` [B, n], 1 for the largest; tied values have the mean of theirs, masked ones 0."""
+    """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
     keys = tf.where(mask, values, tf.constant(-math.inf, values.dtype))
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
     first, last = tied_ranks(take(keys, order))

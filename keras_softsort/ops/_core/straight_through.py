@@ -1,4 +1,4 @@
-"""The straight-through gradient: the value of one tensor, the gradient of another."""
+"""Straight-through gradients: the value of one tensor with the gradient of another."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import tensorflow as tf
 
 
 def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """`hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would round away from 0 and 1."""
+    """Return `hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would have rounding errors."""
 
     @tf.custom_gradient
     def replace(soft: tf.Tensor, hard: tf.Tensor) -> tuple:
-        # Adds 0 with a gradient of 1, for `tf.vectorized_map`, which drops custom gradients of what it maps.
+        # Add 0 with a gradient of 1, because `tf.vectorized_map` drops custom gradients.
         zero = tf.where(tf.math.is_finite(soft), soft - tf.stop_gradient(soft), tf.zeros_like(soft))
         return tf.stop_gradient(hard) + zero, lambda upstream: (upstream, None)
 
@@ -18,5 +18,5 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
 
 
 def mappable_straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """The same, but NaN where `soft` is not finite; no custom gradient."""
+    """Return `hard` with the gradient of `soft`, without a custom gradient; NaN where `soft` is not finite."""
     return tf.stop_gradient(hard) + (soft - tf.stop_gradient(soft))

@@ -1,4 +1,4 @@
-"""The list sizes at which another algorithm becomes the faster one."""
+"""The list sizes at which one algorithm becomes faster than another."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 
 class Thresholds(NamedTuple):
-    """Numbers of items per list, each with the algorithm that it limits.
+    """List sizes that limit the use of an algorithm.
 
-    A graph for a known list size holds one algorithm of each pair. For a size that is not known when traced it holds
-    the one that serves every size, or both and chooses when it runs.
+    A graph for a known list size holds one of the algorithms for each task. If the size is unknown when traced, the
+    graph holds the algorithm that works for every size, or all of them and a choice at run time.
     """
 
-    pairwise_max_size: float = 0  # compares items with each other, for all rows of a matrix
+    pairwise_max_size: float = 0  # pairwise comparisons of items, for all rows of a matrix
     pairwise_max_size_top_k: float = 0  # the same for some of the rows
     matrix_free_min_size: float = math.inf  # products without the matrix
-    tie_search_max_size: float = 128  # finds ties by binary search
+    tie_search_max_size: float = 128  # binary search for ties
 
     def at_size(self, size: int, names: Collection[str]) -> Thresholds:
-        """The same choices for lists of `size` items, also in a graph of unknown sizes; of the `names` alone."""
+        """Thresholds that make the choices for `size`, also in a graph of unknown sizes. Only `names` are decided."""
         decided = {}
         for name in names:
             threshold = getattr(self, name)
@@ -30,14 +30,14 @@ class Thresholds(NamedTuple):
 
 
 def is_at_most(size: int | None, maximum: float) -> bool | None:
-    """Whether a list of `size` items, None if unknown, has at most `maximum`; None if that is unknown."""
+    """Whether `size` is at most `maximum`; None if the size is unknown and so is the answer."""
     if maximum in (0, math.inf):
         return maximum > 0
     return None if size is None else size <= maximum
 
 
 def is_at_least(size: int | None, minimum: float) -> bool | None:
-    """Whether a list of `size` items, None if unknown, has at least `minimum`; None if that is unknown."""
+    """Whether `size` is at least `minimum`; None if the size is unknown and so is the answer."""
     if minimum in (0, math.inf):
         return minimum == 0
     return None if size is None else size >= minimum

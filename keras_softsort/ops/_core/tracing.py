@@ -1,4 +1,4 @@
-"""How public operators run: eagerly as one traced function, inside a traced function as plain operations."""
+"""Execution of public operators: eagerly as one traced function, inside a traced function as plain operations."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-# Every traced operator, to count what they hold.
+# All traced operators, so that their traces can be counted.
 _TRACED: list[Any] = []
 
 
 def number_of_traces() -> int:
-    """How many traces all operators together hold."""
+    """The number of traces that all operators together hold."""
     return sum(traced.experimental_get_tracing_count() for traced in _TRACED)
 
 
 def traced_if_eager(function: Function) -> Function:
     """Run `function` as one traced function for all shapes when it is called eagerly.
 
-    A trace is made once per rank, dtype and static argument; its sizes are unknown, so that a new list size costs no
-    new trace. Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses a graph that demands it.
-    Static arguments are the Python values among the arguments.
+    A function is traced once per rank, dtype and static argument (a Python value). Sizes are unknown in the trace, so a
+    new list size needs no new trace. Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses
+    graphs that require it.
     """
     traced = tf.function(function, autograph=False)
     _TRACED.append(traced)
-    # Nothing here is written for autograph, whose reading of the code takes longer than the tracing.
+    # No operator needs autograph, whose conversion takes longer than the tracing.
     plain = tf.autograph.experimental.do_not_convert(function)
     known = set()
 
@@ -38,7 +38,7 @@ def traced_if_eager(function: Function) -> Function:
         leaves = tf.nest.flatten(args)
         key = tuple((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves)
         if key not in known:
-            # A call takes the most general trace that fits it.
+            # Calls with these ranks and dtypes will use this trace, the most general one.
             traced.get_concrete_function(*tf.nest.map_structure(_of_any_size, args))
             known.add(key)
         return traced(*args)

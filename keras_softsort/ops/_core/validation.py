@@ -1,4 +1,4 @@
-"""Checks of tensor arguments: each error names the argument, what was expected and what was received."""
+"""Checks of tensor arguments. Each error names the argument, what was expected and what was received."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from keras_softsort._internal import arguments
 
 
 def dense_tensor(name: str, value: Any) -> tf.Tensor:
-    """`value` as a dense tensor of any dtype."""
+    """Return `value` as a dense tensor of any dtype."""
     if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
         raise TypeError(f"{name} must be a dense tensor, got {type(value).__name__}; pad it and pass a mask")
     try:
         return tf.convert_to_tensor(value)
-    # TensorFlow raises either, without the name of the argument.
+    # TensorFlow raises one or the other, without the name of the argument.
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be a tensor or convertible to one, got {reprlib.repr(value)}") from error
 
 
 def floating_tensor(name: str, value: Any) -> tf.Tensor:
-    """`value` as a dense floating-point tensor of known rank."""
+    """Return `value` as a dense floating-point tensor of known rank."""
     tensor = dense_tensor(name, value)
     if not tensor.dtype.is_floating:
         raise TypeError(f"{name} must be floating-point, got dtype {tensor.dtype.name}; cast it first")
@@ -35,7 +35,7 @@ def floating_tensor(name: str, value: Any) -> tf.Tensor:
 
 
 def real_tensor(name: str, value: Any) -> tf.Tensor:
-    """`value` as a dense tensor of real numbers: floating-point, integer or bool."""
+    """Return `value` as a dense tensor of real numbers: floating-point, integer or bool."""
     tensor = dense_tensor(name, value)
     if not (tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_bool):
         raise TypeError(f"{name} must hold real numbers, got dtype {tensor.dtype.name}")
@@ -43,9 +43,10 @@ def real_tensor(name: str, value: Any) -> tf.Tensor:
 
 
 def checked(tensor: tf.Tensor, condition: bool | tf.Tensor, message: str, *received: Any) -> tf.Tensor:
-    """`tensor`, if the bool scalar `condition` holds.
+    """Return `tensor` if the bool scalar `condition` holds, and raise an error otherwise.
 
-    What is known when traced raises a ValueError there; the rest is checked when run. XLA drops that check.
+    A condition that is known when traced raises a ValueError. Otherwise it is checked at run time, except under XLA,
+    which drops the check.
     """
     known = tf.get_static_value(condition)
     if known is None:
@@ -58,7 +59,7 @@ def checked(tensor: tf.Tensor, condition: bool | tf.Tensor, message: str, *recei
 
 
 def matrix_tensor(name: str, value: Any) -> tf.Tensor:
-    """`value` as a floating-point tensor `[..., n, m]`."""
+    """Return `value` as a floating-point tensor `[..., n, m]`."""
     tensor = floating_tensor(name, value)
     if tensor.shape.rank < 2:
         raise ValueError(f"{name} must have shape [..., n, m], got {tensor.shape}")
@@ -66,7 +67,7 @@ def matrix_tensor(name: str, value: Any) -> tf.Tensor:
 
 
 def list_tensor(name: str, value: Any) -> tf.Tensor:
-    """`value` as a floating-point tensor `[..., n]`."""
+    """Return `value` as a floating-point tensor `[..., n]`."""
     tensor = floating_tensor(name, value)
     if tensor.shape.rank < 1:
         raise ValueError(f"{name} must have shape [..., n], got a scalar")
@@ -74,10 +75,10 @@ def list_tensor(name: str, value: Any) -> tf.Tensor:
 
 
 def temperature(tau: Any, dtype: tf.DType, tensor: tf.Tensor | None = None, inner: int = 1) -> tf.Tensor:
-    """`tau` in `dtype`, one for all or, given `tensor`, one per list: its last `inner` axes are one list.
+    """Return `tau` in `dtype`: a scalar, or a temperature per list of `tensor`, whose last `inner` axes are a list.
 
-    The result is a scalar or broadcasts against the leading axes of `tensor`; a trailing axis of size 1, as a
-    `Dense(1)` gives it, is dropped. A value that is not positive becomes NaN, since it is not known here.
+    The result broadcasts against the leading axes of `tensor`. A trailing axis of size 1, as from a `Dense(1)`, is
+    dropped. In a tensor, a temperature that is not positive becomes NaN, since its value is unknown when traced.
     """
     if isinstance(tau, numbers.Real):
         return tf.constant(max(arguments.positive_number("tau", tau), dtype_tiny(dtype)), dtype)
@@ -103,12 +104,12 @@ def dtype_tiny(dtype: tf.DType) -> float:
 
 
 def non_negative_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor`, checked to hold nothing below 0 and no NaN."""
+    """Check that no entry of `tensor` is below 0 or NaN, and return it."""
     return checked(tensor, tf.reduce_all(tensor >= 0), f"{name} must not be negative, got", tf.reduce_min(tensor))
 
 
 def axis_of(name: str, axis: Any, tensor: tf.Tensor) -> int:
-    """`axis` of `tensor`, counted from the front."""
+    """Return `axis`, an axis of `tensor`, as a number from 0."""
     number, rank = arguments.integer(name, axis), tensor.shape.rank
     if not -rank <= number < rank:
         raise ValueError(f"{name} must be an axis of the shape {tensor.shape}, got {axis!r}")
@@ -116,7 +117,7 @@ def axis_of(name: str, axis: Any, tensor: tf.Tensor) -> int:
 
 
 def list_mask(mask: Any, scores: tf.Tensor, masked: str = "scores") -> tf.Tensor | None:
-    """`mask` as a bool tensor of the shape of `scores`, the argument `masked`, never broadcast."""
+    """Return `mask` as a bool tensor, checked to have the shape of `scores`, the argument named `masked`."""
     if mask is None:
         return None
     mask = bool_mask("mask", mask)
@@ -126,7 +127,7 @@ def list_mask(mask: Any, scores: tf.Tensor, masked: str = "scores") -> tf.Tensor
 
 
 def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
-    """`mask` as a bool tensor `[..., size]` for an axis (-2 or -1) of `matrix`, never broadcast."""
+    """Return `mask` as a bool tensor `[..., size]`, checked to have the size of an axis (-2 or -1) of `matrix`."""
     if mask is None:
         return None
     mask = bool_mask(name, mask)
@@ -138,15 +139,15 @@ def axis_mask(name: str, mask: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor |
 
 
 def bool_mask(name: str, mask: Any) -> tf.Tensor:
-    """`mask` as a bool tensor."""
+    """Return `mask` as a bool tensor."""
     mask = dense_tensor(name, mask)
     if mask.dtype != tf.bool:
-        raise TypeError(f"{name} must be bool (True = keep), got dtype {mask.dtype.name}")
+        raise TypeError(f"{name} must be bool (True for valid items), got dtype {mask.dtype.name}")
     return mask
 
 
 def of_shape(name: str, tensor: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
-    """`tensor`, checked to have the shape `expected` where tracing does not know it, so that it is not broadcast."""
+    """Check at run time that `tensor` has the shape `expected`, unless both are known, so that it never broadcasts."""
     if tensor.shape.is_fully_defined() and tf.get_static_value(expected) is not None:
         return tensor
     fits = tf.reduce_all(tf.equal(tf.shape(tensor), expected))
@@ -155,7 +156,7 @@ def of_shape(name: str, tensor: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
 
 
 def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor` [..., n], checked for k <= n."""
+    """Check that k, the argument `name`, is at most the list size n of `tensor` [..., n], and return `tensor`."""
     known, size = tf.get_static_value(k), tensor.shape[-1]
     if known is not None and size is not None:
         return checked(tensor, bool(known <= size), f"{name} must be at most the list size, {size}, got {known}")
@@ -164,7 +165,7 @@ def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:
 
 
 def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:
-    """`scores`, checked for the optional `top_k`."""
+    """Check that the optional `top_k` is from 1 to the list size of `scores`, and return `scores`."""
     if top_k is None:
         return scores
     return at_most_list_size("top_k", arguments.positive_integer("top_k", top_k), scores)

@@ -1,1 +1,1 @@
-"""Rank correlations of two lists of numbers, with ties and masks."""
+"""Rank correlations of two lists of numbers with ties and masks."""

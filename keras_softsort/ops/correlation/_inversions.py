@@ -6,11 +6,11 @@ import tensorflow as tf
 
 
 def count_inversions(permutation: tf.Tensor) -> tf.Tensor:
-    """How many pairs of `permutation` [batch, n], int32 values 0 to n - 1, are in descending order: int64 [batch].
+    """Count the pairs in descending order of each `permutation` [batch, n] of int32 values 0 to n - 1: int64 [batch].
 
-    A radix sort from the highest bit down. Before each pass, values that share the higher bits stand together in a
-    block, in their original order: the smaller of such a pair has bit 0 and the larger bit 1. Since the values are a
-    permutation, the block of the values from `start` on starts at position `start`.
+    It is a radix sort from the highest bit down. Before each pass, values with the same higher bits form a block, in
+    their original order. The pass moves the values with bit 0 before those with bit 1, and counts the pairs that swap.
+    Since the values are a permutation, the block of the values from `start` on begins at position `start`.
     """
     batch, size = tf.unstack(tf.shape(permutation))
     index = tf.broadcast_to(tf.range(size), tf.shape(permutation))

@@ -11,10 +11,11 @@ from keras_softsort.ops.correlation._sorted_lists import descending_order, valid
 
 
 def kendall_tau(first: tf.Tensor, second: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Tau-b of the valid items of `first` and `second` [batch, n]: float64 [batch], 0 where one of them is constant.
+    """Tau-b of the valid items of `first` and `second` [batch, n]: float64 [batch], 0 if one of them is constant.
 
-    O(n log n) time and O(n) memory per list, as W. Knight, "A Computer Method for Calculating Kendall's Tau with
-    Ungrouped Data", 1966: in the order of one list, ties in that of the other, discordant pairs are inversions.
+    O(n log n) time and O(n) memory per list, by the method of W. Knight, "A Computer Method for Calculating Kendall's
+    Tau with Ungrouped Data", 1966. Items are sorted by the first list, and tied ones by the second. The discordant
+    pairs are then the inversions of the second list.
     """
     first, second = valid_first(first, mask), valid_first(second, mask)
     count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
@@ -45,7 +46,7 @@ def _tied_pairs(sort_keys: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
 
 
 def _joint_keys(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
-    """Descending integers [batch, n] that are equal where both of the lists, sorted together, are."""
+    """Descending integers [batch, n] that are equal for items with equal values in both lists, sorted together."""
 
     def differs(values: tf.Tensor) -> tf.Tensor:
         return tf.not_equal(values, tf.concat([values[:, :1], values[:, :-1]], axis=-1))

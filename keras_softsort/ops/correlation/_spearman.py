@@ -10,9 +10,9 @@ from keras_softsort.ops.correlation._sorted_lists import descending_order, valid
 
 
 def spearman_correlation(first: tf.Tensor, second: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Pearson's correlation of the ranks of the valid items of `first` and `second` [batch, n], ties at mean ranks.
+    """Spearman's correlation of the valid items of `first` and `second` [batch, n]; tied items have their mean rank.
 
-    The result is float64 [batch], 0 where one of the lists is constant. O(n log n) time and O(n) memory per list.
+    The result is float64 [batch], 0 if one of the lists is constant. O(n log n) time and O(n) memory per list.
     """
     count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
     ranks, others = (_centered_ranks(valid_first(values, mask), count) for values in (first, second))
@@ -21,7 +21,7 @@ def spearman_correlation(first: tf.Tensor, second: tf.Tensor, mask: tf.Tensor) -
 
 
 def _centered_ranks(values: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """Twice the mean rank of each item less twice the mean of all, exact in float64 [batch, n]; 0 from `count` on."""
+    """Twice the difference of each rank to the mean rank, exact in float64 [batch, n]; 0 for items from `count` on."""
     order = descending_order(values)
     first, last = valid_ties(take(values, order), count)
     is_valid = tf.range(tf.shape(values)[1]) < count

@@ -1,1 +1,1 @@
-"""Samples of items, subsets and orders."""
+"""Random samples of items, subsets and orders."""

@@ -1,4 +1,4 @@
-"""Checked arguments of choices of k of n items, and the choice by their keys, soft or exact."""
+"""Checked arguments of choosing k of n items, and the soft or exact choice by keys."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from keras_softsort.ops.sampling._threshold import threshold_memberships
 
 
 class Choice(NamedTuple):
-    """Checked arguments, the list axis moved to the end; tensors first, then what is fixed when traced."""
+    """Checked arguments, with the list axis moved to the end: tensors first, then static values."""
 
-    logits: tf.Tensor  # [..., n], in the dtype given
+    logits: tf.Tensor  # [..., n], in the caller's dtype
     tau: tf.Tensor  # in the compute dtype: a scalar, or [..., 1]
     mask: tf.Tensor | None  # [..., n] bool
     k: int
     method: str
     hard: bool
-    axis: int  # of the result, from 0
+    axis: int  # the list axis of the result, from 0
 
 
 METHODS = ("threshold", "successive_softmax")
 
 
 def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: int, mask: Any) -> Choice:
-    """Check the arguments and put them together."""
+    """Check the arguments of a choice."""
     logits = validation.list_tensor("logits", logits)
     axis = validation.axis_of("axis", axis, logits)
     mask = validation.list_mask(mask, logits, "logits")
@@ -39,7 +39,7 @@ def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, ax
     last = _to_the_end(logits, axis)
     tau = validation.temperature(tau, compute_dtype(logits.dtype), last)
     return Choice(
-        # An empty list has no first item, but its softmax is as empty as it is.
+        # With k = 1 an empty list is allowed: its softmax is empty.
         logits=last if k == 1 else validation.at_most_list_size("k", k, last),
         tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
         mask=None if mask is None else _to_the_end(mask, axis),
@@ -51,23 +51,23 @@ def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, ax
 
 
 def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
-    """The weights of the items by the keys `logits + noise`, of the shape and dtype of the logits as given."""
+    """The weights of the items by the keys `logits + noise`, with the caller's shape and dtype of the logits."""
     logits = tf.cast(choice.logits, choice.tau.dtype)
     possible = tf.not_equal(logits, -math.inf)
     if choice.mask is not None:
         possible = tf.logical_and(possible, choice.mask)
     finite = tf.math.is_finite(logits)
     is_number = tf.reduce_all(tf.logical_or(finite, tf.logical_not(possible)), axis=-1, keepdims=True)
-    # A NaN temperature carries "this list is not a number" to its weights and gradients, and to no other list.
+    # A NaN temperature makes the weights and gradients of its list NaN, and of no other list.
     tau = tf.where(is_number, choice.tau, tf.constant(math.nan, logits.dtype))
     keys = tf.where(tf.logical_and(possible, finite), logits, tf.zeros_like(logits))
     keys = keys if noise is None else keys + noise
 
     count = tf.reduce_sum(tf.cast(possible, tf.int32), axis=-1, keepdims=True)
     by_threshold = choice.k > 1 and choice.method == "threshold"
-    # A threshold that leaves no item out is nowhere.
+    # There is no threshold if all the items are chosen.
     enough = count > choice.k if by_threshold else count >= choice.k
-    # With too few items, equal weights of all keep the arithmetic finite until they are replaced.
+    # With too few items, equal keys of all items keep the arithmetic finite. The result is replaced below.
     open_items = tf.logical_or(possible, tf.logical_not(enough))
     relaxation = threshold_memberships if by_threshold else relaxed_subset
     soft = relaxation(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
@@ -80,7 +80,7 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
 
 
 def _largest(keys: tf.Tensor, possible: tf.Tensor, k: int) -> tf.Tensor:
-    """1 at the k largest keys, the first of equals, and 0 elsewhere."""
+    """1 for the k largest keys and 0 elsewhere. Of equal keys, the first are chosen."""
     keys = tf.where(possible, tf.stop_gradient(keys), tf.constant(-math.inf, keys.dtype))
     size = tf.shape(keys)[-1] if keys.shape[-1] is None else keys.shape[-1]
     count = min(k, size) if isinstance(size, int) else tf.minimum(k, size)

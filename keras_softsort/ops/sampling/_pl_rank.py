@@ -1,4 +1,4 @@
-"""The expected reward of Plackett-Luce orders by samples, with PL-Rank's gradient: no derivative of a sort or a log."""
+"""The expected reward of Plackett-Luce orders, from samples, with PL-Rank's gradient."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from keras_softsort.ops.sampling._plackett_luce import logsumexp, subtract_max, 
 def expected_reward(
     keys: tf.Tensor, log_scores: tf.Tensor, mask: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor
 ) -> tf.Tensor:
-    """The mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`, z the order of a sample's keys: `[batch]`.
+    """The mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`, where z is the order of the keys: `[batch]`.
 
-    `keys` `[samples, batch, n]` are `log_scores` `[batch, n]` with Gumbel noise; `rank_weights` `[k]` with k <= n.
-    Rewards `[batch, n]` are 0 where masked; they and the weights are not negative.
+    `keys` `[samples, batch, n]` are `log_scores` `[batch, n]` plus Gumbel noise. `rank_weights` are `[k]` with k <= n.
+    `rewards` are `[batch, n]`, 0 where masked. Rewards and rank weights must not be negative.
     """
     shape, nowhere = tf.shape(keys), tf.constant(-math.inf, keys.dtype)
     count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
@@ -25,7 +25,7 @@ def expected_reward(
     every_reward = flatten_lists(tf.broadcast_to(rewards, shape))
 
     def mean(values: tf.Tensor) -> tf.Tensor:
-        """Over the samples of each list."""
+        """The mean over the samples of each list."""
         return tf.reduce_mean(tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0)), axis=0)
 
     @tf.custom_gradient
@@ -46,12 +46,13 @@ def expected_reward(
 def reward_gradients(
     log_scores: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor
 ) -> tf.Tensor:
-    """What each of `orders` `[lists, k]` says of the gradient of the expected reward: float64 `[lists, n]`.
+    """PL-Rank's estimate of the gradient of the expected reward, from each of `orders` `[lists, k]`.
 
-    With the rank r of item d (k if it is not among the first k), the sums Z_i of exp(log-score) over what is left at
-    rank i, and the reward from rank i on, `later_i = sum_{j >= i} w_j rewards_{z_j}`, PL-Rank's estimate is
-    `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`: both sums over i are prefix sums,
-    here of logarithms, since 1 / Z overflows where log-scores spread widely. `log_scores` are `subtract_max`.
+    The estimate for item d is `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`. r is
+    the rank of d, or k if d is not among the first k. Z_i is the sum of exp(log-score) over the items that are left at
+    rank i. `later_i = sum_{j >= i} w_j rewards_{z_j}` is the reward from rank i on. Both sums over i are prefix sums.
+    They are computed from logarithms, since 1 / Z overflows for log-scores of a wide range. `log_scores` are the result
+    of `subtract_max`. The result is float64 `[lists, n]`.
     """
     rewards, rank_weights = tf.cast(rewards, tf.float64), tf.cast(rank_weights, tf.float64)
     count = orders.shape[-1] or tf.shape(orders)[-1]
@@ -61,7 +62,7 @@ def reward_gradients(
     remaining = tf.concat([take(log_scores, orders), unchosen[:, tf.newaxis]], axis=-1)
     normalizers = suffix_logsumexp(remaining)[:, :count]
     later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
-    # Beyond the end of a list there is nothing to choose from.
+    # No items are left beyond the end of a list.
     ended = tf.equal(normalizers, -math.inf)
     normalizers = tf.where(ended, tf.zeros_like(normalizers), normalizers)
 

@@ -1,4 +1,4 @@
-"""The log-probability of choosing items one after another, in log space whatever the range of the log-scores."""
+"""The log-probability of choosing items one after another, computed in log space for any range of log-scores."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 
 import tensorflow as tf
 
-# Within this of the largest, exponentials relative to it and their sums stay in the range of float64.
+# Exponentials relative to the largest log-score, and their sums, stay in the range of float64 up to this difference.
 SAFE_RANGE = 600.0
 
 
 def subtract_max(log_scores: tf.Tensor) -> tf.Tensor:
-    """`log_scores` less the largest of their list, in float64: differences, which alone count, keep their digits."""
+    """Subtract the largest of each list from `log_scores`, in float64, so that differences keep their precision."""
     wide = tf.cast(log_scores, tf.float64)
     peak = tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
     return wide - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
@@ -20,9 +20,9 @@ def subtract_max(log_scores: tf.Tensor) -> tf.Tensor:
 def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.Tensor:
     """The log-probability of each choice: `a_i - logsumexp(a_i, ..., a_k, others)`, `[..., k]`.
 
-    `chosen` `[..., k]` holds log-scores, `subtract_max`, in the order in which their items are chosen; `others` `[...]`
-    the logsumexp of those that are never chosen. Once only log-scores of -inf are left, a choice has probability 1;
-    choosing one before is impossible, -inf. NaN gives NaN.
+    `chosen` `[..., k]` holds log-scores in the order in which their items are chosen, as `subtract_max` returns them.
+    `others` `[...]` is the logsumexp of the items that are never chosen. If only log-scores of -inf are left, a choice
+    has probability 1. Choosing a log-score of -inf earlier has log-probability -inf. NaN gives NaN.
     """
     count = chosen.shape[-1] or tf.shape(chosen)[-1]
     remaining = chosen if others is None else tf.concat([chosen, others[..., tf.newaxis]], axis=-1)
@@ -30,18 +30,18 @@ def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.T
 
 
 def log_shares(chosen: tf.Tensor, normalizers: tf.Tensor) -> tf.Tensor:
-    """`chosen - normalizers`, the log-probability of choices; 0 where only -inf is left to choose from."""
+    """The log-probability of choices, `chosen - normalizers`; 0 if only log-scores of -inf are left."""
     over = tf.equal(normalizers, -math.inf)
     zeros = tf.zeros_like(chosen)
     return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))
 
 
 def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:
-    """`logsumexp(relative[..., i:])` for each i, of what `subtract_max` gives. NaN spreads within its list alone.
+    """`logsumexp(relative[..., i:])` for each i, for the result of `subtract_max`. NaN only spreads within its list.
 
-    By sums of exponentials where the range of all values allows that, which costs least and is as exact.
+    If the range of all values allows it, the result comes from sums of exponentials, which is fastest and as precise.
     """
-    # NaN is not below the range, and the cheaper way keeps it to its list.
+    # NaN compares as within the range, and sums of exponentials keep it within its list.
     wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE))
 
     @tf.custom_gradient
@@ -49,7 +49,7 @@ def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:
         unused = [tf.zeros_like(relative)] * 2
         result, terms, sums = tf.cond(wide, lambda: (_by_blocks(relative), *unused), lambda: _by_sums(relative))
 
-        # The gradient of a conditional would keep what both ways computed.
+        # The automatic gradient of a conditional would store the intermediate results of both branches.
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return tf.cond(
                 wide,
@@ -63,14 +63,14 @@ def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:
 
 
 def _by_sums(relative: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """The result, -inf where nothing is left; the exponentials, and their sums."""
+    """The suffix logsumexp, -inf for an empty sum, with the exponentials and their sums."""
     terms = tf.exp(relative)
     sums = tf.cumsum(terms, axis=-1, reverse=True)
     return tf.math.log(sums), terms, sums
 
 
 def _gradient_by_sums(terms: tf.Tensor, sums: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-    """The sum over i <= j of upstream_i terms_j / sums_i."""
+    """The gradient of `_by_sums`: the sum over i <= j of upstream_i terms_j / sums_i."""
     return terms * tf.cumsum(tf.math.divide_no_nan(upstream, sums), axis=-1)
 
 
@@ -82,7 +82,7 @@ def _gradient_by_blocks(values: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
 
 
 def _by_blocks(values: tf.Tensor) -> tf.Tensor:
-    """Within blocks of about sqrt(n) values, and over the totals of later blocks: O(n^1.5) time and memory."""
+    """The suffix logsumexp within blocks of about sqrt(n) values and over later blocks: O(n^1.5) time and memory."""
     shape, count = tf.shape(values), values.shape[-1]
     if count is None:
         count = shape[-1]
@@ -108,7 +108,7 @@ def _dense(values: tf.Tensor) -> tf.Tensor:
 
 
 def logsumexp(values: tf.Tensor) -> tf.Tensor:
-    """Over the last axis; with a gradient of 0, not NaN, where all are -inf."""
+    """The logsumexp over the last axis, with a gradient of 0, not NaN, if all values are -inf."""
     peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
     peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
     total = tf.reduce_sum(tf.exp(values - peak), axis=-1)

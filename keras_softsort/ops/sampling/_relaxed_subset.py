@@ -1,4 +1,4 @@
-"""The relaxed subset of Xie and Ermon: k softmaxes, each over what the ones before have left; stably."""
+"""The relaxed subset of Xie and Ermon: k successive softmaxes, in a numerically stable form."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 import numpy as np
 import tensorflow as tf
 
-# Above this share, log(1 - p) is taken from the others' weights, since p no longer holds what is left of it. Above a
-# half at most one item is so heavy; the distance to a half keeps that true however p was rounded.
+# For a larger weight p, log(1 - p) is computed from the weights of the other items, since 1 - p loses precision. At
+# most one item can have a weight above 0.5, and the margin keeps that true when p is rounded.
 HEAVY = 0.75
-# Up to so many rounds there is no loop, and TensorFlow's own gradients serve, those of second order too.
+# Up to this many rounds are unrolled. TensorFlow then differentiates them, also to second order.
 UNROLLED = 8
 
 
 def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """The sum of k softmaxes, `alpha <- alpha + log(1 - softmax(alpha / tau))` between them, `[..., n]`.
+    """The sum of k softmaxes, with `alpha <- alpha + log(1 - softmax(alpha / tau))` between them: `[..., n]`.
 
-    tau is `[..., 1]`; items that are not open (bool `[..., n]`) have no part. At least k are open in each list.
+    tau is `[..., 1]`. `open_items`, bool `[..., n]`, marks the items that can be chosen, at least k in each list.
     """
     if k == 1:
         return _softmax(scaled(_below_peak(keys, open_items), tau), open_items)
@@ -28,7 +28,7 @@ def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: in
     @tf.custom_gradient
     def run(keys: tf.Tensor, tau: tf.Tensor) -> tuple:
         def gradient(upstream: tf.Tensor) -> list[tf.Tensor]:
-            # Made anew: what a loop keeps for its gradient cannot leave a function that XLA compiled.
+            # Recompute: the tensors that a loop stores for its gradient cannot leave a function compiled by XLA.
             with tf.GradientTape() as tape:
                 tape.watch([keys, tau])
                 again = _rounds(keys, tau, open_items, k)
@@ -40,7 +40,7 @@ def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: in
 
 
 def _rounds(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int, *, unroll: bool = False) -> tf.Tensor:
-    """The k softmaxes; in a loop unless unrolled, so that neither the graph nor the time to compile it grows with k."""
+    """The sum of k softmaxes. Unless unrolled it is a loop, so that graph size and compile time do not grow with k."""
 
     def lower_chosen(step: tf.Tensor, alpha: tf.Tensor, total: tf.Tensor) -> tuple:
         ratio = scaled(alpha, tau)
@@ -62,7 +62,7 @@ def _rounds(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int, *, u
 
 
 def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
-    """`alpha` less its largest entry, finite; nothing here depends on a shift, and differences keep their digits."""
+    """Subtract the largest entry from `alpha`, with a finite result. This keeps precision, and no result changes."""
     peak = tf.reduce_max(tf.where(open_items, alpha, tf.constant(-math.inf, alpha.dtype)), axis=-1, keepdims=True)
     drop = tf.where(open_items, alpha - tf.stop_gradient(peak), tf.zeros_like(alpha))
     return tf.where(drop < _floor(drop.dtype), _floor(drop.dtype), drop)
@@ -70,10 +70,10 @@ def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
 
 @tf.custom_gradient
 def scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
-    """`drop / tau`, finite, with a finite gradient.
+    """Compute `drop / tau` with a finite result and a finite gradient.
 
-    The quotient's own would form `drop / tau^2`, which overflows into inf * 0; and at ties the gradients of k softmaxes
-    grow as tau^-k.
+    The automatic gradient of the quotient contains `drop / tau^2`, which overflows. At ties the gradients of k
+    softmaxes grow as tau^-k.
     """
     ratio = drop / tau
     floor = _floor(drop.dtype)
@@ -89,12 +89,12 @@ def scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
 
 
 def _floor(dtype: tf.DType) -> tf.Tensor:
-    """So low that no weight is left there, and that the sum of two such is still finite."""
+    """A logit so low that its weight is 0, but not so low that the sum of two would overflow."""
     return tf.constant(-np.finfo(dtype.as_numpy_dtype).max / 4, dtype)
 
 
 def _limited(gradient: tf.Tensor) -> tf.Tensor:
-    """`gradient` up to some 1e19 in float32, whose sums and products with weights do not overflow; NaN stays."""
+    """Clip `gradient` (at about 1e19 in float32), so that sums and products with weights do not overflow; keep NaN."""
     limit = tf.constant(math.sqrt(np.finfo(gradient.dtype.as_numpy_dtype).max), gradient.dtype)
     return tf.where(tf.abs(gradient) > limit, tf.sign(gradient) * limit, gradient)
 
@@ -104,7 +104,7 @@ def _softmax(ratio: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
 
 
 def _log_remainder(ratio: tf.Tensor, weights: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
-    """`log(1 - weights)` for weights that are `softmax(ratio)`: finite and exact also where a weight rounds to 1."""
+    """Compute `log(1 - weights)` for `weights = softmax(ratio)`; finite and exact even if a weight rounds to 1."""
     never = tf.constant(-math.inf, ratio.dtype)
     heavy = weights > HEAVY
     others = tf.where(tf.logical_and(open_items, tf.logical_not(heavy)), ratio, never)

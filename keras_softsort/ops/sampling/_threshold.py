@@ -1,7 +1,7 @@
-"""Memberships in the k largest of n by a soft threshold: at most 1 each, k in all.
+"""Soft memberships in the k largest of n keys by a threshold: each at most 1, with sum k.
 
-With the threshold t chosen such that they sum to k, the memberships are `sigmoid((keys - t) / tau)`. They maximize
-`sum(m * keys) + tau * entropy(m)` over all m in [0, 1] that sum to k, where the entropy is that of n coins.
+The memberships are `sigmoid((keys - t) / tau)`, with the threshold t for which they sum to k. They maximize
+`sum(m * keys) + tau * entropy(m)` over all m in [0, 1] with sum k, where entropy is that of n independent coins.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from keras_softsort.ops.sampling._relaxed_subset import scaled
 
 
 def threshold_memberships(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """The memberships `[..., n]`; tau is `[..., 1]`, and more than k items are open (bool `[..., n]`)."""
+    """The memberships `[..., n]`. tau is `[..., 1]`, and bool `open_items` `[..., n]` marks more than k items."""
     dtype = keys.dtype
     lowest = tf.constant(-math.inf, dtype)
     count = tf.minimum(k + 1, tf.shape(keys)[-1])
     largest = tf.math.top_k(tf.stop_gradient(tf.where(open_items, keys, lowest)), count).values
-    # Relative to the k-th largest, the items that are neither surely in nor out keep their digits.
+    # Relative to the k-th largest key, the keys near the threshold keep their precision.
     kth = largest[..., k - 1 : k]
     kth = tf.where(tf.math.is_inf(kth), tf.zeros_like(kth), kth)
     ratio = scaled(tf.where(open_items, keys - kth, tf.zeros_like(keys)), tau)
     gap = scaled(tf.where(tf.math.is_inf(largest[..., -1:]), tf.zeros_like(kth), largest[..., -1:] - kth), tau)
     threshold = _bisect(tf.stop_gradient(ratio), tf.stop_gradient(gap), open_items, k)
-    # Two steps of Newton's method make the threshold a function of the keys, right to the second derivative. Where
-    # all memberships round to 0 or 1 there is nothing left to differentiate.
+    # Two steps of Newton's method make the threshold a function of the keys with exact first and second derivatives.
+    # If all memberships round to 0 or 1, their derivative is 0.
     least = tf.constant(100 * np.finfo(dtype.as_numpy_dtype).eps, dtype)
     for _ in range(2):
         memberships = _memberships(ratio, threshold, open_items)
@@ -44,7 +44,7 @@ def _memberships(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor) 
 
 
 def _bisect(ratio: tf.Tensor, gap: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """The threshold `[..., 1]`, between that of the k-th and that of the next item, `gap` below it."""
+    """Find the threshold `[..., 1]` by bisection, around the k-th key (at 0) and the next one (at `gap`, below 0)."""
     margin = tf.math.log(tf.cast(tf.shape(ratio)[-1], ratio.dtype) + 1)
     halvings = 40 if ratio.dtype == tf.float32 else 80
 

@@ -1,4 +1,4 @@
-"""Gumbel-softmax: random soft choices of one or k items, with gradients."""
+"""Gumbel-softmax: differentiable random choices of one or k items."""
 
 from __future__ import annotations
 
@@ -23,49 +23,51 @@ def gumbel_softmax(
     axis: int = -1,
     mask: Any = None,
 ) -> tf.Tensor:
-    """Samples of soft choices: `softmax((logits + Gumbel noise) / tau)`, or k of them without replacement.
+    """Draw soft one-hot samples, `softmax((logits + Gumbel noise) / tau)`, or soft k-hot samples of k items.
 
-    With `k=1` the law is that of `tfd.RelaxedOneHotCategorical(tau, logits)`, and as tau goes to 0 a sample becomes
-    the one-hot of an item drawn with the probabilities `softmax(logits)`. With more, as tau goes to 0 a sample becomes
-    the k-hot of the k largest keys, `logits + Gumbel noise`: k items drawn one after another without replacement
-    (Plackett-Luce). Gradients flow through each sample (reparameterized).
+    With `k=1` a sample has the distribution of `tfd.RelaxedOneHotCategorical(tau, logits)`. As tau goes to 0, it
+    becomes the one-hot vector of an item drawn with the probabilities `softmax(logits)`. With k > 1 and as tau goes to
+    0, it becomes the k-hot vector of the k largest keys, which are `logits + Gumbel noise`. These are k items drawn
+    one after another without replacement (Plackett-Luce). Gradients flow through each sample (reparameterized).
 
-    For k > 1 there are two relaxations of the k-hot. `method="threshold"` gives `sigmoid((keys - t) / tau)` with the
-    threshold t for which the memberships sum to k: no item is chosen more than once, at any temperature.
-    `method="successive_softmax"` is the published relaxed subset: k times, `p = softmax(alpha / tau)` and
-    `alpha <- alpha + log(1 - p)`, from `alpha = keys`; the sample is the sum of the k p. At a temperature that is not
-    small, it chooses one item several times: with k = 5 at tau = 1, up to 2.3 times.
+    For k > 1 there are two relaxations of the k-hot vector:
+
+    - `method="threshold"`: `sigmoid((keys - t) / tau)`, with the threshold t for which the memberships sum to k. No
+      item is chosen more than once, at any temperature.
+    - `method="successive_softmax"`: the published relaxed subset. It starts from `alpha = keys`, computes
+      `p = softmax(alpha / tau)` and `alpha <- alpha + log(1 - p)` k times, and adds up the k vectors p. Unless tau is
+      small, it chooses one item several times: up to 2.3 times for k = 5 at tau = 1.
 
     Args:
-      logits: floating-point, unnormalised log-probabilities along `axis`. -inf means "never".
-      tau: temperature: a positive number, or a tensor or variable that is a scalar or broadcasts against the other
-        axes than `axis` (a temperature per list). Logits and noise are divided by it. A tensor that is not positive
-        gives NaN.
+      logits: floating-point, unnormalized log-probabilities along `axis`. An item with -inf is never chosen.
+      tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
+        broadcasts against the axes other than `axis` (a temperature per list). A tensor that is not positive gives NaN.
       seed: two integers. Equal seeds give equal noise: eagerly, traced, and under XLA.
-      k: how many items, 1 to n.
-      method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`. Exact choices are the same.
-      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor; 0 gives `relaxed_top_k`.
-      hard: return the exact one-hot (k-hot) of the k largest keys, with the gradient of the soft sample.
+      k: number of items to choose, from 1 to n.
+      method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`. Exact choices do not depend on it.
+      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `relaxed_top_k`.
+      hard: whether to return the exact k-hot vector of the k largest keys, with the gradient of the soft sample.
       axis: the axis of the n items.
-      mask: bool of the shape of `logits`, True = valid. Masked items are 0, with zero gradient, as if of weight 0;
-        what they hold changes nothing.
+      mask: bool of the shape of `logits`, True for valid items. Masked items get 0 and zero gradient. Their logits
+        change nothing.
 
     Returns:
-      The shape and dtype of `logits` (half precision is computed in float32), lists summing to k. Equal keys have equal
-      memberships. Where at most k items can be chosen, each of them is 1 (with zero gradient unless k of them are
-      chosen by successive softmaxes); where none can, all are 0. A list that holds NaN or inf is NaN at its valid
-      items, and changes no other list. An empty list is empty.
+      Tensor of the shape and dtype of `logits`; each list sums to k. Half precision is computed in float32. Equal keys
+      have equal memberships. If at most k items can be chosen, each of them gets 1, with zero gradient (except for
+      exactly k items and successive softmaxes). If none can be chosen, all get 0. A list with a valid NaN or +inf is
+      NaN at its valid items, and changes no other list. An empty list gives an empty result.
 
     Raises:
-      TypeError: `logits` are not floating-point, `mask` is not bool, `k` or `axis` is not an integer, `hard` is not a
-        bool.
-      ValueError: `tau` <= 0, `k` < 1 or (k > 1) larger than the list, no such `axis`, `mask` of another shape,
-        `seed` does not hold two integers, unknown `method`, `noise_scale` < 0.
+      TypeError: `logits` is not floating-point, `mask` is not bool, `k` or `axis` is not an integer, or `hard` is not
+        a bool.
+      ValueError: `tau` is not positive, `k` is below 1 or (if above 1) greater than the list size, `axis` is out of
+        range, `mask` has another shape, `seed` does not hold two integers, `method` is unknown, or `noise_scale` is
+        below 0.
 
-    Gradient: exact also where p rounds to 1; finite at ties, at any tau and for wide logits (cut off where it would
-    pass the square root of the largest number, 1e19 in float32).
+    Gradients are exact even if p rounds to 1. They are finite at ties, at any tau and for logits of any range: they are
+    clipped at the square root of the largest number, which is 1e19 in float32.
 
-    Cost: O(n log k) time and O(n) memory per list for the threshold, O(k n) for successive softmaxes.
+    Cost: O(n log k) time and O(n) memory per list for the threshold; O(k n) for successive softmaxes.
 
     Example:
 
@@ -80,8 +82,8 @@ def gumbel_softmax(
     2.0
 
     Source: E. Jang, S. Gu, B. Poole, "Categorical Reparameterization with Gumbel-Softmax", and C. Maddison, A. Mnih,
-    Y. W. Teh, "The Concrete Distribution", ICLR 2017; k successive softmaxes: S. M. Xie, S. Ermon,
-    "Reparameterizable Subset Sampling via Continuous Relaxations", IJCAI 2019; threshold: B. Amos, V. Koltun,
+    Y. W. Teh, "The Concrete Distribution", both ICLR 2017; for successive softmaxes S. M. Xie, S. Ermon,
+    "Reparameterizable Subset Sampling via Continuous Relaxations", IJCAI 2019; for the threshold B. Amos, V. Koltun,
     J. Z. Kolter, "The Limited Multi-Label Projection Layer", 2019.
     """
     choice = checked_choice(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)

@@ -1,4 +1,4 @@
-"""The k largest of n, softly or exactly."""
+"""Soft or exact memberships in the k largest of n items."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ def relaxed_top_k(
     axis: int = -1,
     mask: Any = None,
 ) -> tf.Tensor:
-    """The memberships of items in the k largest: `gumbel_softmax` without noise.
+    """Compute the soft memberships of items in the k largest: `gumbel_softmax` without noise.
 
     Args:
-      logits: floating-point, the keys along `axis`. -inf means "never".
-      k: how many items, 1 to n.
-      tau: temperature, in units of the logits: a positive number, or a tensor or variable that is a scalar or
-        broadcasts against the other axes than `axis`.
-      method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`: see `gumbel_softmax`.
-      hard: return the exact k-hot of the k largest, the first of equals, with the gradient of the soft memberships.
+      logits: floating-point, the keys along `axis`. An item with -inf is never chosen.
+      k: number of items to choose, from 1 to n.
+      tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
+        broadcasts against the axes other than `axis` (a temperature per list).
+      method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`, see `gumbel_softmax`.
+      hard: whether to return the exact k-hot vector of the k largest, with the gradient of the soft memberships. Of
+        equal logits, the first are chosen.
       axis: the axis of the n items.
-      mask: bool of the shape of `logits`, True = valid. Masked items are 0, with zero gradient.
+      mask: bool of the shape of `logits`, True for valid items. Masked items get 0 and zero gradient.
 
     Returns:
-      The shape and dtype of `logits`, lists summing to k; ties, NaN, and too few items as in `gumbel_softmax`.
+      Tensor of the shape and dtype of `logits`; each list sums to k. Ties, NaN and lists with too few items are
+      treated as in `gumbel_softmax`.
 
     Raises:
       TypeError, ValueError: as for `gumbel_softmax`.
 
-    Cost: O(n log k) per list for the threshold, O(k n) for successive softmaxes.
+    Cost: O(n log k) time and O(n) memory per list for the threshold; O(k n) for successive softmaxes.
 
     Example:
 
