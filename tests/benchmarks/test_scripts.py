@@ -25,6 +25,7 @@ TINY = {
     "ranknet": ["--tables", "time", "error", "--shapes", "2x9", "--repeats", "1"],
     "growth": ["--sizes", "8", "16", "--error-sizes", "8", "--modes", "TF", "--repeats", "1"],
     "lambda_gradients": ["--sizes", "6", "--repeats", "1", "--no-memory"],
+    "toy_estimators": ["--etas", "0", "--repeats", "20"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
 
