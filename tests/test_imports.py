@@ -22,7 +22,8 @@ FLOORS = {
         ["_internal.keras_compat"],
         ["_targets"],
         ["layers", "losses", "metrics", "callbacks", "data"],
-        ["tf_ranking", "serving", "beam", "spark"],
+        ["tf_ranking", "serving"],
+        ["beam", "spark"],
     ],
     f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors", "correlation"]],
     f"{NAME}.ops.ranking": [["_pairs"], ["pairwise", "listwise", "pointwise"]],
@@ -30,7 +31,7 @@ FLOORS = {
     f"{NAME}.losses": [["pairwise", "listwise", "pointwise", "matching", "neighbors"]],
     f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"], ["_methods"]],
 }
-ADAPTERS = FLOORS[NAME][-1]
+ADAPTERS = FLOORS[NAME][-2] + FLOORS[NAME][-1]
 MOST_MODULES, MOST_LINES = 16, 300
 
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
-
-SINGLE = "features"
+from keras_softsort.serving._names import SINGLE
 
 
 class ModelInputs(NamedTuple):

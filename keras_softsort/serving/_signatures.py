@@ -11,10 +11,9 @@ import tensorflow as tf
 from keras_softsort.data._elwc.parsing import parse_elwc
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.serving._model_inputs import SINGLE, ModelInputs
+from keras_softsort.serving._model_inputs import ModelInputs
+from keras_softsort.serving._names import DEFAULT, ELWC, IDS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
-SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
-DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
 Tensors = Mapping[str, tf.Tensor]
 
 
@@ -61,7 +60,7 @@ class Ranker(NamedTuple):
         keys = tf.where(tf.logical_and(mask, tf.logical_not(tf.math.is_nan(scores))), scores, below_all)
         order = tf.argsort(keys, direction="DESCENDING", stable=True)
         scores = tf.where(mask, scores, tf.constant(scores.dtype.min, scores.dtype))
-        outputs = {"scores": scores, "order": tf.where(mask, order, -1)}
+        outputs = {SCORES: scores, "order": tf.where(mask, order, -1)}
         if IDS in tensors:
             ids = tf.reshape(tensors[IDS], tf.shape(mask))  # fails where there are more or fewer than items
             nothing = tf.constant("" if ids.dtype == tf.string else -1, ids.dtype)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort.serving._names import DEFAULT, SIZES
 from keras_softsort.serving._saved_model import local_folder, signature_inputs
-from keras_softsort.serving._signatures import DEFAULT, SIZES
 
 _UNKNOWN = 2  # the size of every axis that the model leaves open
 

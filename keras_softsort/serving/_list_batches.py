@@ -1,0 +1,133 @@
+"""Lists of any lengths as padded batches of few shapes, for a signature of an exported ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort.serving._names import IDS, SINGLE, SIZES
+
+# Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
+PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
+Arrays = dict[str, np.ndarray]
+
+
+class ListInput(NamedTuple):
+    """An input of a signature as one list has it, without the batch."""
+
+    name: str
+    dtype: tf.DType
+    shape: tuple[int | None, ...]
+    has_items: bool  # the first axis is that of the items; a fixed list size is the size of the padding only
+
+    @classmethod
+    def of(cls, name: str, spec: tf.TensorSpec) -> ListInput:
+        """The input with this `spec`."""
+        shape = tuple(spec.shape[1:])
+        return cls(name, spec.dtype, shape, name == IDS or len(shape) > 1 or shape[0] is None)
+
+    def checked(self, value: Any, title: str) -> np.ndarray:
+        """`value` as an array of this input; `title` is its name in errors."""
+        expected = f"{title} must have shape {self._shown()}"
+        try:
+            # NumPy's own strings would lose zeros at their ends.
+            array = np.asarray(value, object if self.dtype == tf.string else None)
+        except ValueError as error:  # NumPy makes no array of rows of different lengths
+            raise ValueError(f"{expected}, got rows of different lengths") from error
+        own, received = self.shape[self.has_items :], array.shape[self.has_items :]
+        rank_fits = array.ndim == len(self.shape)
+        if not rank_fits or any(size not in (None, other) for size, other in zip(own, received, strict=True)):
+            raise ValueError(f"{expected}, got {array.shape}")
+        if self.has_items and self.shape[0] is not None and len(array) > self.shape[0]:
+            raise ValueError(
+                f"{title} must have at most the {self.shape[0]} items that the model takes, got {len(array)}"
+            )
+        if self.dtype == tf.string:
+            if not all(isinstance(each, (str, bytes)) for each in array.flat):
+                raise ValueError(f"{title} must be strings, got {value!r}")
+            return array
+        target = self.dtype.as_numpy_dtype
+        cast = array.astype(target) if np.can_cast(array.dtype, target, "same_kind") else None
+        if cast is None or (array.dtype.kind in "iu" and cast.dtype.kind in "iu" and np.any(cast != array)):
+            raise ValueError(f"{title} must fit into {self.dtype.name}, got {array.dtype}")
+        return cast
+
+    def batch(self, values: Sequence[np.ndarray], size: int) -> np.ndarray:
+        """The values of several lists as one array, the items padded to `size`."""
+        if not self.has_items:
+            return np.stack(values)
+        rest = values[0].shape[1:]
+        empty: Any = b"" if self.dtype == tf.string else 0
+        padded = np.full([len(values), size, *rest], empty, values[0].dtype)
+        for row, value in zip(padded, values, strict=True):
+            row[: len(value)] = value
+        return padded
+
+    def _shown(self) -> str:
+        sizes: list[Any] = ["?" if size is None else size for size in self.shape]
+        return f"[{', '.join(map(str, ['n', *sizes[1:]] if self.has_items else sizes))}]"
+
+
+class Lists(NamedTuple):
+    """Checked lists and their numbers of items."""
+
+    inputs: dict[str, ListInput]
+    values: list[Arrays]
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, lists: Any, inputs: dict[str, ListInput], item_ids: Any = None) -> Lists:
+        """`lists` as the signature with these `inputs` takes them, with `item_ids` if it has that input."""
+        if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
+            raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
+        asked = {name: each for name, each in inputs.items() if name != IDS}
+        values, sizes = [], []
+        for i, one in enumerate(lists):
+            arrays, size = _checked_list(one, asked, f"lists[{i}]")
+            values.append(arrays)
+            sizes.append(size)
+        found = cls(inputs, values, np.array(sizes, np.int32))
+        if IDS in inputs:
+            found._add(item_ids)
+        return found
+
+    def _add(self, item_ids: Any) -> None:
+        ids = list(item_ids)
+        if len(ids) != len(self.values):
+            raise ValueError(f"item_ids must hold one array per list, {len(self.values)}, got {len(ids)}")
+        for i, (one, arrays, size) in enumerate(zip(ids, self.values, self.sizes, strict=True)):
+            arrays[IDS] = self.inputs[IDS].checked(one, f"item_ids[{i}]")
+            if len(arrays[IDS]) != size:
+                raise ValueError(f"item_ids[{i}] must have one id for each of the {size} items, got {len(arrays[IDS])}")
+
+    def batches(self, batch_items: int) -> Iterator[tuple[np.ndarray, Arrays]]:
+        """The numbers of the lists of a batch, and its inputs; at most `batch_items` items, or one list."""
+        fixed = next((each.shape[0] for each in self.inputs.values() if each.has_items and each.shape[0]), None)
+        padded = PADDED_SIZES[np.searchsorted(PADDED_SIZES, self.sizes)] if fixed is None else self.sizes * 0 + fixed
+        for size in np.unique(padded):
+            members = np.flatnonzero(padded == size)
+            per_batch = max(1, batch_items // int(size))
+            for start in range(0, len(members), per_batch):
+                yield self._batch(members[start : start + per_batch], int(size))
+
+    def _batch(self, members: np.ndarray, size: int) -> tuple[np.ndarray, Arrays]:
+        inputs = {name: each.batch([self.values[i][name] for i in members], size) for name, each in self.inputs.items()}
+        return members, {**inputs, SIZES: self.sizes[members]}
+
+
+def _checked_list(one: Any, inputs: Mapping[str, ListInput], title: str) -> tuple[Arrays, int]:
+    """The inputs of one list as arrays, and its number of items."""
+    if not isinstance(one, Mapping) and list(inputs) == [SINGLE]:
+        array = inputs[SINGLE].checked(one, title)
+        return {SINGLE: array}, len(array)
+    if not isinstance(one, Mapping) or set(one) != set(inputs):
+        received = sorted(one) if isinstance(one, Mapping) else type(one).__name__
+        raise ValueError(f"{title} must be a mapping with the inputs {sorted(inputs)} of the model, got {received}")
+    arrays = {name: each.checked(one[name], f"{title}[{name!r}]") for name, each in inputs.items()}
+    sizes = {name: len(arrays[name]) for name, each in inputs.items() if each.has_items}
+    if len(set(sizes.values())) != 1:
+        raise ValueError(f"{title} must have as many items in each input, got {sizes}")
+    return arrays, next(iter(sizes.values()))

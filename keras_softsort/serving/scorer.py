@@ -1,0 +1,120 @@
+"""Lists of any lengths scored in this process by an exported ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.serving._list_batches import ListInput, Lists
+from keras_softsort.serving._names import DEFAULT, SCORES, SIZES, WITH_IDS
+from keras_softsort.serving._versions import local_path
+
+
+class Scorer:
+    """Score lists of any lengths with a model from `export_ranker`, NumPy in and NumPy out.
+
+    The SavedModel is loaded once, by `tf.saved_model.load`. Lists are batched by size and padded to few sizes, two per
+    power of 2. No shape is traced again, since the signatures are graphs with unknown sizes. Neither Keras nor a layer
+    of this package takes part. The scores are those of a server and of `predict_offline`.
+
+    Create it in the process that uses it, since TensorFlow does not survive a fork. Several threads may use one scorer.
+
+    Args:
+      path: the folder of a version, as returned by `export_ranker`. A path with a scheme, such as
+        `"gs://bucket/ranker/1"`, is read if TensorFlow supports the scheme.
+      batch_items: number of items, padding included, that the model scores at a time. A longer list is a batch of its
+        own.
+
+    Raises:
+      FileNotFoundError: no SavedModel at `path`.
+      ValueError: a SavedModel that is not from `export_ranker`; `batch_items` below 1.
+
+    Example:
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import tensorflow as tf
+    >>> from keras_softsort import serving
+    >>> keras = tf.keras
+    >>> layer = keras.layers.Dense(1, kernel_initializer="ones")
+    >>> model = keras.Sequential([keras.Input((None, 2)), layer])
+    >>> scorer = serving.Scorer(serving.export_ranker(model, tempfile.mkdtemp() + "/ranker"))
+    >>> lists = [np.array([[1.0, 2.0], [5.0, 0.0]]), np.array([[0.5, 0.0]])]
+    >>> [scores.tolist() for scores in scorer.score(lists)]
+    [[3.0, 5.0], [0.5]]
+    >>> scorer.predict(lists)[0]["order"].tolist()
+    [1, 0]
+    """
+
+    def __init__(self, path: str | Path, *, batch_items: int = 8192) -> None:
+        self._batch_items = arguments.positive_integer("batch_items", batch_items)
+        self.path = str(local_path(path))
+        if not tf.io.gfile.exists(f"{self.path}/saved_model.pb"):
+            raise FileNotFoundError(f"path must be the folder of a SavedModel, with a saved_model.pb, got {self.path}")
+        self._model = tf.saved_model.load(self.path)
+        self._inputs = {name: self._inputs_of(name) for name in (DEFAULT, WITH_IDS) if name in self._signatures}
+        if DEFAULT not in self._inputs:
+            raise ValueError(f"path must hold a model from export_ranker, got one with {list(self._signatures)}")
+
+    def score(self, lists: Iterable[Any]) -> list[np.ndarray]:
+        """The scores of lists: one array `[n_i]` per list, in the order of the lists.
+
+        Args:
+          lists: one array `[n_i, ...]` of features per list. For a model of several inputs, one mapping per list from
+            the names of the inputs to arrays, without the batch axis. A list may be empty.
+
+        Raises:
+          ValueError: a list with another shape, dtype or other inputs than the model takes. The message has its number.
+          TypeError: `lists` is not a sequence.
+        """
+        return [outputs[SCORES] for outputs in self._run(DEFAULT, Lists.of(lists, self._inputs[DEFAULT]), [SCORES])]
+
+    def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
+        """All outputs of the signature by name, without padding: one dictionary per list.
+
+        `scores` and `order` `[n_i]`, with `top_k=` in the export `top_k` and `top_k_scores` `[min(top_k, n_i)]`, and
+        with `item_ids` `sorted_ids` and `top_k_ids`, strings as bytes objects.
+
+        Args:
+          lists: as for `score`.
+          item_ids: one array of n_i ids per list, for a model that was exported with `item_ids=`.
+
+        Raises:
+          ValueError: the errors of `score`; `item_ids` for a model without ids, or of other lengths than the lists.
+          TypeError: `lists` is not a sequence.
+        """
+        if item_ids is not None and WITH_IDS not in self._inputs:
+            raise ValueError(f"item_ids needs a model that was exported with item_ids=, got {self.path}")
+        name = DEFAULT if item_ids is None else WITH_IDS
+        return self._run(name, Lists.of(lists, self._inputs[name], item_ids), None)
+
+    @property
+    def _signatures(self) -> Any:
+        return self._model.signatures
+
+    def _inputs_of(self, name: str) -> dict[str, ListInput]:
+        """The inputs of a signature by name, without the sizes."""
+        signature = self._signatures[name]
+        specs = dict(signature.structured_input_signature[1])
+        if SIZES not in specs or SCORES not in signature.structured_outputs:
+            found = f"inputs {sorted(specs)} and outputs {sorted(signature.structured_outputs)}"
+            raise ValueError(f"path must hold a model from export_ranker, with sizes and scores, got {found}")
+        del specs[SIZES]
+        return {each: ListInput.of(each, specs[each]) for each in sorted(specs)}
+
+    def _run(self, name: str, lists: Lists, outputs: list[str] | None) -> list[dict[str, np.ndarray]]:
+        """The outputs of each list, or only those named."""
+        found: list[dict[str, np.ndarray]] = [{}] * len(lists.values)
+        for members, inputs in lists.batches(self._batch_items):
+            tensors = {each: tf.convert_to_tensor(array) for each, array in inputs.items()}
+            results = self._signatures[name](**tensors)
+            arrays = {each: results[each].numpy() for each in outputs or results}
+            for row, i in enumerate(members):
+                # Copies, so that one list does not hold the memory of its batch.
+                found[i] = {each: array[row, : lists.sizes[i]].copy() for each, array in arrays.items()}
+        return found
