@@ -1,4 +1,4 @@
-"""Lists for learning to rank: read from files and frames, written as records, batched in few shapes for `fit`."""
+"""Data for learning to rank: read lists from files and frames, write records, and make batches for `fit`."""
 
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data.batches_by_group import batches_by_group

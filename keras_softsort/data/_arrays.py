@@ -1,4 +1,4 @@
-"""Large arrays: allocated so that their memory is returned at once, and shared with TensorFlow without a copy."""
+"""Large arrays whose memory is returned at once, and which TensorFlow shares without a copy."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _ALIGNMENT = 64  # bytes
 
 
 def zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Float32 zeros in pages of their own, resident once they are written.
+    """Allocate float32 zeros in memory pages of their own, which become resident when they are written.
 
-    The pages return to the system when the array is freed, which memory of the allocator's heap may not, and they are
-    aligned as TensorFlow needs it to share them.
+    The pages return to the system when the array is freed, unlike memory of the allocator's heap. They have the
+    alignment that TensorFlow needs to share them.
     """
     count = math.prod(shape)
     return np.frombuffer(mmap.mmap(-1, max(4 * count, 1)), np.float32, count).reshape(shape)
 
 
 def shared_tensor(array: np.ndarray) -> tf.Tensor:
-    """`array` as a tensor on the CPU: without a copy if its memory is aligned, contiguous and writable."""
+    """Return `array` as a tensor on the CPU, without a copy if its memory is aligned, contiguous and writable."""
     # TensorFlow aborts the process when it computes with memory of another alignment.
     can_share = array.ctypes.data % _ALIGNMENT == 0 and array.flags.c_contiguous and array.flags.writeable
     with tf.device("CPU:0"):  # input pipelines run there; a GPU would be asked for every batch

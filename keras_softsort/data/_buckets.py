@@ -1,4 +1,4 @@
-"""Groups lists of similar sizes, so that batches have few shapes."""
+"""Batches of lists of similar sizes, so that there are few shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POWERS = tuple(2**power for power in range(3, 31))
 
 
 def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
-    """`boundaries`, which must be strictly increasing integers of at least 1."""
+    """Check that `boundaries` are strictly increasing integers of at least 1."""
     sizes = tuple(arguments.positive_integer("boundaries", size) for size in boundaries)
     if not sizes or list(sizes) != sorted(set(sizes)):
         raise ValueError(f"boundaries must be non-empty and strictly increasing, got {tuple(boundaries)}")
@@ -29,7 +29,7 @@ def padded_size(sizes: tf.Tensor, boundaries: tuple[int, ...]) -> tf.Tensor:
 
 
 def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: bool) -> tf.data.Dataset:
-    """Pairs (padded size, element) as batches (padded size, elements `[batch]`) of one padded size each."""
+    """Batch pairs (padded size, element) to (padded size, elements `[batch]`), with one padded size per batch."""
 
     def batches(size: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
         return window.batch(batch_size, drop_remainder=drop_remainder).map(lambda _, elements: (size, elements))
@@ -38,5 +38,5 @@ def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: b
 
 
 def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
-    """`size`, as a Python number if there is only one, which makes the shapes of batches static."""
+    """Return `size`, as a Python number if there is only one, so that the shapes of batches are static."""
     return boundaries[0] if len(boundaries) == 1 else size

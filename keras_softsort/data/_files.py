@@ -1,4 +1,4 @@
-"""Names of files to read and to write."""
+"""Paths and patterns of files to read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
 
 def existing_files(paths: Paths, argument: str) -> list[str]:
-    """The files that one or several paths or patterns match, sorted for each pattern."""
+    """The files that one or several paths or patterns match, sorted within each pattern."""
     patterns = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     found: list[str] = []
     for pattern in patterns:
         matches = sorted(tf.io.gfile.glob(os.fspath(pattern)))
         if not matches:
-            raise ValueError(f"{argument} must match at least one file, got {os.fspath(pattern)!r}, which matches none")
+            raise ValueError(f"{argument} must match at least one file, but no file matches {os.fspath(pattern)!r}")
         found += matches
     if not found:
         raise ValueError(f"{argument} must match at least one file, got {paths!r}")

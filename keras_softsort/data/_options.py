@@ -1,4 +1,4 @@
-"""Arguments that several ways to make batches share."""
+"""Checks of arguments that several functions that make batches share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PADDED_LABEL = {NEGATIVE: -1.0, NAN: math.nan}
 
 
 def padded_label(padding: str | None, *, optional: bool) -> float | None:
-    """The label of padding, or `None` if there is none, which `optional` allows."""
+    """The label that marks padding. With `optional`, `padding` may be None, and then there is none."""
     if padding is None and optional:
         return None
     if padding not in _PADDED_LABEL:
@@ -23,7 +23,7 @@ def padded_label(padding: str | None, *, optional: bool) -> float | None:
 
 
 def checked_shard(shard: Sequence[int] | None) -> tuple[int, int]:
-    """The index of a worker and the number of workers; `None` is the only worker."""
+    """The index of a worker and the number of workers; None stands for a single worker."""
     if shard is None:
         return 0, 1
     pair: Any = tuple(shard) if isinstance(shard, Sequence) and not isinstance(shard, str) else ()

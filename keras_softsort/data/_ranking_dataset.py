@@ -1,4 +1,4 @@
-"""Lists of any lengths, one after another in flat arrays."""
+"""Lists of different lengths, stored one after another in flat arrays."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class RankingDataset:
-    """The items of many lists, one list after another.
+    """A data set of lists of different lengths: the items of all lists, one list after another.
 
     `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_by_group` and `write_elwc`
-    take it. As a sequence it holds one pair per list: features `[n, f]` and labels `[n]`, views without padding. With
-    weights it holds triples. A slice, an array of list numbers or an array of booleans selects lists and returns a
-    `RankingDataset`.
+    take it. It is a sequence with one pair per list, features `[n, f]` and labels `[n]`, which are views without
+    padding. With weights it holds triples. A slice, an array of list numbers or an array of booleans selects lists and
+    returns a `RankingDataset`.
 
     Args:
       features: `[items, f]`, stored as float32.
       labels: `[items]`, finite, stored as float32.
       sizes: number of items of each list, `[lists]`, in the order of the items.
-      query_ids: what identifies each list, `[lists]`, integers or any other one-dimensional array; or `None`.
-      weights: of the items, `[items]`, at least 0 and finite, stored as float32; or `None`.
+      query_ids: identifier of each list, `[lists]`, of any type; or `None`.
+      weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
 
     Raises:
-      ValueError: shapes that do not match, sizes that do not add up to the items, a label that is not finite, a weight
-        that is not finite or below 0.
+      ValueError: shapes do not match, sizes do not add up to the number of items, a label is not finite, or a weight is
+        not finite or below 0.
 
     Example:
 
@@ -84,7 +84,7 @@ class RankingDataset:
 
     @classmethod
     def of(cls, lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
-        """`lists` itself, or a sequence of (features `[n, f]`, labels `[n]`[, weights `[n]`]) as one dataset."""
+        """Make a dataset of a sequence of (features `[n, f]`, labels `[n]`[, weights `[n]`]), or return a dataset."""
         if isinstance(lists, cls):
             return lists
         arrays = [tuple(np.asarray(part, np.float32) for part in parts) for parts in lists]

@@ -1,4 +1,4 @@
-"""The lists of a `RankingDataset` as input pipelines read them."""
+"""The lists of a `RankingDataset` as tensors for input pipelines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keras_softsort.data._ranking_dataset import RankingDataset
 
 
 class SharedLists(NamedTuple):
-    """Tensors on the CPU, without a copy of the features where that is possible."""
+    """The arrays of a `RankingDataset` as tensors on the CPU, without a copy if possible."""
 
     features: tf.Tensor
     labels: tf.Tensor
@@ -21,13 +21,13 @@ class SharedLists(NamedTuple):
 
     @classmethod
     def of(cls, lists: RankingDataset) -> SharedLists:
-        """Those of `lists`."""
+        """Share the arrays of `lists`."""
         columns = (lists.features, lists.labels, lists.weights, lists.starts, lists.sizes)
         return cls(*(None if column is None else shared_tensor(column) for column in columns))
 
 
 def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:
-    """`dataset` of this number of elements, without the optimizations that would copy the features once more."""
+    """Set the number of elements of `dataset`, and turn off the optimizations that would copy the features."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).with_options(options)

@@ -21,14 +21,14 @@ def batches_by_group(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    """Make batches for `model.fit` that are one list each: features `[n, f]` and labels `[n]`.
+    """Make batches for `model.fit` that hold one list each: features `[n, f]` and labels `[n]`.
 
-    For models of rows that end in `Dense(1)` and are trained by a list loss with `lists="batch"`: an era, a query or
-    a day is one batch. Nothing is padded, so labels may have any sign with `padding=None` or `"nan_labels"`.
+    Use them for a model of rows that ends in `Dense(1)` and a list loss with `lists="batch"`: each query, day or era is
+    one batch. Nothing is padded, so labels may have any sign if the loss has `padding=None` or `"nan_labels"`.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, anything that
-        NumPy accepts. Triples have weights `[n]` as well.
+      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
+        that NumPy converts to arrays. Triples also hold weights `[n]`.
       shuffle: whether the order of the lists differs from epoch to epoch. The items of a list keep their order.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th list, so each list belongs to
@@ -39,12 +39,12 @@ def batches_by_group(
       Lists without items are left out.
 
     Raises:
-      ValueError: no item, lists with different numbers of features, a label that is not finite, a `shard` that is not
-        a pair.
-      TypeError: an argument of another type.
+      ValueError: there is no item, lists have different numbers of features, a label is not finite, or `shard` is not a
+        pair.
+      TypeError: an argument has another type.
 
-    Cost: a slice per batch; memory as for `bucketed_batches`. XLA compiles every list size; `bucketed_batches` makes
-    few sizes.
+    Cost: one slice per batch, and the memory of `bucketed_batches`. XLA compiles every list size, of which
+    `bucketed_batches` makes few.
 
     Example:
 

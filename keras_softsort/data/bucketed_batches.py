@@ -27,22 +27,22 @@ def bucketed_batches(
     mask: bool = False,
     shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    """Make batches for `model.fit` of lists of similar sizes: features `[batch, n, f]` and labels `[batch, n]`.
+    """Make padded batches of lists of similar sizes for `model.fit`: features `[batch, n, f]` and labels `[batch, n]`.
 
     Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size. XLA
     then compiles as many shapes as there are padded sizes (twice as many with partial batches). Padded features are 0.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, anything that
-        NumPy accepts. Triples have weights `[n]` as well.
+      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
+        that NumPy converts to arrays. Triples also hold weights `[n]`.
       batch_size: number of lists in a batch.
       boundaries: the padded sizes, strictly increasing. `None` chooses the powers of 2 from 8 on, the last of them
         replaced by the size of the longest list.
       truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
         list is an error.
-      padding: how padding is marked. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels
-        are -1, and labels must be at least 0. `"nan_labels"`: padded labels are NaN, and labels may have any sign.
-        `None`: nothing is padded, each batch holds lists of one size, and `boundaries` must be `None`.
+      padding: the mark of padding. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels are
+        -1, and labels must be at least 0. `"nan_labels"`: padded labels are NaN, and labels may have any sign. `None`:
+        nothing is padded, each batch holds lists of one size, and `boundaries` must be `None`.
       shuffle: whether the order of the lists differs from epoch to epoch. Without it batches are the same in each
         epoch, but because of the padded sizes not in the order of the lists.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
@@ -58,13 +58,13 @@ def bucketed_batches(
       Its cardinality is known. A list without items is padding throughout.
 
     Raises:
-      ValueError: no item, lists with different numbers of features, a label that is not finite, a label below 0 with
-        `padding="negative_labels"`, `batch_size` below 1, boundaries that do not increase, a list longer than the last
-        of them without `truncate`, a `shard` that is not a pair.
-      TypeError: an argument of another type.
+      ValueError: there is no item, lists have different numbers of features, a label is not finite, a label is below 0
+        with `padding="negative_labels"`, `batch_size` is below 1, `boundaries` do not increase, a list is longer than
+        the last of them without `truncate`, or `shard` is not a pair.
+      TypeError: an argument has another type.
 
-    Cost: each batch is one gather. Features are copied once into the memory of TensorFlow, except those that
-    `read_svmlight`, `from_frame` and `read_parquet` returned, which are shared: do not change them afterwards.
+    Cost: one gather per batch. Features are copied once into the memory of TensorFlow. Those that `read_svmlight`,
+    `from_frame` and `read_parquet` return are shared instead: do not change them afterwards.
 
     Example:
 

@@ -34,29 +34,29 @@ def elwc_batches(
     mask: bool = False,
     shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    r"""Make batches for `model.fit` of ExampleListWithContext records: features by name, and labels `[batch, n]`.
+    r"""Make padded batches of ExampleListWithContext records for `model.fit`: features by name and labels `[batch, n]`.
 
     Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size, as
-    by `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is needed.
+    from `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is needed.
 
     Args:
       files: TFRecord files: a path, a pattern such as `"train-*.tfrecord"`, or several of them. Or a
         `tf.data.Dataset` of serialized records, for compressed files and other storage.
-      context_features: by name, the `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature` of a list; `None` for
-        none.
-      example_features: the same for each item, the label among them. A feature without a default value must be in
-        every item. Padding is the default value, or 0 (the empty string).
-      label: the name of the label in `example_features`: one number per item (shape `[]` or `[1]`).
+      context_features: features of a list: a dictionary from names to `tf.io.FixedLenFeature` or
+        `tf.io.FixedLenSequenceFeature`, or `None`.
+      example_features: features of an item, including the label, as such a dictionary. A feature without a default
+        value must be present in every item. Padding holds the default value, or 0 (the empty string) without one.
+      label: name of the label in `example_features`, which must be one number per item (shape `[]` or `[1]`).
       batch_size: number of lists in a batch.
       boundaries: the padded sizes, strictly increasing; `None` for the powers of 2 from 8 on.
       truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
         list is an error.
-      padding: how padding is marked. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels
-        are -1, and a label below 0 in a record, or by default, makes its item padding too, as in TF-Ranking.
-        `"nan_labels"`: padded labels are NaN, and labels may have any sign.
+      padding: the mark of padding. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels are
+        -1, and a record's item with a label below 0 is padding too, as in TF-Ranking. `"nan_labels"`: padded labels are
+        NaN, and labels may have any sign.
       shuffle: whether the order of files and records differs from epoch to epoch.
       seed: seed of that order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
-      shuffle_buffer: number of records from which the next one is drawn. All of them are held in memory.
+      shuffle_buffer: number of records from which the next one is drawn, all of them in memory.
       drop_remainder: whether partial batches are left out, so that `batch` is static.
       mask: whether features hold a `"mask"` `[batch, n]`, True for items and False for padding.
       shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th file if there are at least
@@ -64,17 +64,17 @@ def elwc_batches(
         `files` must yield the same records in the same order to each worker.
 
     Returns:
-      A `tf.data.Dataset` of pairs: a dictionary of context features `[batch, ...]` and example features
-      `[batch, n, ...]`, which a model with inputs of these names takes; and labels `[batch, n]`, float32. A record
-      without examples is padding throughout. The number of batches is unknown until they are read. Keras 3 then warns
-      after the first epoch that the input ran out of data.
+      A `tf.data.Dataset` of pairs. The first is a dictionary of context features `[batch, ...]` and example features
+      `[batch, n, ...]`, for a model with inputs of these names. The second is labels `[batch, n]`, float32. A record
+      without examples is all padding. The number of batches is unknown until they are read; Keras 3 then warns after
+      the first epoch that the input ran out of data.
 
     Raises:
-      ValueError: no file, a label that is not one number per item, and the errors of `bucketed_batches`.
-      TypeError: an argument of another type, a feature that is not dense.
-      InvalidArgumentError: when iterated, a record that is not an `ExampleListWithContext` or lacks a feature, with its
-        file and number (from 0); a list longer than the last boundary without `truncate`.
-      DataLossError: when iterated, a file that is not a TFRecord file or is damaged.
+      ValueError: there is no file, the label is not one number per item, and the errors of `bucketed_batches`.
+      TypeError: an argument has another type, or a feature is not dense.
+      InvalidArgumentError: when iterated, a record is not an `ExampleListWithContext` or lacks a feature (the message
+        has its file and number, from 0), or a list is longer than the last boundary without `truncate`.
+      DataLossError: when iterated, a file is damaged or not a TFRecord file.
 
     Example:
 

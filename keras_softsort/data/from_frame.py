@@ -13,14 +13,14 @@ from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 def from_frame(
     frame: Any, *, group: str, label: str, features: Sequence[str] | None = None, weight: str | None = None
 ) -> RankingDataset:
-    """Turn a table of rows into lists: the rows with the same value of a group column are one list.
+    """Turn a table into lists: the rows with the same value in a group column are one list.
 
-    Rows of a group need not stand together: they are merged, in the order of the rows. Lists are in the order of their
+    The rows of a group need not be consecutive. Items are in the order of their rows, and lists in the order of their
     first rows.
 
     Args:
       frame: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, or a dictionary of columns.
-      group: column of anything that identifies lists: query ids, eras, dates, strings. It becomes `query_ids`.
+      group: column that identifies the lists, of any type: query ids, eras, dates, strings. It becomes `query_ids`.
       label: column of numbers. Labels may have any sign; `bucketed_batches` takes those below 0 only with
         `padding="nan_labels"` or `None`.
       features: columns of numbers or booleans, in the order of the features; `None` takes all other columns.
@@ -30,12 +30,11 @@ def from_frame(
       A `RankingDataset`, float32.
 
     Raises:
-      TypeError: `frame` is no such table, for example a polars LazyFrame.
-      ValueError: a column that is not in the table or is used twice; a column that does not hold numbers; a number
-        that is missing, NaN, infinite or beyond float32, with its row; a group without a value; a weight below 0; a
-        table without rows.
+      TypeError: `frame` is not such a table, for example a polars LazyFrame.
+      ValueError: a column is missing, used twice or does not hold numbers; a number is missing, NaN, infinite or beyond
+        float32 (the message has its row); a group has no value; a weight is below 0; the table has no rows.
 
-    Cost: the memory of the float32 features beside the table; linear time.
+    Cost: linear time, and the memory of the float32 features in addition to the table.
 
     Example:
 

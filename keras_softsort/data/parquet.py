@@ -13,7 +13,7 @@ from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._tables.frames import Table, table
 from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 
-_ROWS = 2**16  # that are decoded at a time
+_ROWS = 2**16  # decoded at a time
 
 
 def read_parquet(
@@ -24,15 +24,15 @@ def read_parquet(
     features: Sequence[str] | None = None,
     weight: str | None = None,
 ) -> RankingDataset:
-    """Read lists from Parquet files: the rows with the same value of a group column are one list.
+    """Read lists from Parquet files: the rows with the same value in a group column are one list.
 
-    As `from_frame` of the whole table, which is never in memory: the group column is read first, the other columns
-    some rows at a time. Needs pyarrow (`pip install "keras-softsort[data]"`).
+    The result is that of `from_frame`, but the table is never in memory as a whole: the group column is read first, and
+    the other columns some rows at a time. Needs pyarrow (`pip install "keras-softsort[data]"`).
 
     Args:
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. A group may have
         rows in several files.
-      group: column of anything that identifies lists.
+      group: column that identifies the lists, of any type.
       label: column of numbers.
       features: columns of numbers or booleans; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
@@ -42,10 +42,11 @@ def read_parquet(
 
     Raises:
       ImportError: pyarrow is not installed.
-      ValueError: a pattern that matches no file, files with different columns, and the errors of `from_frame`. Rows
-        are counted over all files.
+      ValueError: a pattern matches no file, files have different columns, and the errors of `from_frame`, with rows
+        counted over all files.
 
-    Cost: the memory of the float32 features, of 65,536 decoded rows, and of what pyarrow buffers of a row group.
+    Cost: linear time, and the memory of the float32 features, of 65,536 decoded rows and of pyarrow's buffer of a row
+    group.
 
     Example:
 

@@ -49,14 +49,15 @@ def read_svmlight(
       float32 (Istella writes 1.8e308 for missing values) becomes the largest float32, 3.4e38.
 
     Raises:
-      ValueError: a malformed line, a label that is NaN or below 0 (which would mark padding), a value that is NaN or
-        infinite, indices that do not increase or exceed the number of features, a query id beyond int64, a `qid:` only
-        in some lines, a query whose lines do not stand together, no `qid:` and no query file, sizes that do not add up
-        to the lines, a file without documents. The message names the file, the line, what was expected and what was
+      ValueError: a line is malformed, a label is NaN or below 0 (which would mark padding), a value is NaN or infinite,
+        indices do not increase or exceed the number of features, a query id exceeds int64, only some lines have `qid:`,
+        the lines of a query are not consecutive, there is neither a `qid:` nor a query file, sizes do not add up to the
+        lines, or the file has no documents. The message names the file, the line, what was expected and what was
         received.
-      OSError: a file that cannot be read, or whose compressed data are damaged or incomplete.
+      OSError: a file cannot be read, or its compressed data are damaged or incomplete.
 
-    Cost: the memory of the dense features and of one block of the file, see `benchmarks/results/data_reading.md`.
+    Cost: linear time, and the memory of the dense features and of one block of the file
+    (`benchmarks/results/data_reading.md` has measurements).
 
     Example:
 
@@ -82,7 +83,7 @@ def read_svmlight(
     labels = np.concatenate([block.labels for block in blocks])
     queries = np.concatenate([block.queries for block in blocks])
     parts = [block.features for block in blocks]
-    del blocks  # their features would stay beside the stacked ones
+    del blocks  # their features would stay in memory beside the stacked ones
     features = _stacked(parts, num_features)
     sizes_path = Path(query_file or f"{path.with_suffix('') if path.suffix in _COMPRESSED else path}.query")
     counted = _counted(sizes_path, len(labels), path, required=query_file is not None)
@@ -174,7 +175,7 @@ def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
         with _opened(path) as file:
             numbers = [number for number, line in enumerate(file, start=1) if content(line)]
         raise ValueError(
-            f"{path}, line {numbers[starts[again[0]]]}: expected the lines of each query to stand together, got "
+            f"{path}, line {numbers[starts[again[0]]]}: expected the lines of each query to be consecutive, got "
             f"qid:{ids[again[0]]} again, which began in line {numbers[earlier]}"
         )
     return np.diff(starts, append=len(queries)), ids

@@ -25,18 +25,18 @@ def write_elwc(
     shards: int = 1,
     features: str | Sequence[str] = "features",
 ) -> list[str]:
-    """Write lists as TFRecord files of ExampleListWithContext, which `elwc_batches` and TF-Ranking read.
+    """Write lists to TFRecord files of ExampleListWithContext, which `elwc_batches` and TF-Ranking read.
 
     Each item becomes an example with the float features `features` and `label`, and `weight` if there are weights. The
     context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type. Numbers are
-    written as float32, bit by bit. Files appear under their names when all of them are complete: they are written as
-    `.writing-...` beside their places and renamed, so a crash leaves no partial shard.
+    written as float32 without loss. Files get their names when all of them are complete: they are written as
+    `.writing-...` in the same folder and renamed, so a crash leaves no partial shard.
 
     Args:
-      lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples have
-        weights `[n]` as well. An iterable is read once, one list at a time.
+      lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples also
+        hold weights `[n]`. An iterable is read once, one list at a time.
       path: name of the file. With several shards the names are `path-00000-of-00004` and so on, and `path-*` matches
-        them. The folder is made if it does not exist.
+        them. The folder is created if it does not exist.
       shards: number of files. List i goes to file i modulo `shards`.
       features: the name of one feature of length f, or names of f features of length 1, one per column.
 
@@ -44,10 +44,10 @@ def write_elwc(
       The names of the files.
 
     Raises:
-      ValueError: no list, lists with different numbers of features, other than f names, names that are not distinct, a
-        path with `*`, `?` or `[`.
-      TypeError: an argument of another type.
-      FileExistsError: a file of this name or a shard of it exists, which a reader of `path-*` would mix up with these.
+      ValueError: there is no list, lists have different numbers of features, there are not f distinct names, or the
+        path has `*`, `?` or `[`.
+      TypeError: an argument has another type.
+      FileExistsError: a file of this name or a shard of it exists; a reader of `path-*` would mix it with these.
 
     Cost: one pass; memory for one list.
 
@@ -79,7 +79,7 @@ def write_elwc(
     names = [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]
     existing = [name for name in [base, *tf.io.gfile.glob(f"{base}-*-of-*")] if tf.io.gfile.exists(name)]
     if existing:
-        raise FileExistsError(f"path must be new, got {base!r}, of which {existing[0]!r} exists already")
+        raise FileExistsError(f"path must be new, got {base!r}, but {existing[0]!r} exists already")
     folder, _, name = base.rpartition("/")
     if folder:
         tf.io.gfile.makedirs(folder)

@@ -1,4 +1,4 @@
-"""Differentiable sorting and matching as Keras layers."""
+"""Keras layers for differentiable sorting, matching, sampling and nearest neighbors."""
 
 from keras_softsort.layers.matching.gumbel_sinkhorn import GumbelSinkhornLayer
 from keras_softsort.layers.matching.sinkhorn import SinkhornLayer

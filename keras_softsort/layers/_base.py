@@ -14,18 +14,18 @@ from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight,
 
 
 class TemperatureLayer(keras.layers.Layer):
-    """A layer with a temperature, which passes masks on.
+    """Base class of layers with a temperature.
 
     Args:
-      tau: initial temperature, a positive number. It is kept as the weight `layer.tau`, which is saved and exported
-        with the model. `TauSchedule` or `layer.tau.assign(...)` change it during training without a new trace, and so
-        does `layer.tau = ...`.
-      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm. `layer.tau` is then the tensor
-        `exp(log_tau)`, and `TauSchedule` passes the layer by, or raises where it is named.
-      **kwargs: arguments of a Keras layer.
+      tau: initial temperature, a positive number. It is stored in the non-trainable weight `layer.tau`, which is saved
+        and exported with the model. Change it during training with `TauSchedule`, `layer.tau.assign(...)` or
+        `layer.tau = ...`; none of them makes a new trace.
+      learn_tau: whether to train the temperature. The trainable weight is then its logarithm, `layer.log_tau`, and
+        `layer.tau` is the tensor `exp(log_tau)`. `TauSchedule` skips such a layer, or raises if the layer is named.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    A temperature per example may follow the input: `layer([scores, tau])` with `tau` of shape `[batch]` or
-    `[batch, 1]`, for instance from a subgraph of the model. It takes the place of the weight.
+    To use a temperature per example, pass it after the input: `layer([scores, tau])`, with `tau` of shape `[batch]` or
+    `[batch, 1]`. It may come from another part of the model, and it replaces the weight.
     """
 
     # The number of inputs without the temperature.
@@ -44,7 +44,7 @@ class TemperatureLayer(keras.layers.Layer):
 
     @property
     def tau(self) -> Any:
-        """The temperature in force: a weight, or with `learn_tau` a tensor."""
+        """The current temperature: a weight, or with `learn_tau` a tensor."""
         return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
 
     @tau.setter
@@ -59,24 +59,24 @@ class TemperatureLayer(keras.layers.Layer):
             self._fixed_tau.assign(number)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the layer, unless its temperature was told to be trained too late."""
+        """Call the layer. It is an error if `layer.tau.trainable` was set, which would not train the temperature."""
         if not self.learn_tau and self._fixed_tau.trainable:
             raise ValueError(f"{self.name}: tau is not trained; make the layer with learn_tau=True to train it")
         return super().__call__(*args, **kwargs)
 
     def split_inputs(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
-        """The inputs without the temperature, the temperature or those [batch], and the mask or masks."""
+        """The inputs without the temperature, the temperature (a scalar or [batch]), and the mask or masks."""
         inputs, tau = _split(inputs, self.num_inputs)
         return inputs, self.tau if tau is None else tf.reshape(tau, [-1]), self.split_mask(mask)
 
     def split_mask(self, mask: Any) -> Any:
-        """The mask or masks of the inputs without the temperature, which has none."""
+        """The mask or masks of the inputs without the one of the temperature."""
         if not isinstance(mask, (list, tuple)):
             return mask
         return mask[0] if self.num_inputs == 1 else list(mask[: self.num_inputs])
 
     def split_shape(self, input_shape: Any) -> Any:
-        """The shape or shapes of the inputs without the temperature, whose shape is checked."""
+        """The shape or shapes of the inputs without the one of the temperature, which is checked."""
         if not _is_list(input_shape):
             return tuple(input_shape)
         shapes = [tuple(shape) for shape in input_shape]
@@ -91,7 +91,7 @@ class TemperatureLayer(keras.layers.Layer):
 
 
 class SortingLayer(TemperatureLayer):
-    """A layer with a temperature on scores `[batch, n]`, or `[batch, n, 1]` as a `Dense(1)` per item gives them."""
+    """Base class of layers with a temperature that take scores `[batch, n]`, or `[batch, n, 1]` from a `Dense(1)`."""
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of lists."""
@@ -99,14 +99,14 @@ class SortingLayer(TemperatureLayer):
         self.built = True
 
     def scores_shape(self, input_shape: Any) -> tuple[int | None, int | None]:
-        """Batch and list size."""
+        """The batch size and the list size."""
         shape = self.split_shape(input_shape)
         if not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 1)) or _is_list(shape):
             raise ValueError(f"{self.name}: scores must have shape [batch, n] or [batch, n, 1], got {shape}")
         return shape[0], shape[1]
 
     def check_count(self, name: str, count: int | None, input_shape: Any) -> None:
-        """Fail if a list of known size has fewer than `count` items, the argument `name`."""
+        """Raise an error if `count`, the argument `name`, is greater than a known list size."""
         _, size = self.scores_shape(input_shape)
         if count is not None and size is not None and count > size:
             raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
@@ -117,15 +117,15 @@ class SortingLayer(TemperatureLayer):
         return tf.squeeze(scores, axis=-1) if len(scores.shape) == 3 else scores, tau, mask
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """That of the scores."""
+        """The mask of the scores."""
         return self.split_mask(mask)
 
 
 def leading_ranks(mask: Any, count: int | None = None) -> Any:
-    """The mask of sorted items: as many leading ranks as there are valid items, of all ranks or the first `count`."""
+    """The mask of ranks: as many leading ranks as there are valid items, of all ranks or of the first `count`."""
     if mask is None:
         return None
-    if IS_KERAS_3:  # which hands symbolic masks to `compute_mask`, and these only its own operations take
+    if IS_KERAS_3:  # Keras 3 calls `compute_mask` with symbolic masks, which only its own operations accept
         valid = keras.ops.cast(mask, "int32")
         ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
         return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
@@ -135,7 +135,7 @@ def leading_ranks(mask: Any, count: int | None = None) -> Any:
 
 
 def _is_list(nest: Any) -> bool:
-    """Whether `nest` is a list of tensors or shapes rather than one of them."""
+    """Whether `nest` is a list of tensors or shapes rather than a single one."""
     return isinstance(nest, (list, tuple)) and any(hasattr(each, "shape") or _is_shape(each) for each in nest)
 
 
@@ -144,7 +144,7 @@ def _is_shape(nest: Any) -> bool:
 
 
 def _split(nest: Any, count: int) -> tuple[Any, Any]:
-    """The first `count` of a list, or what is no list; and the one after them, None if there is none."""
+    """Split a list into its first `count` entries and the next one, None if there is none; others are unchanged."""
     if not _is_list(nest):
         return nest, None
     first = nest[0] if count == 1 else nest[:count]

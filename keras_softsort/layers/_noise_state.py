@@ -1,4 +1,4 @@
-"""The random state of layers that draw noise in training: a weight, saved with the model and moved on by each call."""
+"""The random state of layers that draw noise in training: a weight that is saved with the model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import IS_KERAS_3
 
-# `RngReadAndSkip`, the only operation that reads and advances a variable at once, is made for counters of Philox.
+# `RngReadAndSkip` is the only operation that atomically reads and advances a variable. It expects a Philox counter.
 PHILOX, COUNTER_STEP = 1, 256
 AGGREGATION = "only_first_replica" if IS_KERAS_3 else tf.VariableAggregation.ONLY_FIRST_REPLICA
 
 
 def checked_seed(seed: Any) -> int | None:
-    """`seed` as an int, or None."""
+    """Return `seed` as an int, or None."""
     if seed is None:
         return None
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
@@ -25,9 +25,9 @@ def checked_seed(seed: Any) -> int | None:
 
 
 def add_noise_state(layer: Any, seed: int | None) -> Any:
-    """A weight of the layer: the number of calls that drew noise times 256, as a number of two words, and the seed.
+    """Add the state as a weight of the layer: 256 times the number of calls that drew noise (two words), and the seed.
 
-    Without a seed one is drawn from Python's generator, which `keras.utils.set_random_seed` sets.
+    If `seed` is None, a seed is drawn from Python's generator, which `keras.utils.set_random_seed` sets.
     """
     start = random.randrange(2**31) if seed is None else seed
     return layer.add_weight(
@@ -36,17 +36,17 @@ def add_noise_state(layer: Any, seed: int | None) -> Any:
         dtype="int64",
         initializer=lambda shape, dtype: tf.constant([0, 0, start], dtype, shape),
         trainable=False,
-        # All replicas count alike; what they draw is told apart by `next_seed`.
+        # All replicas have the same count; `next_seed` makes their seeds differ.
         aggregation=AGGREGATION,
     )
 
 
 def next_seed(state: Any) -> tf.Tensor:
-    """Two integers that no other call, no other thread and no other replica gets."""
+    """Return two integers that differ between calls, threads and replicas, and advance the state."""
     context = tf.distribute.get_replica_context()
     replicas, replica = (1, 0) if context is None else (context.num_replicas_in_sync, context.replica_id_in_sync_group)
     variable = state.value if IS_KERAS_3 else state
-    # Outside of replicas, a variable of a strategy has no handle of its own.
+    # Outside of a replica context, a variable of a strategy has no handle.
     copies = tf.distribute.get_strategy().experimental_local_results(variable) if context is None else [variable]
     one = tf.constant(1, tf.uint64)
     before = [tf.raw_ops.RngReadAndSkip(resource=copy.handle, alg=PHILOX, delta=one) for copy in copies]

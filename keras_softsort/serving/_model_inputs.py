@@ -1,4 +1,4 @@
-"""The inputs of a model by name, read from the model or given by the caller."""
+"""The inputs of a model by name, from the model or from the caller."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from keras_softsort.serving._names import SINGLE
 
 
 class ModelInputs(NamedTuple):
-    """Names and shapes, with an unknown batch, and the structure in which the model takes them."""
+    """The specs of the inputs, with an unknown batch, and the structure in which the model takes them."""
 
     specs: dict[str, tf.TensorSpec]
-    structure: Any  # of names
+    structure: Any  # a nest of names
     mask_name: str | None
 
     def pack(self, tensors: Mapping[str, tf.Tensor]) -> Any:
@@ -36,7 +36,7 @@ class ModelInputs(NamedTuple):
 
 
 def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInputs:
-    """The inputs of a built Keras model; `features` is what the caller said about them."""
+    """The inputs of a built Keras model, from the caller's `features` if they are given."""
     if not isinstance(model, keras.Model):
         raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
     if not model.built:
@@ -64,13 +64,13 @@ def _structure(model: Any) -> Any:
     inputs = getattr(model, "inputs", None)
     if not inputs:
         raise ValueError(
-            f"features must be given, a tf.TensorSpec or a dictionary of them: {model.name!r} does not know its inputs"
+            f"features must be a tf.TensorSpec or a dictionary of them: {model.name!r} does not know its inputs"
         )
     return inputs[0] if isinstance(model, keras.Sequential) else model.input
 
 
 def _spec(name: str, value: Any) -> tf.TensorSpec:
-    spec = getattr(value, "type_spec", value)  # where Keras 2 has it
+    spec = getattr(value, "type_spec", value)  # the attribute of a Keras 2 tensor
     if not (hasattr(spec, "shape") and hasattr(spec, "dtype")) or isinstance(
         spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)
     ):

@@ -40,9 +40,9 @@ def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSp
 
 
 def remove_gradients(folder: Path) -> None:
-    """Remove the references to custom gradients from a SavedModel, which was saved without these.
+    """Remove the references to custom gradients from a SavedModel that was saved without these gradients.
 
-    They serve no inference, and TensorFlow warns of each of them when it loads the model.
+    Inference does not need them, and TensorFlow warns about each of them when it loads the model.
     """
     path = folder / "saved_model.pb"
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
@@ -52,7 +52,7 @@ def remove_gradients(folder: Path) -> None:
             for node in nodes:
                 node.attr.pop("_gradient_op_type", None)
     path.write_bytes(saved.SerializeToString(deterministic=True))
-    (folder / "fingerprint.pb").unlink(missing_ok=True)  # of the file as it was; optional
+    (folder / "fingerprint.pb").unlink(missing_ok=True)  # optional, and no longer valid
 
 
 def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[str, np.ndarray]:
@@ -73,7 +73,7 @@ def _checked_input(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
 def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
     try:
         array = np.asarray(value)
-    except ValueError as error:  # NumPy makes no array of rows of different lengths
+    except ValueError as error:  # NumPy cannot make an array of rows of different lengths
         raise ValueError(
             f"{name} must have shape {spec.shape}, got rows of different lengths: pad them, and give the number of "
             "items in sizes"

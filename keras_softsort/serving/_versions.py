@@ -1,4 +1,4 @@
-"""Folders of versions as TensorFlow Serving reads them: whole numbers, complete as soon as they are visible."""
+"""Folders of versions as TensorFlow Serving reads them: each has a whole number, and is complete once it is visible."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from keras_softsort._internal import arguments
 _ASIDE = "writing"
 _MOST_AGE = 24 * 3600  # seconds after which a folder that another machine is writing counts as left over
 _MOST_TRIES = 100
-_WHOLE = "saved_model.pb"  # without it a folder is no SavedModel
+_WHOLE = "saved_model.pb"  # a folder without it is not a SavedModel
 
 
 @contextlib.contextmanager
 def new_version(base: Path | str, version: int | None) -> Iterator[tuple[Path, Callable[[], Path | str]]]:
-    """A local folder to write, and a function that returns its place once the context has ended without an error.
+    """Yield a local folder to write to, and a function that returns the final place after the context has ended.
 
-    `base/version` appears complete or not at all: a server passes over folders whose name is not a number. If
+    `base/version` appears complete or not at all, because a server ignores folders whose name is not a number. If
     `version` is `None`, it is the first free number when the folder is complete.
     """
     if version is not None:
@@ -58,7 +58,7 @@ def local_path(path: Path | str) -> Path | str:
 
 
 def model_name(base: Path | str) -> str:
-    """The last part of a path, under which a server knows the model."""
+    """The last part of a path, which is the name of the model on a server."""
     return str(base).rstrip("/").rpartition("/")[2] if is_remote(base) else Path(base).resolve().name
 
 

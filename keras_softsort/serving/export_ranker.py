@@ -1,4 +1,4 @@
-"""A trained ranker as a SavedModel with signatures for rankers."""
+"""Export of a trained ranker as a SavedModel with signatures for ranking."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def export_ranker(
     warmup: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     version: int | None = None,
 ) -> Path | str:
-    """Write `path/version/`, a SavedModel that TensorFlow Serving serves as it is, and return that folder.
+    """Export a ranker to `path/version/`, a SavedModel that TensorFlow Serving can serve, and return that folder.
 
-    The model takes features of items `[batch, n, ...]`, one tensor or several by name, and returns scores `[batch, n]`
-    or `[batch, n, 1]`.
-    The batch is unknown in every signature, and so is n unless the model fixes it:
+    The model takes features of items `[batch, n, ...]`, as one tensor or several by name, and returns scores
+    `[batch, n]` or `[batch, n, 1]`. In every signature the batch size is unknown, and so is n unless the model fixes
+    it. The signatures are:
 
     - `serving_default`: the features (named "features" if the model takes one tensor), and `sizes`, int32 `[batch]`,
       the number of items of each list. Items after them are padding. Sizes below 0 count as 0, sizes above n as n.
@@ -49,14 +49,14 @@ def export_ranker(
 
     Outputs, by name:
 
-    - `scores` `[batch, n]`, the lowest finite number in the padding. A score that is NaN or infinite stays so, which
-      JSON and thus the REST API cannot express.
+    - `scores` `[batch, n]`, with the lowest finite number in the padding. NaN and infinite scores are returned as they
+      are, although JSON, and thus the REST API, cannot express them.
     - `order` `[batch, n]`, int32: the items from best to worst, then -1 for padding. Equal scores keep the order of
       the items, and NaN ranks below all numbers.
     - `sorted_ids` `[batch, n]`: the ids in that order, then the empty string or -1.
     - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first entries of them.
 
-    The SavedModel is for inference: it holds no custom gradients, and a gradient through it is not that of the model.
+    The SavedModel is for inference only: it holds no custom gradients, so a gradient through it would be wrong.
 
     The features of padding are replaced before the model sees them, so that they cannot affect a score: a server that
     pads requests to one length repeats their first element. Every output starts with the batch axis, as required by

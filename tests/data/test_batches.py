@@ -408,7 +408,7 @@ def test_files(files):
     epochs = [numbers(narrow) for _ in range(4)]
     assert len({tuple(order) for order in epochs}) > 1
     assert all([i for i in order if i < 5] == [0, 1, 2, 3, 4] for order in epochs)
-    with pytest.raises(ValueError, match=r"files must match at least one file, got '.*none', which matches none"):
+    with pytest.raises(ValueError, match=r"files must match at least one file, but no file matches '.*none'"):
         of_files([paths[0], files / "none"])
 
 

@@ -114,7 +114,7 @@ def test_files_that_exist(tmp_path):
     ks.data.write_elwc(random_lists([2]), tmp_path / "train", shards=4)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for shards in (1, 2, 4):
-        with pytest.raises(FileExistsError, match=r"path must be new, got '.*train', of which .*-of-00004' exists"):
+        with pytest.raises(FileExistsError, match=r"path must be new, got '.*train', but .*-of-00004' exists"):
             ks.data.write_elwc(random_lists([3]), tmp_path / "train", shards=shards)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     ks.data.write_elwc(random_lists([2]), "ram://written/train")

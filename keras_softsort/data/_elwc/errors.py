@@ -1,4 +1,4 @@
-"""Errors that name the record: what TensorFlow says of a malformed record tells neither its file nor its number."""
+"""Errors that name the malformed record. TensorFlow's errors have neither its file nor its number."""
 
 from __future__ import annotations
 

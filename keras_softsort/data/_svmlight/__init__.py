@@ -1,1 +1,1 @@
-"""SVMlight lines: many at once, and what is wrong with one."""
+"""SVMlight lines: a parser of many lines at once, and error messages for a single line."""

@@ -18,7 +18,7 @@ _KINDS[[COLON, SPACE, NEWLINE]] = _SEPARATOR
 _KINDS[list(b"+-")] = _SIGN
 _KINDS[DOT] = _DOT
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
-# What may follow what. Lines with a query are written `label:query index:value index:value`.
+# The pairs of separators that may follow each other. Lines with a query read `label:query index:value index:value`.
 _PLAIN = {b"\n ", b"\n\n", b" :", b": ", b":\n"}
 _WITH_QUERY = {b"\n:", b": ", b" :", b":\n"}
 _INT64_DIGITS = 18
@@ -110,7 +110,7 @@ def _numbers(
     if any(np.any(found) for found in malformed):
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # NumPy 1 only warns of text that is no number
+        warnings.simplefilter("error", DeprecationWarning)  # NumPy 1 only warns of text that is not a number
         try:
             whole = np.fromstring(characters.tobytes().translate(_COLON_TO_SPACE, b"."), dtype=np.int64, sep=" ")
         except (ValueError, DeprecationWarning):

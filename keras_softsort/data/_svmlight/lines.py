@@ -1,6 +1,6 @@
-"""The rules for a line of an SVMlight file, checked one by one for the error message.
+"""The rules for a line of an SVMlight file, checked one by one to make the error message.
 
-`block.py` reads many lines at a time and knows only whether all of them are valid.
+`block.py` reads many lines at a time and only finds out whether all of them are valid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_SHOWN = 60  # characters of a part of a line in a message
 
 
 class Rules(NamedTuple):
-    """How a file is written."""
+    """The format of a file."""
 
     has_query: bool  # every line has a `qid:`
     first: int  # the first index
@@ -26,7 +26,7 @@ class Rules(NamedTuple):
 
     @property
     def most_features(self) -> int:
-        """How many features there may be."""
+        """The largest number of features that is allowed."""
         return MOST_FEATURES if self.num_features is None else self.num_features
 
 
@@ -49,7 +49,7 @@ def query_id(text: bytes) -> int | None:
 
 
 def complaint(parts: list[bytes], rules: Rules) -> str | None:
-    """What was expected of the line and what was received, or `None` if the line is valid."""
+    """A message with what was expected of the line and what was received, or `None` if the line is valid."""
     label, rest = parts[0], parts[1:]
     if not DECIMAL.fullmatch(label) or not 0 <= float(label) <= LARGEST:
         return f"expected a label that is a finite number of at least 0 (below 0 marks padding), got {_shown(label)}"

@@ -1,4 +1,4 @@
-"""Columns of data frames and files as arrays, whatever library holds them."""
+"""Columns of data frames of several libraries as arrays."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _KINDS: dict[tuple[str, str], Any] = {
 
 
 def table(frame: Any) -> Table:
-    """`frame` as a table; the library that made it need not be known here."""
+    """Return `frame` as a table, without importing its library."""
     kind = type(frame)
     found = _KINDS.get((kind.__module__.partition(".")[0], kind.__name__))
     if found is not None:

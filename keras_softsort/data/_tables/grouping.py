@@ -1,4 +1,4 @@
-"""Rows of tables put together as lists."""
+"""Groups of rows of tables as lists."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._tables.frames import Table
 
-_ROWS = 2**14  # that are copied at a time, column by column: they fit into the cache
+_ROWS = 2**14  # copied at a time, column by column, so that they fit into the cache
 
 
 class Roles(NamedTuple):
-    """Which columns hold what."""
+    """The names of the columns by their role."""
 
     group: str
     label: str
@@ -26,7 +26,7 @@ class Roles(NamedTuple):
     def of(
         cls, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
     ) -> Roles:
-        """The columns, which must be among `names`; without `features` all others are features."""
+        """Check that the columns are among `names`. Without `features`, all other columns are features."""
         if isinstance(features, str):
             raise TypeError(f"features must be a sequence of column names, got {features!r}")
         named = {"group": group, "label": label, **({} if weight is None else {"weight": weight})}

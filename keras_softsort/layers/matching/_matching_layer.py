@@ -1,4 +1,4 @@
-"""The base class of `SinkhornLayer` and `GumbelSinkhornLayer`: arguments of Sinkhorn, masks of rows and columns."""
+"""Base class of `SinkhornLayer` and `GumbelSinkhornLayer`: the arguments of Sinkhorn, and masks of rows and columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keras_softsort.layers._base import TemperatureLayer
 
 
 class MatchingLayer(TemperatureLayer):
-    """A layer on logits `[batch, n, m]`."""
+    """Base class of layers that take logits `[batch, n, m]` of a matching."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class MatchingLayer(TemperatureLayer):
         self.built = True
 
     def _matching_arguments(self, inputs: Any, mask: Any, column_mask: Any) -> tuple[Any, dict[str, Any]]:
-        """The logits, and the arguments that every operator of a layer takes."""
+        """The logits, and the arguments that `ops.sinkhorn` and `ops.gumbel_sinkhorn` share."""
         logits, tau, mask = self.split_inputs(inputs, mask)
         return logits, {
             "tau": tau,
@@ -48,11 +48,11 @@ class MatchingLayer(TemperatureLayer):
         }
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """That of the logits."""
+        """The shape of the logits."""
         return self.split_shape(input_shape)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: masked entries are 0 in the output, and a loss would take a mask of rows for one of items."""
+        """None: masked entries are 0 in the output, and a loss would read a mask of rows as a mask of items."""
         return None
 
     def get_config(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class MatchingLayer(TemperatureLayer):
 
 
 def _leading_columns(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """In a square matrix as many leading columns as there are valid rows; otherwise all columns."""
+    """Mark as many leading columns as there are valid rows in a square matrix, and all columns otherwise."""
     rows, columns = tf.unstack(tf.shape(logits)[1:])
     valid = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
     return tf.sequence_mask(tf.where(tf.equal(rows, columns), valid, columns), columns)

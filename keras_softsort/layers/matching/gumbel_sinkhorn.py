@@ -15,31 +15,35 @@ from keras_softsort.layers.matching._matching_layer import MatchingLayer
 
 @register
 class GumbelSinkhornLayer(MatchingLayer):
-    """Logits `[batch, n, m]` to random soft matchings in training, to the noiseless one otherwise.
+    """Map logits `[batch, n, m]` to random soft matchings during training, and to the one without noise otherwise.
+
+    A sample is `sinkhorn((logits + Gumbel noise) / tau)`. As tau goes to 0 it becomes the exact matching with the
+    largest sum of logits and noise. The noise lets the model explore matchings that it does not prefer yet.
 
     Args:
-      tau: initial temperature, positive, in units of the logits. It is kept as the weight `layer.tau`; `TauSchedule`
-        anneals it.
-      num_iterations: iterations, or with a tolerance the most that are made.
-      tolerance: stop once all row sums are within this of 1.
+      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`,
+        `learn_tau` and a temperature per matrix.
+      num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
+      tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
       noise_scale: factor of the Gumbel noise, at least 0.
-      num_samples: samples for each matrix.
-      hard: put out exact matchings (of scores and noise), with the gradient of the soft ones.
-      seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
-      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm.
-      **kwargs: arguments of a Keras layer.
+      num_samples: number of samples per matrix.
+      hard: whether to return exact matchings (of logits plus noise), with the gradient of the soft ones.
+      seed: integer seed for reproducible noise. None draws one from Python's generator (see
+        `keras.utils.set_random_seed`).
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Output: `[batch, num_samples, n, m]`. In training (`training=True`, as in `fit`) every sample has its own noise,
-    and so has every call and every replica; the count of calls is a weight, so that training goes on where a saved
-    model stopped. In inference there is no noise, the samples are all the same, and an exported model draws nothing.
+    Output: `[batch, num_samples, n, m]`. During training (`training=True`, as in `fit`) every sample, call and replica
+    has its own noise. The number of calls is a weight, so training resumes with the next noise after a saved model is
+    loaded. In inference there is no noise: all samples are equal, and an exported model draws no random numbers.
 
-    Input, masks, ties, -inf and NaN: as for `SinkhornLayer`.
+    Input, masks, ties, -inf and NaN are those of `SinkhornLayer`.
 
     Raises:
-      ValueError: `num_samples` < 1, `noise_scale` < 0, and as for `SinkhornLayer`.
-      TypeError: `seed` that is not an integer, and as for `SinkhornLayer`.
+      ValueError: `num_samples` is below 1, `noise_scale` is below 0, and the errors of `SinkhornLayer`.
+      TypeError: `seed` is not an integer, and the errors of `SinkhornLayer`.
 
-    Cost: that of `SinkhornLayer` for each sample in training, for one in inference.
+    Cost: that of `SinkhornLayer`, per sample in training and once in inference.
 
     Example:
 
@@ -76,7 +80,7 @@ class GumbelSinkhornLayer(MatchingLayer):
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
-        """[batch, n, m] to [batch, num_samples, n, m]."""
+        """Map [batch, n, m] to [batch, num_samples, n, m]."""
         logits, arguments = self._matching_arguments(inputs, mask, column_mask)
         if training:
             return ops.gumbel_sinkhorn(

@@ -13,31 +13,32 @@ from keras_softsort.layers.matching._matching_layer import MatchingLayer
 
 @register
 class SinkhornLayer(MatchingLayer):
-    """Logits `[batch, n, m]` to a doubly stochastic matrix, or to the exact matching: see `ops.sinkhorn`.
+    """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1 (see `ops.sinkhorn`).
 
     Args:
-      tau: initial temperature, positive, in units of the logits. It is kept as the weight `layer.tau`; `TauSchedule`
-        anneals it.
-      num_iterations: iterations, or with a tolerance the most that are made.
-      tolerance: stop once all row sums are within this of 1.
-      hard: put out the exact matching of the largest sum, with the gradient of the soft one.
-      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm.
-      **kwargs: arguments of a Keras layer.
+      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`,
+        `learn_tau` and a temperature per matrix.
+      num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
+      tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
+      hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position), and optionally a
-    temperature `[batch]` or `[batch, 1]` per matrix (`layer([logits, tau])`). A Keras mask `[batch, n]` masks rows. In
-    a square matrix as many leading columns are valid as there are valid rows, unless `column_mask` `[batch, m]` is
-    given in the call (`layer(logits, mask=..., column_mask=...)`). Masked rows and columns are 0. Equal scores share
-    evenly. Rectangular and empty matrices, -inf and NaN are treated as by `ops.sinkhorn`.
+    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). A temperature
+    `[batch]` or `[batch, 1]` per matrix may follow (`layer([logits, tau])`). The mask `[batch, n]`, from Keras or the
+    caller, marks valid rows. In a square matrix as many leading columns are valid as there are valid rows, unless the
+    call gives a `column_mask` `[batch, m]` (`layer(logits, mask=..., column_mask=...)`). Masked rows and columns are 0.
+    Equal logits share evenly. Rectangular and empty matrices, -inf and NaN are treated as by `ops.sinkhorn`.
 
-    Output: `[batch, n, m]`; no mask is handed on, since masked entries are 0. To put items `[batch, n, d]` in place,
-    `tf.matmul(output, items, transpose_a=True)` sums for each place what is put there.
+    Output: `[batch, n, m]`. It has no Keras mask, since masked entries are 0. To move items `[batch, n, d]` to their
+    positions, use `tf.matmul(output, items, transpose_a=True)`.
 
     Raises:
-      ValueError: `tau` <= 0, `num_iterations` < 1, `tolerance` < 0; logits that are not `[batch, n, m]`.
-      TypeError: integer logits, `hard` that is not a bool.
+      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, or logits do not have
+        shape `[batch, n, m]`.
+      TypeError: logits are not floating-point, or `hard` is not a bool.
 
-    Cost: O(n m) an iteration; `hard` adds `ops.linear_assignment`.
+    Cost: O(n m) time per iteration; `hard` adds that of `ops.linear_assignment`.
 
     Example:
 
@@ -65,6 +66,6 @@ class SinkhornLayer(MatchingLayer):
         )
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None) -> tf.Tensor:
-        """[batch, n, m] to the same shape."""
+        """Map [batch, n, m] to a matrix of the same shape."""
         logits, arguments = self._matching_arguments(inputs, mask, column_mask)
         return ops.sinkhorn(logits, **arguments)

@@ -18,11 +18,11 @@ from keras_softsort.ops.sorting._methods import registry
 
 @register
 class DkNNLayer(TemperatureLayer):
-    """Maps queries and candidates to soft k-nearest-neighbor memberships.
+    """Map queries and candidates to the soft membership of each candidate in the k nearest neighbors of each query.
 
-    `m_ij` is the sum of the first k rows of the soft permutation that sorts the candidates j of query i by distance,
-    the nearest first. It sums to k over candidates. As `tau` goes to 0 it goes to 1 for the k nearest and to 0 for the
-    others. See `ops.soft_neighbor_membership`.
+    The membership `m_ij` of candidate j for query i is the sum over the first k rows of a soft permutation that sorts
+    the candidates by distance, the nearest first. The memberships of a query sum to k. As `tau` goes to 0, they become
+    1 for the k nearest candidates and 0 for the others. See `ops.soft_neighbor_membership`.
 
     Args:
       k: number of neighbors, below the number of candidates.
@@ -31,26 +31,28 @@ class DkNNLayer(TemperatureLayer):
         temperature per example.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      stochastic: in training, return the mean over relaxed Plackett-Luce samples: Gumbel noise is added to the negative
-        distances. In inference there is no noise, and an exported model draws nothing.
-      num_samples: number of samples of `stochastic`. Each query has its own.
+      stochastic: whether to return, during training, the mean over relaxed Plackett-Luce samples, for which Gumbel
+        noise is added to the negative distances. In inference there is no noise, and an exported model draws no random
+        numbers.
+      num_samples: number of samples per query, if `stochastic`.
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`, as in `DkNNLoss`.
-      seed: integer seed of `stochastic` for reproducible noise. None draws one from Python's generator (see
+      seed: integer seed for reproducible noise, if `stochastic`. None draws one from Python's generator (see
         `keras.utils.set_random_seed`).
-      **kwargs: the arguments of a Keras layer.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: the list `[queries, candidates]`, `[batch, q, d]` and `[batch, c, d]`. Output: `[batch, q, c]`.
 
-    Masks: a list of two bool masks `[batch, q]` and `[batch, c]` (True = valid), or None for one or both; passed in the
-    call or by Keras. A masked candidate holds 0 and changes nothing. Where fewer than k are valid, the sum is their
-    number. The mask of the queries is that of the output. Equally distant candidates share ranks evenly. A query with
-    an embedding that is not finite, its own or a valid candidate's, gets NaN.
+    Masks, from Keras or the caller, are a list of two: bool `[batch, q]` and `[batch, c]`, True for valid items, or
+    None. A masked candidate gets 0 and changes nothing. If fewer than k candidates are valid, the memberships sum to
+    their number. The output has the mask of the queries. Equally distant candidates share ranks evenly. If an
+    embedding of a query or of a valid candidate is not finite, the query's memberships are NaN.
 
     Raises:
-      ValueError: `k` or `num_samples` < 1, `tau` <= 0, unknown `method` or `distance`, input that is not two tensors of
-        embeddings with the same batch and d, no more than k candidates, masks of other shapes.
-      TypeError: an argument of another type, integer embeddings, masks that are not bool.
-      InvalidArgumentError: no more than k candidates where their number was not known when traced.
+      ValueError: `k` or `num_samples` is below 1, `tau` is not positive, `method` or `distance` is unknown, the input
+        is not two tensors of embeddings with the same batch and d, there are no more than k candidates, or a mask has
+        another shape.
+      TypeError: an argument has another type, embeddings are not floating-point, or masks are not bool.
+      InvalidArgumentError: there are no more than k candidates, and their number was unknown when traced.
 
     Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample.
 
@@ -91,7 +93,7 @@ class DkNNLayer(TemperatureLayer):
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 
     def build(self, input_shape: Any) -> None:
-        """Check that there are queries and candidates, more than k of them."""
+        """Check that the input is queries and more than k candidates."""
         shapes = self.split_shape(input_shape)
         if len(shapes) != 2 or not all(isinstance(shape, tuple) and len(shape) == 3 for shape in shapes):
             raise ValueError(
@@ -102,7 +104,7 @@ class DkNNLayer(TemperatureLayer):
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
-        """[batch, q, d] and [batch, c, d] to [batch, q, c]."""
+        """Map [batch, q, d] and [batch, c, d] to [batch, q, c]."""
         (queries, candidates), tau, mask = self.split_inputs(inputs, mask)
         samples = {}
         if training and self.stochastic:
@@ -111,7 +113,7 @@ class DkNNLayer(TemperatureLayer):
             queries,
             candidates,
             self.k,
-            # A temperature per example is one for all of its queries.
+            # All queries of an example share its temperature.
             tau[:, tf.newaxis] if len(tau.shape) else tau,
             mask=None if mask is None else mask[1],
             distance=self.distance,

@@ -20,44 +20,50 @@ VOTES = ("count", "distance")
 
 @register
 class KNNClassifier(keras.layers.Layer):
-    """Classifies embeddings by their k nearest references, which the layer holds as weights.
+    """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
     `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
-    the references by `set_references` or `adapt` before the layer is called. They are saved and exported with the
-    model, and not trained.
+    the references with `set_references` or `adapt` before the layer is called. They are not trained, and are saved and
+    exported with the model.
 
     Args:
       k: number of neighbors, at most the number of references.
-      num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes it from the first references.
-      votes: `"count"`, one vote per neighbor, or `"distance"`, a weight of 1 / distance; neighbors at distance 0 then
-        outvote all others. `"distance"` excludes `distance="dot"`, which may be negative.
+      num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes the largest label of the first
+        references plus 1.
+      votes: weight of a neighbor. `"count"`: 1. `"distance"`: 1 / distance; neighbors at distance 0 then outvote all
+        others. `"distance"` cannot be used with `distance="dot"`, which may be negative.
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` or
         `"dot"` (minus the inner product), as in `DkNNLoss`.
       block_size: number of references that are compared at once.
-      approximate: find neighbors by `tf.math.approx_max_k` in each block. That is faster on TPUs and finds 95% of
-        them; other devices find all.
-      num_references: number of references, set when a saved layer is loaded; None until they are set.
-      dimension: size of their embeddings, likewise.
-      **kwargs: the arguments of a Keras layer.
+      approximate: whether to find neighbors with `tf.math.approx_max_k` in each block. This is faster on TPUs, where it
+        finds 95% of them; other devices find all.
+      num_references: number of references. Leave it None; it is set when a saved layer is loaded.
+      dimension: size of the embeddings. Leave it None, as `num_references`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Input: embeddings `[batch, d]`. There is no mask: each row is a query of its own, and no other row affects it.
-    Output: a dict of `"probabilities"` `[batch, num_classes]`, `"neighbors"` int32 `[batch, k]`, the ids of the
-    references from 0 in the order in which they were given, the nearest first, and `"distances"` `[batch, k]`.
-    References at equal distances are ordered by their ids. Distances of the k nearest are computed from differences.
-    Which are nearest is decided by matrix products (for `"cityblock"` by differences), so that rounding may decide
-    about candidates at nearly the distance of the k-th. A query with NaN has NaN probabilities and distances. Half
-    precision is computed, returned and stored in float32.
+    Input: embeddings `[batch, d]`. Each row is a query of its own, so there is no mask.
+
+    Output: a dictionary.
+
+    - `"probabilities"` `[batch, num_classes]`;
+    - `"neighbors"` `[batch, k]`, int32: the numbers of the nearest references, from 0 in the order in which they were
+      given, the nearest first. References at equal distances are in the order of their numbers.
+    - `"distances"` `[batch, k]`.
+
+    The neighbors are found by matrix products (for `"cityblock"` by differences), so rounding may decide between
+    references whose distance is almost that of the k-th. The returned distances are computed from differences. A query
+    with NaN has NaN probabilities and distances. Half precision is computed, returned and stored in float32.
 
     Raises:
-      ValueError: `k`, `num_classes` or `block_size` < 1, unknown `votes` or `distance`, `votes="distance"` with
-        `distance="dot"`; no references when called, or fewer than k; embeddings that are not `[n, d]` or not finite,
-        no embeddings, labels that are not `[n]` or not in 0 to `num_classes - 1`, references with another shape than
-        before; batches of another form than inputs and labels; input that is not `[batch, d]`.
-      TypeError: an argument of another type, labels that are not integers, embeddings that are not floating-point.
+      ValueError: `k`, `num_classes` or `block_size` is below 1; `votes` or `distance` is unknown; `votes="distance"`
+        with `distance="dot"`; there are no references when the layer is called, or fewer than k; embeddings are not
+        `[n, d]`, empty or not finite; labels are not `[n]` or outside 0 to `num_classes - 1`; new references have
+        another shape than the ones before; batches are not pairs of inputs and labels; input is not `[batch, d]`.
+      TypeError: an argument has another type, labels are not integers, or embeddings are not floating-point.
 
-    Cost: with n references O(n d) time per query, in one matrix product per block; memory of
-    `batch * (k + block_size)` distances and `batch * k * d` embeddings beside the references. Not intended as an index
-    for many millions of references.
+    Cost: O(n d) time per query for n references, in one matrix product per block. Memory for
+    `batch * (k + block_size)` distances and `batch * k * d` embeddings in addition to the references. Not intended as
+    an index for many millions of references.
 
     Example:
 
@@ -104,7 +110,7 @@ class KNNClassifier(keras.layers.Layer):
     def set_references(self, embeddings: Any, labels: Any) -> None:
         """Set the references: `embeddings` [n, d] and integer `labels` [n].
 
-        They may be set anew, with the same shapes.
+        They can be replaced later by references of the same shapes.
         """
         embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
         if embeddings.ndim != 2 or 0 in embeddings.shape:
@@ -132,10 +138,10 @@ class KNNClassifier(keras.layers.Layer):
         Args:
           data: inputs `[n, ...]` with `labels`, a tuple of the two, or batches of (inputs, labels): a batched
             `tf.data.Dataset` or another iterable.
-          labels: integers `[n]` where `data` holds inputs only.
-          encoder: model or function that makes embeddings `[batch, d]` of inputs, called with `training=False`. None:
-            the inputs are embeddings.
-          batch_size: number of inputs that the encoder gets at once where `data` is not batched.
+          labels: integers `[n]`, if `data` holds only inputs.
+          encoder: model or function from inputs to embeddings `[batch, d]`, called with `training=False`. None: the
+            inputs are embeddings.
+          batch_size: number of inputs per call of the encoder, if `data` is not batched.
         """
         batches = _reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
         embeddings, classes = [], []
@@ -162,7 +168,7 @@ class KNNClassifier(keras.layers.Layer):
         self.built = True
 
     def call(self, embeddings: Any) -> dict[str, tf.Tensor]:
-        """[batch, d] to probabilities, neighbors and distances."""
+        """Map [batch, d] to probabilities, neighbors and distances."""
         queries = validation.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
@@ -175,12 +181,12 @@ class KNNClassifier(keras.layers.Layer):
         return {"probabilities": tf.reduce_sum(votes, axis=1), "neighbors": ids, "distances": distances}
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, tuple[int | None, ...]]:
-        """`[batch, num_classes]` and twice `[batch, k]`."""
+        """The shapes of the outputs, by name."""
         batch = input_shape[0]
         return {"probabilities": (batch, self.num_classes), "neighbors": (batch, self.k), "distances": (batch, self.k)}
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The same with dtypes, for Keras 3: neighbors are integers, and the rest is of the references' dtype."""
+        """The shapes and dtypes for Keras 3: neighbors are integers, the rest has the dtype of the references."""
         real = keras.backend.standardize_dtype(self.references.dtype)
         dtypes = {"probabilities": real, "neighbors": "int32", "distances": real}
         shapes = self.compute_output_shape(inputs.shape)

@@ -17,37 +17,44 @@ from keras_softsort.ops.sampling._arguments import METHODS
 
 @register
 class GumbelSoftmaxLayer(TemperatureLayer):
-    """Logits to a random choice of one or k items in training, to the likeliest otherwise.
+    """Choose one or k items: at random by their logits during training, and those with the largest logits otherwise.
+
+    Use it to select features, actions or the items of a slate inside a model. The choice is the k-hot vector of
+    `ops.gumbel_softmax`, and gradients flow through its soft version.
 
     Args:
-      tau: initial temperature, positive. Logits and noise are divided by it. It is kept as the weight `layer.tau`;
-        `TauSchedule` anneals it.
-      k: how many items to choose, without replacement.
-      method: the relaxation for k > 1: `"threshold"`, which chooses no item more than once, or the published
-        `"successive_softmax"`, which may unless tau is small.
-      hard: return exact one-hots (k-hots), with the gradient of the soft choice. True by default, unlike in other
-        layers, since the layer is mostly used to choose features, and a trained model is to use k of them.
-      learn_tau: train the temperature, as the weight `layer.log_tau`, its logarithm. Then `layer.tau` is the tensor
-        `exp(log_tau)`, and `TauSchedule` passes the layer by, or raises where it is named.
-      axis: the axis of the items; not 0, the batch.
-      seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
-      **kwargs: arguments of a Keras layer.
+      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`, `learn_tau`
+        and a temperature per example.
+      k: number of items to choose, without replacement.
+      method: the relaxation for k > 1. `"threshold"` chooses no item more than once. `"successive_softmax"`, the
+        published one, may choose an item several times unless tau is small.
+      hard: whether to return exact k-hot vectors, with the gradient of the soft choice. True by default, unlike in
+        other layers: the layer mostly selects features, and a trained model should use exactly k of them.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      axis: the axis of the items. It cannot be 0, the batch.
+      seed: integer seed for reproducible noise. None draws one from Python's generator (see
+        `keras.utils.set_random_seed`).
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Input: logits `[batch, ..., n]` of any rank from 2 on, and optionally a temperature `[batch]` or `[batch, 1]` per
-    example (`layer([logits, tau])`). Output: the shape of the logits. In training (`training=True`, as
-    in `fit`) it is one sample of `ops.gumbel_softmax` for each list; every call and every replica has its own noise,
-    and the count of calls is a weight, so that training goes on where a saved model stopped. In inference there is no
-    noise: `hard=True` gives the one-hot of the largest logit (the k-hot of the k largest, the first of equals),
-    `hard=False` gives `ops.relaxed_top_k`, for k = 1 `softmax(logits / tau)`, and an exported model draws nothing.
+    Input: logits `[batch, ..., n]` with at least two axes. A temperature `[batch]` or `[batch, 1]` per example may
+    follow (`layer([logits, tau])`).
 
-    Masks: bool, True = valid, of the leading axes of the logits, as Keras passes them: `[batch, n]` masks the items of
-    `[batch, n]`, or in `[batch, steps, n]` whole steps (items, with `axis=1`); of all axes, single entries. Masked
-    entries are 0. The mask is passed on. -inf, NaN, ties, fewer than k items: as for `ops.gumbel_softmax`.
+    Output: a tensor of the shape of the logits. During training (`training=True`, as in `fit`) it is one sample per
+    list, and every call and replica has its own noise. The number of calls is a weight, so training resumes with the
+    next noise after a saved model is loaded. In inference there is no noise: the output is `ops.relaxed_top_k`, or with
+    `hard=True` the k-hot vector of the k largest logits (of equal logits, the first), and an exported model draws no
+    random numbers.
+
+    The mask is bool, True for valid entries, and has the leading axes of the logits, as Keras passes it. `[batch, n]`
+    masks the items of `[batch, n]`. For logits `[batch, steps, n]` it masks whole steps, or items with `axis=1`; a mask
+    of all axes masks single entries. Masked entries are 0. The output keeps the mask. -inf, NaN, ties and lists with
+    fewer than k items are treated as by `ops.gumbel_softmax`.
 
     Raises:
-      ValueError: `tau` <= 0, `k` < 1, and when called `k` above the list size, logits of fewer than two axes, an
-        `axis` that is out of range or the batch axis, a mask that does not have their leading axes.
-      TypeError: `k`, `axis` or `seed` that is not an integer, `hard` or `learn_tau` that is not a bool, integer logits.
+      ValueError: `tau` is not positive or `k` is below 1. When called: `k` is above the list size, logits have fewer
+        than two axes, `axis` is out of range or the batch axis, or the mask does not have the leading axes of logits.
+      TypeError: `k`, `axis` or `seed` is not an integer, `hard` or `learn_tau` is not a bool, or logits are not
+        floating-point.
 
     Cost: that of `ops.gumbel_softmax`.
 
@@ -62,7 +69,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
     >>> float(tf.reduce_sum(sample))
     2.0
 
-    Source: as for `ops.gumbel_softmax`.
+    Source: that of `ops.gumbel_softmax`.
     """
 
     def __init__(
@@ -95,7 +102,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
-        """[batch, ..., n] to the same shape."""
+        """Map [batch, ..., n] to the same shape."""
         logits, tau, mask = self.split_inputs(inputs, mask)
         if len(tau.shape) == 1:  # a temperature per example
             tau = tf.reshape(tau, [-1] + [1] * (len(logits.shape) - 2))
@@ -106,11 +113,11 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         return ops.relaxed_top_k(logits, tau=tau, **options)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """That of the logits."""
+        """The shape of the logits."""
         return self.split_shape(input_shape)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """That of the logits."""
+        """The mask of the logits."""
         return self.split_mask(mask)
 
     def get_config(self) -> dict[str, Any]:
@@ -120,7 +127,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
 
 
 def _entries(mask: Any, logits: tf.Tensor) -> tf.Tensor | None:
-    """A mask of leading axes as one of all entries."""
+    """Broadcast a mask of leading axes to all entries."""
     if mask is None:
         return None
     mask = validation.bool_mask("mask", mask)

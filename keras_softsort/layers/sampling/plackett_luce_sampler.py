@@ -16,38 +16,45 @@ from keras_softsort.ops.sorting._methods import registry
 
 @register
 class PlackettLuceSampler(SortingLayer):
-    """Logits `[batch, n]` to random soft permutations in training, to the noiseless one otherwise.
+    """Sample soft permutations from logits during training, and return the one without noise otherwise.
 
-    A sample is NeuralSort's or SoftSort's matrix of `logits + Gumbel noise`: the relaxation of an order that is
-    drawn item by item, each with probability `exp(logit) / sum over those left`.
+    The samples relax the Plackett-Luce distribution, which draws an order item by item: each draw picks an item with
+    probability `exp(logit)` divided by the sum of `exp(logits)` over the items that are left. A sample is NeuralSort's
+    or SoftSort's matrix of `logits + Gumbel noise`, and gradients flow through it.
 
     Args:
-      num_samples: samples for each list.
-      tau: initial temperature, positive, in units of the operator's logits (see `ops.neural_sort`). Kept as the
-        weight `layer.tau`, which is not trained; `TauSchedule` anneals it. Orders do not depend on it.
-      top_k: the first `top_k` ranks only.
-      method: the soft permutation, as for `RelaxedPlackettLuce`, or `None` for integer orders, which have no gradient.
-      power: the exponent of SoftSort's distance.
-      hard: put out exact permutations, with the gradient of the soft ones; not with `method=None`.
-      seed: an integer for noise that can be had again; None draws one, which `keras.utils.set_random_seed` fixes.
-      **kwargs: those of a Keras layer.
+      num_samples: number of samples per list.
+      tau: initial temperature, positive, in the units of `method`: logits times list size for NeuralSort, logits to
+        the `power` for SoftSort. Orders (`method=None`) do not depend on it. See `TemperatureLayer` for `layer.tau`,
+        `learn_tau` and a temperature per list.
+      top_k: number of first ranks to return; None returns all.
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`; None returns integer orders without a gradient.
+      power: exponent of SoftSort's distance of scores.
+      hard: whether to return exact permutations, with the gradient of the soft ones. Not allowed with `method=None`.
+      seed: integer seed for reproducible noise. None draws one from Python's generator (see
+        `keras.utils.set_random_seed`).
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
-    Output: `[batch, num_samples, n, n]`, row i the weights of the items at rank i, or with `method=None` int32
-    orders `[batch, num_samples, n]`, the item at each rank; `top_k` in place of the ranks where it is given. In
-    training (`training=True`, as in `fit`) every sample has its own noise, and so has every call and every replica;
-    the count of calls is a weight, so that training goes on where a saved model stopped. In inference there is no
-    noise, the samples are all the same, and an exported model draws nothing.
+    Input: logits `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
+    (`layer([logits, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
 
-    Call arguments: logits `[batch, n]` and an optional bool mask `[batch, n]` (True = keep), given or from Keras;
-    no mask is handed on. Padding and items of -inf come last: in a matrix their ranks spread over them, in an order
-    they follow by their index. NaN and +inf make a list's matrices NaN.
+    Output: matrices `[batch, num_samples, n, n]`, where row i holds the weights of the items at rank i. With
+    `method=None`, int32 orders `[batch, num_samples, n]` of the item at each rank. With `top_k` there are only
+    `top_k` ranks. The output has no Keras mask. Masked items and items with a logit of -inf come last: in a matrix
+    their ranks spread evenly over them, in an order they follow by their index. A NaN or +inf makes the matrices of
+    its list NaN.
+
+    During training (`training=True`, as in `fit`) every sample, call and replica has its own noise. The number of calls
+    is a weight, so training resumes with the next noise after a saved model is loaded. In inference there is no noise:
+    all samples are equal, and an exported model draws no random numbers.
 
     Raises:
-      ValueError: `num_samples` < 1, `tau` <= 0, `top_k` < 1 or above n, `power` <= 0, a `method` without a
-        permutation matrix, `hard` with `method=None`, logits that are not `[batch, n]`.
-      TypeError: integer logits, `hard` that is not a bool, `seed` that is no integer.
+      ValueError: `num_samples` is below 1, `tau` or `power` is not positive, `top_k` is below 1 or above n, `method`
+        has no permutation matrix, `hard` with `method=None`, or logits are not `[batch, n]` or `[batch, n, 1]`.
+      TypeError: logits are not floating-point, `hard` is not a bool, or `seed` is not an integer.
 
-    Cost: O(n^2) time and memory a sample, O(top_k n) with `top_k`, O(n log n) for orders; one sample in inference.
+    Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) time for orders. In inference only one
+    sample is computed.
 
     Example:
 
@@ -59,7 +66,7 @@ class PlackettLuceSampler(SortingLayer):
     >>> ks.PlackettLuceSampler(method=None)(tf.constant([[0.0, 2.0, 1.0]])).numpy().tolist()
     [[[1, 2, 0]]]
 
-    Source: as for `RelaxedPlackettLuce`.
+    Source: that of `RelaxedPlackettLuce`.
     """
 
     def __init__(
@@ -88,7 +95,7 @@ class PlackettLuceSampler(SortingLayer):
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
-        """[batch, n] to [batch, num_samples, n, n] or [batch, num_samples, n]."""
+        """Map [batch, n] to [batch, num_samples, n, n], or to orders [batch, num_samples, n]."""
         logits, tau, mask = self.split_scores(inputs, mask)
         if training:
             tau = tau[:, tf.newaxis] if len(tau.shape) == 1 else tau
@@ -100,19 +107,19 @@ class PlackettLuceSampler(SortingLayer):
         return self._samples(still.mode() if self.method is None else still.relaxed_mode())
 
     def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
-        """`[batch, num_samples, n, n]` or `[batch, num_samples, n]`; `top_k` in place of the rank axis."""
+        """`[batch, num_samples, n, n]` or `[batch, num_samples, n]`, with `top_k` as the size of the rank axis."""
         batch, size = self.scores_shape(input_shape)
         ranks = size if self.top_k is None else self.top_k
         return (batch, self.num_samples, ranks) if self.method is None else (batch, self.num_samples, ranks, size)
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The same with its dtype, for Keras 3: orders are integers."""
+        """The shape and dtype for Keras 3: orders are integers."""
         shape = tf.nest.map_structure(lambda each: tuple(each.shape), inputs)
         dtype = "int32" if self.method is None else self.compute_dtype
         return keras.KerasTensor(self.compute_output_shape(shape), dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: the output has a sample axis, which a mask of items does not fit."""
+        """None: a mask of items does not fit the sample axis of the output."""
         return None
 
     def get_config(self) -> dict[str, Any]:
@@ -134,5 +141,5 @@ class PlackettLuceSampler(SortingLayer):
         )
 
     def _samples(self, tensor: tf.Tensor) -> tf.Tensor:
-        """`tensor` `num_samples` times along a new second axis."""
+        """Repeat `tensor` `num_samples` times along a new second axis."""
         return tf.repeat(tensor[:, tf.newaxis], self.num_samples, axis=1)

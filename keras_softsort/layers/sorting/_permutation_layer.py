@@ -1,4 +1,4 @@
-"""What NeuralSortLayer and SoftSortLayer share: three results of one soft permutation."""
+"""Base class of `NeuralSortLayer` and `SoftSortLayer`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = ("permutation", "values", "ranks")
 
 
 class PermutationLayer(SortingLayer):
-    """Scores to a soft or hard permutation, to sorted values, or to ranks."""
+    """Base class of layers that return a soft or exact permutation, sorted values or ranks."""
 
     def __init__(self, tau: float, *, returns: str, top_k: int | None, hard: bool, direction: str, **kwargs: Any):
         super().__init__(tau, **kwargs)
@@ -23,7 +23,7 @@ class PermutationLayer(SortingLayer):
         self.hard = arguments.boolean("hard", hard)
         self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
         if self.top_k is not None and returns == "ranks":
-            raise ValueError(f"top_k must be None with returns='ranks', which gives every item's rank, got {top_k}")
+            raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
 
     def build(self, input_shape: Any) -> None:
         """Check the scores and `top_k`."""
@@ -31,7 +31,7 @@ class PermutationLayer(SortingLayer):
         super().build(input_shape)
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
-        """The matrix."""
+        """The permutation matrix."""
         raise NotImplementedError
 
     def method_arguments(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class PermutationLayer(SortingLayer):
         raise NotImplementedError
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
-        """[batch, n] to [batch, n, n], or [batch, n]; `top_k` in place of the rank axis where it is given."""
+        """Map [batch, n] to [batch, n, n] or [batch, n], with `top_k` as the size of the rank axis if it is given."""
         scores, tau, mask = self.split_scores(inputs, mask)
         options: dict[str, Any] = {"hard": self.hard, "mask": mask, "direction": self.direction}
         if self.returns == "permutation":
@@ -50,13 +50,13 @@ class PermutationLayer(SortingLayer):
         return ops.soft_values(scores, tau, top_k=self.top_k, **options)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
-        """`[batch, n, n]` or `[batch, n]`; `top_k` in place of the rank axis where it is given."""
+        """`[batch, n, n]` or `[batch, n]`, with `top_k` as the size of the rank axis if it is given."""
         batch, size = self.scores_shape(input_shape)
         ranks = size if self.top_k is None else self.top_k
         return (batch, ranks, size) if self.returns == "permutation" else (batch, ranks)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Of the ranks for `"values"`, of the items otherwise; none for rows of a cut matrix, which has fewer ranks."""
+        """The mask of the ranks for `"values"`, that of the items otherwise, and None for the first `top_k` rows."""
         mask = self.split_mask(mask)
         if self.returns == "values":
             return leading_ranks(mask, self.top_k)

@@ -13,32 +13,35 @@ from keras_softsort.layers.sorting._permutation_layer import PermutationLayer
 
 @register
 class NeuralSortLayer(PermutationLayer):
-    """Sorts scores `[batch, n]` softly by NeuralSort: row i is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)`.
+    """Sort scores softly with NeuralSort: a soft permutation matrix, sorted values or soft ranks.
+
+    Row i of the matrix P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. It
+    holds the weights of the items j at rank i.
 
     Args:
-      tau: initial temperature, positive, in units of the logits (see `ops.neural_sort`). It is the weight `layer.tau`;
-        `TauSchedule` anneals it.
-      returns: `"permutation"` gives P `[batch, rank, item]`, `"values"` the sorted scores `P @ s` `[batch, n]`,
-        `"ranks"` the soft ranks `P^T (1..n)` `[batch, n]`, 1 = first.
-      top_k: the first `top_k` ranks only, for `"permutation"` and `"values"`.
-      hard: exact permutation in the forward pass, gradient of the soft one (straight-through).
+      tau: initial temperature, positive, in units of the scores times the list size n. For scores with a spread of
+        about 1 start with n / 10. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a temperature per list.
+      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`. `"values"`: the sorted scores `P @ s`
+        `[batch, n]`. `"ranks"`: the soft ranks `P^T (1..n)` `[batch, n]`, where 1 is the first.
+      top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
+      hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
-      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
-      **kwargs: arguments of a Keras layer.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: scores `[batch, n]` or `[batch, n, 1]`, or a list of them and a temperature per example,
-    `[batch]` or `[batch, 1]`; and an optional bool mask `[batch, n]` (True = keep), given or from Keras. The
-    output carries a Keras mask on: of the ranks with `"values"`, of the items otherwise (none with a `top_k` matrix).
-    Masked items come last; values and ranks of padding are 0. Ties share evenly. Empty lists and scores that are not
-    finite behave as in `ops.neural_sort`.
+    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
+    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
+    Masked items come last, and their values and ranks are 0. The output has a Keras mask: of the ranks for `"values"`,
+    of the items otherwise, and none for a matrix with `top_k`. Tied items share their ranks evenly. Empty lists and
+    scores that are not finite are treated as by `ops.neural_sort`.
 
     Raises:
-      ValueError: `tau` <= 0, unknown `returns` or `direction`, `top_k` < 1, above n, or with `"ranks"`; scores that
-        are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: integer scores, `hard` that is not a bool.
+      ValueError: `tau` is not positive, `returns` or `direction` is unknown, `top_k` is below 1, above n or given with
+        `"ranks"`, or scores are not `[batch, n]` or `[batch, n, 1]`.
+      TypeError: scores are not floating-point, or `hard` is not a bool.
 
-    Cost: O(n^2) time and memory a list, O(top_k n) with `top_k`; soft values and ranks of all items cost what
-    `ops.soft_values` does, without the matrix on long lists.
+    Cost: O(n^2) time and memory per list for the matrix, and O(top_k n) with `top_k`. Values and ranks cost as much as
+    `ops.soft_values`, which needs no matrix on long lists.
 
     Example:
 
@@ -48,7 +51,7 @@ class NeuralSortLayer(PermutationLayer):
     >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[5.0, 3.0, 2.0]]
 
-    Source: as for `ops.neural_sort`.
+    Source: that of `ops.neural_sort`.
     """
 
     def __init__(
@@ -71,5 +74,5 @@ class NeuralSortLayer(PermutationLayer):
         return ops.neural_sort(scores, tau, **options)
 
     def method_arguments(self) -> dict[str, Any]:
-        """NeuralSort."""
+        """The arguments for NeuralSort."""
         return {"method": "neural_sort"}

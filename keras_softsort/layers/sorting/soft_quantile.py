@@ -16,27 +16,29 @@ from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
 @register
 class SoftQuantileLayer(SortingLayer):
-    """Soft quantiles `[batch, len(q)]` of scores `[batch, n]`; `q=0.5` is the median.
+    """Compute soft quantiles of each list of scores, such as the soft median for `q=0.5`.
 
     Args:
-      q: a number in [0, 1] or a sequence of them; a number gives `[batch, 1]`.
-      tau: initial temperature of `method`, positive. It is the weight `layer.tau`; `TauSchedule` anneals it.
-      method: a method with a permutation, as in `ops.soft_quantile`.
-      power: positive exponent of the distance, for a method that has one (see `ops.soft_quantile`).
-      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
-      **kwargs: arguments of a Keras layer.
+      q: the quantile, a number in [0, 1], or a sequence of them. A number counts as a sequence of one.
+      tau: initial temperature, positive, in the units of `method`, see `ops.soft_quantile`. See `TemperatureLayer` for
+        `layer.tau`, `learn_tau` and a temperature per list.
+      method: a method with a permutation matrix, see `ops.soft_quantile`.
+      power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_quantile`.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: scores `[batch, n]` or `[batch, n, 1]`, or a list of them and a temperature per example,
-    `[batch]` or `[batch, 1]`; and an optional bool mask `[batch, n]` (True = keep). No mask is handed on, since the
-    lists end here. A fully masked or empty list gives 0. Ties share evenly. Scores that are not finite give NaN in
-    their list.
+    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
+    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
+
+    Output: `[batch, len(q)]`, without a Keras mask. A list without valid items gives 0. Tied items share their ranks
+    evenly. A score that is not finite makes the quantiles of its list NaN.
 
     Raises:
-      ValueError: `q` outside [0, 1], `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a
-        `method` without a permutation, scores that are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: integer scores, `q` that is no number.
+      ValueError: `q` is outside [0, 1], `tau` or `power` is not positive, `power` is not 1 with a method that has none,
+        `method` has no permutation matrix, or scores are not `[batch, n]` or `[batch, n, 1]`.
+      TypeError: scores are not floating-point, or `q` is not a number or a sequence of numbers.
 
-    Cost: O(len(q) n + n log n) time and O(len(q) n) memory a list.
+    Cost: O(len(q) n + n log n) time and O(len(q) n) memory per list.
 
     Example:
 
@@ -45,7 +47,7 @@ class SoftQuantileLayer(SortingLayer):
     >>> ks.SoftQuantileLayer(q=0.5, tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0]]
 
-    Source: as for `ops.soft_quantile`.
+    Source: that of `ops.soft_quantile`.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class SoftQuantileLayer(SortingLayer):
         self.power = registry.checked_power(power, method)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
-        """[batch, n] to [batch, len(q)]."""
+        """Map [batch, n] to [batch, len(q)]."""
         scores, tau, mask = self.split_scores(inputs, mask)
         return ops.soft_quantile(scores, self.q, tau, method=self.method, power=self.power, mask=mask)
 

@@ -15,26 +15,28 @@ from keras_softsort.ops.sorting._methods import registry
 
 @register
 class SoftRankLayer(SortingLayer):
-    """Soft ranks `[batch, n]` of scores `[batch, n]`, 1 = first: `P^T (1, ..., n)`, or those of a method without P.
+    """Compute the soft rank of each item of a list: `P^T (1, ..., n)`, or the ranks of a method without a matrix P.
 
     Args:
-      tau: initial temperature of `method`, positive. It is the weight `layer.tau`; `TauSchedule` anneals it.
-      method: a method with ranks, as in `ops.soft_rank`.
-      power: positive exponent of the distance, for a method that has one (see `ops.soft_rank`).
-      hard: exact ranks in the forward pass, gradient of the soft ones.
-      direction: with `"DESCENDING"` rank 1 is the largest score, with `"ASCENDING"` the smallest.
-      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
-      **kwargs: arguments of a Keras layer.
+      tau: initial temperature, positive, in the units of `method`, see `ops.soft_rank`. See `TemperatureLayer` for
+        `layer.tau`, `learn_tau` and a temperature per list.
+      method: a method with ranks, see `ops.soft_rank`.
+      power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_rank`.
+      hard: whether to return exact ranks, with the gradient of the soft ones.
+      direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: scores `[batch, n]` or `[batch, n, 1]`, or a list of them and a temperature per example,
-    `[batch]` or `[batch, 1]`; and an optional bool mask `[batch, n]` (True = keep), which is handed on. Masked
-    items have rank 0. Ties have equal ranks, unless `hard`. Empty lists and scores that are not finite behave as in
-    `ops.soft_rank`.
+    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
+    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
+
+    Output: ranks `[batch, n]`, where 1 is the first, with the mask of the scores. Masked items have rank 0. Tied items
+    have equal ranks, unless `hard`. Empty lists and scores that are not finite are treated as by `ops.soft_rank`.
 
     Raises:
-      ValueError: `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a `method` without ranks,
-        unknown `direction`, scores that are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: integer scores.
+      ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `method` has no ranks,
+        `direction` is unknown, or scores are not `[batch, n]` or `[batch, n, 1]`.
+      TypeError: scores are not floating-point, or `hard` is not a bool.
 
     Cost: that of `ops.soft_rank` per list.
 
@@ -45,7 +47,7 @@ class SoftRankLayer(SortingLayer):
     >>> ks.SoftRankLayer(tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0, 1.0, 2.0]]
 
-    Source: as for `ops.soft_rank`.
+    Source: that of `ops.soft_rank`.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class SoftRankLayer(SortingLayer):
         self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
-        """[batch, n] to [batch, n]."""
+        """Map [batch, n] to [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
         return ops.soft_rank(
             scores, tau, method=self.method, power=self.power, hard=self.hard, mask=mask, direction=self.direction

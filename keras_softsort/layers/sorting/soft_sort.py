@@ -14,22 +14,23 @@ from keras_softsort.layers.sorting._permutation_layer import PermutationLayer
 
 @register
 class SoftSortLayer(PermutationLayer):
-    """Sorts scores `[batch, n]` softly by SoftSort: row i is `softmax_j(-|sort(s)_i - s_j|^power / tau)`.
+    """Sort scores softly with SoftSort: a soft permutation matrix, sorted values or soft ranks.
+
+    Row i of the matrix P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. It holds the weights of the items j at rank i.
 
     Args:
-      tau: initial temperature, positive, in units of the scores to the `power` (see `ops.soft_sort`). It is the
-        weight `layer.tau`; `TauSchedule` anneals it.
-      power: positive exponent of the distance.
-      returns: `"permutation"` gives P `[batch, rank, item]`, `"values"` the sorted scores `P @ s` `[batch, n]`,
-        `"ranks"` the soft ranks `P^T (1..n)` `[batch, n]`, 1 = first.
-      top_k: the first `top_k` ranks only, for `"permutation"` and `"values"`.
-      hard: exact permutation in the forward pass, gradient of the soft one (straight-through).
+      tau: initial temperature, positive, in units of the scores to the `power`. For scores with a spread of about 1
+        start with 0.1 to 1. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a temperature per list.
+      power: exponent of the distance of scores, positive. Anything else is a `ValueError`.
+      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`. `"values"`: the sorted scores `P @ s`
+        `[batch, n]`. `"ranks"`: the soft ranks `P^T (1..n)` `[batch, n]`, where 1 is the first.
+      top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
+      hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
-      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
-      **kwargs: arguments of a Keras layer.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments, masks, ties, empty lists, errors and cost: as for `NeuralSortLayer`; `power` <= 0 is a
-    `ValueError`.
+    Input, masks, ties, empty lists, errors and cost are those of `NeuralSortLayer`.
 
     Example:
 
@@ -39,7 +40,7 @@ class SoftSortLayer(PermutationLayer):
     >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0, 1.0, 2.0]]
 
-    Source: as for `ops.soft_sort`.
+    Source: that of `ops.soft_sort`.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class SoftSortLayer(PermutationLayer):
         return ops.soft_sort(scores, tau, power=self.power, **options)
 
     def method_arguments(self) -> dict[str, Any]:
-        """SoftSort of this power."""
+        """The arguments for SoftSort."""
         return {"method": "soft_sort", "power": self.power}
 
     def get_config(self) -> dict[str, Any]:

@@ -17,31 +17,33 @@ RESULTS = ("membership", "values", "weights")
 
 @register
 class SoftTopKLayer(SortingLayer):
-    """The k softly largest (or smallest) of scores `[batch, n]`, or which items they are.
+    """Compute the k largest (or smallest) scores of each list softly, or which items have them.
 
     Args:
-      k: how many, 1 to n.
-      tau: initial temperature of `method`, positive. It is the weight `layer.tau`; `TauSchedule` anneals it.
-      method: a method with a permutation, or for `"membership"` one with memberships. `None` is the default of
-        `ops.soft_top_k` or `ops.soft_top_k_membership`.
-      power: positive exponent of the distance, for a method that has one (see `ops.soft_top_k`).
-      returns: `"values"` `[batch, k]`, `"weights"` `[batch, k, n]` (the first k rows of P), or `"membership"`
-        `[batch, n]`, how much of the k places each item holds (`ops.soft_top_k_membership`); it sums to k.
-      hard: exact result in the forward pass, gradient of the soft one.
+      k: number of items, from 1 to n.
+      tau: initial temperature, positive, in the units of `method`, see `ops.soft_top_k`. See `TemperatureLayer` for
+        `layer.tau`, `learn_tau` and a temperature per list.
+      method: a method with a permutation matrix, or for `"membership"` one with memberships. None takes the default of
+        `ops.soft_top_k` or of `ops.soft_top_k_membership`.
+      power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_top_k`.
+      returns: the result. `"values"`: the k scores `[batch, k]`. `"weights"`: the first k rows of the soft permutation
+        `[batch, k, n]`. `"membership"`: how much each item belongs to the first k, `[batch, n]`, which sums to k.
+      hard: whether to return the exact result, with the gradient of the soft one.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      learn_tau: train the temperature, as its logarithm `layer.log_tau`.
-      **kwargs: arguments of a Keras layer.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: scores `[batch, n]` or `[batch, n, 1]`, or a list of them and a temperature per example,
-    `[batch]` or `[batch, 1]`; and an optional bool mask `[batch, n]` (True = keep). Where fewer than k items are kept,
-    values beyond are 0 and the remaining weight lies on masked items. The output carries a mask on: of ranks with
-    `"values"`, of items with `"membership"`. Ties share evenly. Scores that are not finite give NaN in their list.
+    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
+    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller. If
+    fewer than k items are valid, the remaining values are 0, and the remaining weight is on masked items. The output
+    has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`. Tied items share their ranks evenly.
+    A score that is not finite makes the result of its list NaN.
 
     Raises:
-      ValueError: `k` < 1 or above n, `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a
-        `method` without a permutation (memberships), unknown `returns` or `direction`, scores that are not `[batch, n]`
-        or `[batch, n, 1]`.
-      TypeError: integer scores, `k` that is not an integer.
+      ValueError: `k` is below 1 or above n, `tau` or `power` is not positive, `power` is not 1 with a method that has
+        none, `method` has no permutation matrix (or memberships), `returns` or `direction` is unknown, or scores are
+        not `[batch, n]` or `[batch, n, 1]`.
+      TypeError: scores are not floating-point, or `k` is not an integer.
 
     Cost: O(k n + n log n) time and O(k n) memory per list; with `"lapsum"` O(n log n) and O(n).
 
@@ -53,7 +55,7 @@ class SoftTopKLayer(SortingLayer):
     >>> tf.round(layer(tf.constant([[2.0, 5.0, 3.0]]))).numpy().tolist()
     [[0.0, 1.0, 1.0]]
 
-    Source: as for `ops.soft_top_k` and `ops.soft_top_k_membership`.
+    Source: that of `ops.soft_top_k` and `ops.soft_top_k_membership`.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class SoftTopKLayer(SortingLayer):
         super().build(input_shape)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
-        """[batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
+        """Map [batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
         options: dict[str, Any] = {"method": self._method(), "power": self.power, "hard": self.hard}
         result = self._operator()(scores, self.k, tau, mask=mask, direction=self.direction, **options)
@@ -96,7 +98,7 @@ class SoftTopKLayer(SortingLayer):
         return {"values": (batch, self.k), "weights": (batch, self.k, size), "membership": (batch, size)}[self.returns]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Of the ranks for `"values"`, of the items for `"membership"`, none for `"weights"`."""
+        """The mask of the ranks for `"values"`, that of the items for `"membership"`, and None for `"weights"`."""
         mask = self.split_mask(mask)
         if self.returns == "values":
             return leading_ranks(mask, self.k)
