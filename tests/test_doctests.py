@@ -14,6 +14,10 @@ MODULES = [ks.__name__, *(found.name for found in pkgutil.walk_packages(ks.__pat
 PUBLIC = [name for name in ks.__all__ if callable(getattr(ks, name))] + [f"data.{name}" for name in ks.data.__all__]
 
 
+# Adapters, and what has to be installed for them.
+NEEDED = {"tf_ranking": "tensorflow_ranking", "beam": "apache_beam", "spark": "pyspark"}
+
+
 def _on_its_stack(name):
     """Examples run once, on the default stack; those of `tf_ranking` where it is installed."""
     is_adapter = name.startswith(f"{ks.__name__}.tf_ranking")
@@ -22,8 +26,9 @@ def _on_its_stack(name):
 
 @pytest.mark.parametrize("name", [_on_its_stack(name) for name in MODULES])
 def test_docstrings(name):
-    if name.startswith(f"{ks.__name__}.tf_ranking"):
-        pytest.importorskip("tensorflow_ranking")
+    part = name.split(".")[1] if "." in name else ""
+    if part in NEEDED:
+        pytest.importorskip(NEEDED[part])
     result = doctest.testmod(importlib.import_module(name), report=True)
     assert result.failed == 0, result
 

@@ -231,6 +231,15 @@ def test_without_tf_ranking_one_clear_error(monkeypatch):
         importlib.import_module(f"{NAME}.tf_ranking")
 
 
+@pytest.mark.parametrize(("adapter", "engine"), [("beam", "apache_beam")])
+def test_without_an_engine_one_clear_error(monkeypatch, adapter, engine):
+    monkeypatch.setitem(sys.modules, engine, None)
+    for module in [module for module in sys.modules if module.startswith(f"{NAME}.{adapter}")]:
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(ImportError, match=rf'needs Apache .*pip install "keras-softsort\[{adapter}\]"'):
+        importlib.import_module(f"{NAME}.{adapter}")
+
+
 LOADED = """
 import json, sys
 import tensorflow as tf
@@ -242,7 +251,17 @@ print(json.dumps(sorted({name.split(".")[0] for name in set(sys.modules) - befor
 
 
 def test_import_loads_nothing_heavy():
-    heavy = {"tensorflow_ranking", "tensorflow_serving", "scipy", "matplotlib", "sklearn", "pandas", "grpc"}
+    heavy = {
+        "tensorflow_ranking",
+        "tensorflow_serving",
+        "apache_beam",
+        "pyspark",
+        "scipy",
+        "matplotlib",
+        "sklearn",
+        "pandas",
+        "grpc",
+    }
     loaded = set(json_from(LOADED, KERAS_BACKEND=None))
     assert NAME in loaded
     assert loaded & heavy == set()

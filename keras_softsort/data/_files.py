@@ -22,3 +22,17 @@ def existing_files(paths: Paths, argument: str) -> list[str]:
     if not found:
         raise ValueError(f"{argument} must match at least one file, got {paths!r}")
     return found
+
+
+def check_new(base: str) -> None:
+    """Raise an error if `base` is a pattern, or if it or a shard of it exists."""
+    if any(character in base for character in "*?["):
+        raise ValueError(f"path must be a file name, not a pattern, got {base!r}")
+    existing = [name for name in [base, *tf.io.gfile.glob(f"{base}-*-of-*")] if tf.io.gfile.exists(name)]
+    if existing:
+        raise FileExistsError(f"path must be new, got {base!r}, but {existing[0]!r} exists already")
+
+
+def shard_names(base: str, shards: int) -> list[str]:
+    """The names of the files that hold the records of `base`."""
+    return [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]

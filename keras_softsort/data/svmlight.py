@@ -6,8 +6,6 @@ import bz2
 import gzip
 import os
 import re
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,10 +14,9 @@ import numpy as np
 from keras_softsort._internal import arguments
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._svmlight.block import Block, parse_block
-from keras_softsort.data._svmlight.lines import Rules, complaint, content, has_query
+from keras_softsort.data._svmlight.blocks import read_blocks
+from keras_softsort.data._svmlight.lines import content
 
-READ_BYTES = 2**23  # at a time
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -77,7 +74,8 @@ def read_svmlight(
     path = Path(path)
     if num_features is not None:
         num_features = arguments.positive_integer("num_features", num_features)
-    blocks = list(_blocks(path, 0 if arguments.boolean("zero_based", zero_based) else 1, num_features))
+    with _opened(path) as file:
+        blocks = list(read_blocks(file, path, 0 if arguments.boolean("zero_based", zero_based) else 1, num_features))
     if not blocks:
         raise ValueError(f"{path} must hold at least one document, got none")
     labels = np.concatenate([block.labels for block in blocks])
@@ -100,56 +98,8 @@ def read_svmlight(
     return RankingDataset(features, labels, sizes, ids)
 
 
-def _blocks(path: Path, first: int, num_features: int | None) -> Iterator[Block]:
-    rules, lines = None, 0
-    with _opened(path) as file:
-        while raw := _read_lines(file, path):
-            text = _plain(raw)
-            if text:
-                if rules is None:
-                    rules = Rules(has_query(text.partition(b"\n")[0].split()), first, num_features)
-                block = parse_block(text, rules)
-                if block is None:
-                    raise ValueError(f"{path}, {_first_complaint(raw, lines, rules)}")
-                yield block
-            lines += raw.count(b"\n")
-
-
 def _opened(path: Path) -> IO[bytes]:
     return _COMPRESSED.get(path.suffix, open)(path, "rb")
-
-
-def _read_lines(file: IO[bytes], path: Path) -> bytes:
-    """About `READ_BYTES` of whole lines."""
-    try:
-        return file.read(READ_BYTES) + file.readline()
-    except (EOFError, OSError, zlib.error) as error:
-        raise OSError(f"{path} cannot be read or decompressed: {error}") from error
-
-
-def _plain(text: bytes) -> bytes:
-    """`text` without comments and empty lines, with single spaces, each line ended by a newline."""
-    if b"#" in text:
-        text = re.sub(rb"#[^\n]*", b"", text)
-    text = text.translate(bytes.maketrans(b"\t\r\v\f", b"    "))
-    while b"  " in text:
-        text = text.replace(b"  ", b" ")
-    text = text.replace(b" \n", b"\n").replace(b"\n ", b"\n")
-    while b"\n\n" in text:
-        text = text.replace(b"\n\n", b"\n")
-    text = text.strip(b" \n")
-    return text and text + b"\n"
-
-
-def _first_complaint(raw: bytes, before: int, rules: Rules) -> str:
-    """The complaint about the first malformed line, with its number; `before` lines precede these."""
-    lines = raw.split(b"\n")
-    for number, line in enumerate(lines, start=before + 1):
-        parts = content(line)
-        found = complaint(parts, rules) if parts else None
-        if found:
-            return f"line {number}: {found}"
-    return f"lines {before + 1} to {before + len(lines)}: expected lines `label qid:ID index:value ...`"
 
 
 def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:

@@ -8,14 +8,12 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._elwc.encoder import Encoder, context
+from keras_softsort.data._elwc.records import Records
+from keras_softsort.data._files import check_new, shard_names
 from keras_softsort.data._ranking_dataset import RankingDataset
-
-_LABEL, _WEIGHT, _QUERY = "label", "weight", "query_id"
 
 
 def write_elwc(
@@ -74,12 +72,8 @@ def write_elwc(
     """
     shards = arguments.positive_integer("shards", shards)
     base = os.fspath(path)
-    if any(character in base for character in "*?["):
-        raise ValueError(f"path must be a file name, not a pattern, got {base!r}")
-    names = [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]
-    existing = [name for name in [base, *tf.io.gfile.glob(f"{base}-*-of-*")] if tf.io.gfile.exists(name)]
-    if existing:
-        raise FileExistsError(f"path must be new, got {base!r}, but {existing[0]!r} exists already")
+    check_new(base)
+    names = shard_names(base, shards)
     folder, _, name = base.rpartition("/")
     if folder:
         tf.io.gfile.makedirs(folder)
@@ -103,40 +97,9 @@ def write_elwc(
 
 def _records(lists: RankingDataset | Iterable[tuple[Any, ...]], features: str | Sequence[str]) -> Iterator[bytes]:
     ids = lists.query_ids.tolist() if isinstance(lists, RankingDataset) and lists.query_ids is not None else None
-    expected: tuple[int, ...] | None = None
-    encoder = None
-    for i, parts in enumerate(lists):
-        columns = [np.asarray(part, np.float32) for part in parts]
-        items = columns[0]
-        widths = tuple(column.shape[1] if column.ndim == 2 else 0 for column in columns)
-        expected = expected or widths
-        if (
-            len(columns) not in (2, 3)
-            or widths != expected
-            or items.ndim != 2
-            or any(column.shape != items.shape[:1] for column in columns[1:])
-        ):
-            raise ValueError(
-                f"lists[{i}] must be features [n, f] and labels [n], and weights [n] if lists[0] has them, "
-                f"with f as in lists[0], got {[column.shape for column in columns]}"
-            )
-        if encoder is None:
-            encoder = Encoder.of(_layout(features, items.shape[1], has_weights=len(columns) == 3))
-        numbers = np.concatenate([items, *(column[:, np.newaxis] for column in columns[1:])], axis=1)
-        record = encoder.examples(numbers)
-        yield record if ids is None else record + context(_QUERY, ids[i])
-    if encoder is None:
+    records, number = Records(features), 0
+    for number, parts in enumerate(lists, start=1):
+        query = () if ids is None else (ids[number - 1],)
+        yield records.record(parts, f"lists[{number - 1}]", *query)
+    if not number:
         raise ValueError("lists must hold at least one list, got none")
-
-
-def _layout(features: str | Sequence[str], width: int, has_weights: bool) -> list[tuple[str, int]]:
-    """Names and lengths of the features of an example."""
-    named = [(features, width)] if isinstance(features, str) else [(name, 1) for name in features]
-    layout = [*named, (_LABEL, 1), *([(_WEIGHT, 1)] if has_weights else [])]
-    names = [name for name, _ in layout]
-    if sum(size for _, size in named) != width or len(set(names)) != len(names):
-        raise ValueError(
-            f"features must be one name or {width} distinct names, other than {_LABEL!r} and {_WEIGHT!r}, "
-            f"got {features!r}"
-        )
-    return layout

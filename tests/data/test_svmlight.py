@@ -7,7 +7,7 @@ import pytest
 from support.judged import as_text, random_lists, slow_read
 
 import keras_softsort as ks
-from keras_softsort.data import svmlight
+from keras_softsort.data._svmlight import blocks
 from keras_softsort.data._svmlight.block import parse_block
 from keras_softsort.data._svmlight.lines import Rules, complaint, content
 
@@ -40,7 +40,7 @@ def same(lists, features, labels, sizes, queries):
 
 @pytest.fixture(params=[2**23, 1], ids=["one block", "one block per line"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(svmlight, "READ_BYTES", request.param)
+    monkeypatch.setattr(blocks, "READ_BYTES", request.param)
 
 
 def test_by_hand(tmp_path, block):
@@ -63,7 +63,7 @@ def test_by_hand(tmp_path, block):
 def test_as_read_one_by_one_and_by_scikit_learn(tmp_path, monkeypatch, form):
     from sklearn.datasets import load_svmlight_file
 
-    monkeypatch.setattr(svmlight, "READ_BYTES", 2000)
+    monkeypatch.setattr(blocks, "READ_BYTES", 2000)
     text = as_text(random_lists([1, 30, 2, 50, 17], features=9), form=form)
     assert len(text) > 3 * 2000
     path = write(tmp_path, text)
@@ -87,7 +87,7 @@ def test_query_ids_of_64_bits(tmp_path, block):
 
 @pytest.mark.parametrize(("suffix", "module"), [(".gz", "gzip"), (".bz2", "bz2")])
 def test_compressed(tmp_path, suffix, module, monkeypatch):
-    monkeypatch.setattr(svmlight, "READ_BYTES", 700)
+    monkeypatch.setattr(blocks, "READ_BYTES", 700)
     compress = importlib.import_module(module).compress
     text = as_text(random_lists([4, 9]))
     path = write(tmp_path, compress(text.encode()), f"train.txt{suffix}")
@@ -218,7 +218,7 @@ MALFORMED = {
 @pytest.mark.parametrize("line", MALFORMED)
 def test_malformed_lines(tmp_path, monkeypatch, line):
     for size in (2**23, 1):
-        monkeypatch.setattr(svmlight, "READ_BYTES", size)
+        monkeypatch.setattr(blocks, "READ_BYTES", size)
         path = write(tmp_path, f"# by hand\n\n0 qid:1 1:1 3:2\n{line}\n0 qid:1 also:wrong\n")
         with pytest.raises(ValueError, match=rf"train.txt, line 4: {MALFORMED[line]}"):
             ks.data.read_svmlight(path)
@@ -243,7 +243,7 @@ def test_a_block_is_right_where_each_line_is(queries):
         characters = list(right)
         for place in random.integers(len(characters), size=random.integers(1, 4)):
             characters[place] = random.choice(list("0123456789.-+e: :qid\n_n"))
-        text = svmlight._plain("".join(characters).encode())
+        text = blocks._plain("".join(characters).encode())
         wrong = any(complaint(content(line), rules) for line in text.splitlines())
         block = parse_block(text, rules)
         assert (block is None) == wrong, text

@@ -1,0 +1,18 @@
+"""Lists on Apache Beam: read and grouped by query, written as ELWC records, scored by an exported ranker.
+
+Not imported by `import keras_softsort`: `from keras_softsort import beam`. Needs the extra `beam`.
+"""
+
+try:
+    import apache_beam as _apache_beam  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        'keras_softsort.beam needs Apache Beam, which is installed by pip install "keras-softsort[beam]"'
+    ) from _error
+
+from keras_softsort.beam.model_handler import RankerModelHandler
+from keras_softsort.beam.read_parquet import ReadParquet
+from keras_softsort.beam.read_svmlight import ReadSVMlight
+from keras_softsort.beam.write_elwc import WriteELWC
+
+__all__ = ["RankerModelHandler", "ReadParquet", "ReadSVMlight", "WriteELWC"]

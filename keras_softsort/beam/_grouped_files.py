@@ -1,0 +1,45 @@
+"""Files whose rows are grouped by query, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.io import fileio
+
+from keras_softsort.data import RankingDataset
+
+_Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns
+
+
+class GroupedFiles(beam.PTransform):
+    """Elements `(query, (features [n, f], labels [n][, weights [n]]))` from the datasets that `read` finds in a file.
+
+    Rows keep the order of the file names and of the rows in a file.
+    """
+
+    def __init__(self, pattern: str, read: Callable[[Any], Iterator[RankingDataset]]) -> None:
+        super().__init__()
+        self._pattern, self._read = pattern, read
+
+    def expand(self, pipeline: Any) -> Any:
+        """Each file is read by one worker, each query put together by one."""
+        none = fileio.EmptyMatchTreatment.DISALLOW
+        files = pipeline | fileio.MatchFiles(self._pattern, none) | fileio.ReadMatches() | beam.Reshuffle()
+        return files | beam.FlatMap(_pieces, self._read) | beam.GroupByKey() | beam.MapTuple(_joined)
+
+
+def _pieces(file: Any, read: Callable[[Any], Iterator[RankingDataset]]) -> Iterator[tuple[Any, _Piece]]:
+    number = 0
+    for lists in read(file):
+        ids: Any = lists.query_ids
+        for query, parts in zip(ids.tolist(), lists, strict=True):
+            number += 1
+            yield query, (file.metadata.path, number, parts)
+
+
+def _joined(query: Any, pieces: Iterable[_Piece]) -> tuple[Any, tuple[np.ndarray, ...]]:
+    in_order = sorted(pieces, key=lambda piece: piece[:2])
+    return query, tuple(map(np.concatenate, zip(*(parts for _, _, parts in in_order), strict=True)))

@@ -1,0 +1,65 @@
+"""Parquet files as lists."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from apache_beam.io.filesystem import CompressionTypes
+from pyarrow import parquet
+
+from keras_softsort.beam._grouped_files import GroupedFiles
+from keras_softsort.data import RankingDataset
+from keras_softsort.data._tables.frames import table
+from keras_softsort.data._tables.grouping import Groups, Roles, gathered
+
+_ROWS = 2**14  # that are decoded at a time
+
+
+class ReadParquet(GroupedFiles):
+    """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
+
+    The rows with the same value of the group column are one list, in the order of file names and rows, also if they
+    stand in several files. Each file is read by one worker.
+
+    Args:
+      pattern: a path or a pattern such as `"gs://bucket/train-*.parquet"`.
+      group: column of integers or strings that identifies lists.
+      label: column of numbers.
+      features: columns of numbers or booleans; `None` takes all other columns.
+      weight: column of item weights, at least 0; `None` for no weights.
+
+    Raises:
+      ValueError: in the pipeline, the errors of `ks.data.from_frame`.
+      BeamIOError: when the pipeline runs, a pattern that matches no file.
+
+    Example:
+
+    >>> import apache_beam as beam  # doctest: +SKIP
+    >>> from keras_softsort.beam import ReadParquet, WriteELWC  # doctest: +SKIP
+    >>> with beam.Pipeline() as pipeline:  # doctest: +SKIP
+    ...     _ = pipeline | ReadParquet("day.parquet", group="query", label="clicks") | WriteELWC("train.tfrecord")
+    """
+
+    def __init__(
+        self,
+        pattern: str,
+        *,
+        group: str,
+        label: str,
+        features: Sequence[str] | None = None,
+        weight: str | None = None,
+    ) -> None:
+        roles = {"group": group, "label": label, "features": features, "weight": weight}
+        super().__init__(pattern, functools.partial(_read, roles=roles))
+
+
+def _read(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
+    with file.open(compression_type=CompressionTypes.UNCOMPRESSED) as opened:
+        source = parquet.ParquetFile(opened)
+        found = Roles.of(source.schema_arrow.names, **roles)
+        weights = [] if found.weight is None else [found.weight]
+        for rows in source.iter_batches(_ROWS, columns=[found.group, found.label, *found.features, *weights]):
+            part = table(rows)
+            yield gathered([part], Groups.of(part.column(found.group, slice(0, len(part))), found.group), found)

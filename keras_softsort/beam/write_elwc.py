@@ -1,0 +1,60 @@
+"""Lists as ELWC records in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.tfrecordio import WriteToTFRecord
+
+from keras_softsort._internal import arguments
+from keras_softsort.data._elwc.records import Records
+
+
+class WriteELWC(beam.PTransform):
+    """Write lists as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
+
+    Takes elements `(query, (features [n, f], labels [n][, weights [n]]))`. The records are those of
+    `ks.data.write_elwc`. Beam writes the files aside and renames them when all of them are complete, so a worker that
+    dies leaves no partial file under their names. Existing files of these names are replaced.
+
+    Args:
+      path: the beginning of the names, `path-00000-of-00004` and so on.
+      shards: number of files; `None` lets the runner choose.
+      features: the name of one feature of length f, or names of f features of length 1, one per column.
+
+    Raises:
+      ValueError: `shards` below 1. In the pipeline: lists with different numbers of features, other than f names.
+
+    Example:
+
+    >>> import apache_beam as beam  # doctest: +SKIP
+    >>> from keras_softsort.beam import WriteELWC  # doctest: +SKIP
+    >>> with beam.Pipeline() as pipeline:  # doctest: +SKIP
+    ...     _ = pipeline | beam.Create([(7, ([[1.0], [2.0]], [1, 0]))]) | WriteELWC("train.tfrecord", shards=1)
+    """
+
+    def __init__(self, path: str, *, shards: int | None = None, features: str | Sequence[str] = "features") -> None:
+        super().__init__()
+        self._path, self._features = str(path), features
+        self._shards = 0 if shards is None else arguments.positive_integer("shards", shards)
+
+    def expand(self, lists: Any) -> Any:
+        """The names of the files."""
+        plain = CompressionTypes.UNCOMPRESSED
+        write = WriteToTFRecord(self._path, num_shards=self._shards, compression_type=plain)
+        return lists | beam.ParDo(_Encode(self._features)).with_output_types(bytes) | write
+
+
+class _Encode(beam.DoFn):
+    def __init__(self, features: str | Sequence[str]) -> None:
+        self._features = features
+
+    def setup(self) -> None:
+        self._records = Records(self._features)
+
+    def process(self, element: Any) -> Iterator[bytes]:
+        query, parts = element
+        yield self._records.record(parts, f"the list of query {query!r}", query)
