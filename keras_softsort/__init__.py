@@ -2,15 +2,18 @@
 
 from importlib.metadata import version as _version
 
-from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, ops
+from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, models, ops
 from keras_softsort._internal import keras_compat as _keras_compat  # noqa: F401  first: it checks the backend
 from keras_softsort.callbacks import TauSchedule
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
 from keras_softsort.layers import (
+    ConcatFeatures,
     DkNNLayer,
+    DocumentInteractionAttention,
     GumbelSinkhornLayer,
     GumbelSoftmaxLayer,
     KNNClassifier,
+    MaskedBatchNormalization,
     NeuralSortLayer,
     PlackettLuceSampler,
     SinkhornLayer,
@@ -55,8 +58,10 @@ __version__ = _version("keras-softsort")
 
 __all__ = [
     "ApproxNDCGLoss",
+    "ConcatFeatures",
     "DkNNLayer",
     "DkNNLoss",
+    "DocumentInteractionAttention",
     "ElementwiseAccuracy",
     "GumbelSinkhornLayer",
     "GumbelSoftmaxLayer",
@@ -64,6 +69,7 @@ __all__ = [
     "KendallTau",
     "LinearOperatorNeuralSort",
     "LinearOperatorSoftSort",
+    "MaskedBatchNormalization",
     "NeuralNDCGLoss",
     "NeuralSortCrossEntropyLoss",
     "NeuralSortLayer",
@@ -96,6 +102,7 @@ __all__ = [
     "linear_assignment",
     "losses",
     "metrics",
+    "models",
     "neural_sort",
     "ops",
     "pairwise_logistic",

@@ -241,11 +241,11 @@ def test_unknown_sizes(case):
         np.testing.assert_allclose(result, tf.function(case.make())(case.inputs(x)), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", [*objects.LAYERS, *objects.HEADS], ids=str)
+@pytest.mark.parametrize("case", [*objects.LAYERS, *objects.HEADS, *objects.FEATURE_LAYERS], ids=str)
 def test_output_shape(case):
     """The shape that a layer states is that of what it returns; an unknown batch stays unknown."""
     layer = case.make()
-    inputs = tf.zeros([4, 2]) if case in objects.HEADS else case.inputs(tf.constant(objects.scores(4, 5)))
+    inputs = case.inputs(tf.constant(objects.scores(4, 5)))
     stated = layer.compute_output_shape(tf.nest.map_structure(lambda each: tuple(each.shape), inputs))
     found = tf.nest.map_structure(lambda each: tuple(each.shape), layer(inputs))
     assert stated == found

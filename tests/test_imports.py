@@ -22,6 +22,7 @@ FLOORS = {
         ["_internal.keras_compat"],
         ["_targets"],
         ["layers", "losses", "metrics", "callbacks", "data"],
+        ["models"],
         ["tf_ranking", "serving"],
         ["beam", "spark"],
     ],

@@ -17,6 +17,7 @@ ALLOWED = {
     *("broadcast_to", "cast", "concat", "constant", "convert_to_tensor", "identity", "reshape", "squeeze", "stack"),
     *("expand_dims", "newaxis", "nest.map_structure", "ones", "ones_like", "zeros", "zeros_like", "where"),
     *("rank", "shape", "size", "get_static_value", "control_dependencies", "is_tensor", "logical_and"),
+    *("logical_not", "logical_or", "reduce_any"),
     *("bitwise.bitwise_xor", "random.uniform", "distribute.get_replica_context"),
 }
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)

@@ -14,6 +14,7 @@ from typing import Any
 PAGES = {
     "ops": "Pure TensorFlow functions: no Keras, no hidden state.",
     "layers": "The operators as Keras layers.",
+    "models": "Scorers of items, as plain Keras models.",
     "losses": "Losses for `model.compile`.",
     "metrics": "Metrics of order for `model.compile`.",
     "callbacks": "Callbacks for `model.fit`.",

@@ -26,6 +26,14 @@ def non_negative_number(name: str, value: Any) -> float:
     return number
 
 
+def fraction(name: str, value: Any) -> float:
+    """`value` as a float, at least 0 and below 1."""
+    number = _number(name, value)
+    if not 0 <= number < 1:
+        raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
+    return number
+
+
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")

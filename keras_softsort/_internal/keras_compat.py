@@ -55,3 +55,11 @@ def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = 
         trainable=trainable,
         **no_cast,
     )
+
+
+def build_self_attention(layer: Any, shape: tuple[int | None, ...]) -> None:
+    """Build a `MultiHeadAttention` of a sequence on itself, before it is called."""
+    if IS_KERAS_3:
+        layer.build(shape, shape)
+    else:
+        layer._build_from_signature(shape, shape)

@@ -47,6 +47,11 @@ class KerasCase:
 
     def inputs(self, scores):
         """What the layer takes, from scores [batch, n]."""
+        if self.cls is ks.KNNClassifier:
+            return scores[:, :2]
+        if self in FEATURE_LAYERS:
+            features = tf.stack([scores, scores], axis=-1)
+            return {"a": features, "b": scores} if self.cls is ks.ConcatFeatures else features
         return self.adapter().call(scores) if self.adapter else scores
 
     def mask(self, mask):
@@ -207,7 +212,16 @@ HEADS = [
         },
     ),
 ]
-ALL = [*LAYERS, *HEADS, *LOSSES, *METRICS]
+# Of features of lists.
+FEATURE_LAYERS = [
+    KerasCase(
+        ks.DocumentInteractionAttention,
+        {"num_heads": 2, "head_size": 4, "num_layers": 2, "dropout": 0.25, "input_noise_stddev": 0.5},
+    ),
+    KerasCase(ks.ConcatFeatures),
+    KerasCase(ks.MaskedBatchNormalization, {"momentum": 0.5}),
+]
+ALL = [*LAYERS, *HEADS, *FEATURE_LAYERS, *LOSSES, *METRICS]
 
 
 def pairs(scores):

@@ -1,0 +1,1 @@
+"""Layers of lists for rankers: features of items that know their list."""

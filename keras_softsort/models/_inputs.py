@@ -1,0 +1,81 @@
+"""The inputs of a scorer, from the features that it is to take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras
+from keras_softsort.layers import ConcatFeatures
+
+Features: TypeAlias = "int | Mapping[str, Any]"
+SINGLE = "features"
+
+
+class ScorerInputs(NamedTuple):
+    """Keras inputs by name: of items, of lists, and the mask of valid items if there is one."""
+
+    items: dict[str, Any]
+    context: dict[str, Any]
+    mask: dict[str, Any]
+    is_single: bool
+
+    @property
+    def structure(self) -> Any:
+        """What the model takes: one tensor, or a dictionary."""
+        return self.items[SINGLE] if self.is_single else {**self.items, **self.context, **self.mask}
+
+    @property
+    def valid(self) -> Any:
+        """The mask `[batch, n]`, or `None`."""
+        return next(iter(self.mask.values()), None)
+
+    def joined(self, *, with_context: bool) -> Any:
+        """The features of items, with those of their lists or without, `[batch, n, d]`."""
+        context = self.context if with_context and self.context else None
+        return ConcatFeatures(name="concat_features")(self.items, context_features=context, mask=self.valid)
+
+
+def scorer_inputs(example_features: Features, context_features: Any, mask_name: str | None) -> ScorerInputs:
+    """The inputs of these features."""
+    context = _inputs("context_features", context_features or {}, ())
+    mask = {} if mask_name is None else {mask_name: keras.Input((None,), dtype="bool", name=mask_name)}
+    is_single = not isinstance(example_features, Mapping)
+    if is_single:
+        width = arguments.positive_integer("example_features", example_features)
+        items = {SINGLE: keras.Input((None, width), name=SINGLE)}
+    else:
+        items = _inputs("example_features", example_features, (None,))
+    if not items:
+        raise ValueError("example_features must hold at least one feature, got none")
+    names = [*items, *context, *mask]
+    if len(set(names)) != len(names):
+        raise ValueError(f"features and mask_name must have distinct names, got {sorted(names)}")
+    return ScorerInputs(items, context, mask, is_single and len(names) == 1)
+
+
+def _inputs(argument: str, features: Any, leading: tuple[None, ...]) -> dict[str, Any]:
+    if not isinstance(features, Mapping):
+        raise TypeError(f"{argument} must be a dictionary of features by name, got {type(features).__name__}")
+    return {
+        name: keras.Input(
+            (*leading, *_shape(argument, name, spec, leading)), dtype=tf.as_dtype(spec.dtype).name, name=name
+        )
+        for name, spec in features.items()
+    }
+
+
+def _shape(argument: str, name: str, spec: Any, leading: tuple[None, ...]) -> tuple[int, ...]:
+    """The shape of a feature of an item or a list, known and of numbers."""
+    if not (hasattr(spec, "shape") and hasattr(spec, "dtype")):
+        raise TypeError(f"{argument} must hold tf.io.FixedLenFeature or the like, got {name!r}: {spec!r}")
+    shape = tuple(tf.TensorShape(spec.shape))
+    if tf.as_dtype(spec.dtype) in (tf.string, tf.bool) or None in shape or not math.prod(shape):
+        raise ValueError(f"{argument} must be numbers of known shapes, got {name!r}: {spec!r}; embed others before")
+    if not shape and not leading:
+        raise ValueError(f"{argument} must have shape [d], as [1] for one number, got {name!r} of shape []")
+    return shape

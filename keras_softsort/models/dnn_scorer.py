@@ -1,0 +1,88 @@
+"""A scorer by a feed-forward network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_softsort._internal.keras_compat import keras
+from keras_softsort.layers import ConcatFeatures, DocumentInteractionAttention
+from keras_softsort.models._inputs import Features, scorer_inputs
+from keras_softsort.models._tower import Tower, normalized
+
+
+def dnn_scorer(
+    example_features: Features,
+    context_features: Mapping[str, Any] | None = None,
+    *,
+    hidden_units: Sequence[int] = (64, 32),
+    activation: Any = "relu",
+    dropout: float = 0.0,
+    batch_norm: float | None = None,
+    input_normalization: Any = None,
+    attention: DocumentInteractionAttention | None = None,
+    mask_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Make a Keras model that scores each item of a list by one feed-forward network: features to scores `[batch, n]`.
+
+    The features of an item and of its list are concatenated in the order of `ConcatFeatures` and pass the hidden layers
+    (dense, batch normalization, activation, dropout) and a dense layer with one output. Without `attention` an item's
+    score depends on no other item. With it, what the item learns from its list is concatenated to its features.
+
+    Args:
+      example_features: number of features of a model that takes one tensor `[batch, n, d]`. Or features of items by
+        name, `tf.io.FixedLenFeature` or anything else with the `shape` and `dtype` of one item, as `elwc_batches` and
+        `export_ranker` take them; without the label.
+      context_features: the same for each list; `None` for none. The shape of each is `[d]`.
+      hidden_units: sizes of the hidden layers; empty for a linear scorer.
+      activation: activation of the hidden layers.
+      dropout: share of each hidden layer's outputs that training drops: at least 0, below 1.
+      batch_norm: momentum of batch normalization after each dense layer but the last; `None` for none.
+      input_normalization: `"batch"` for batch normalization of the features, a Keras layer that maps features
+        `[batch, n, d]` to features, such as an adapted `keras.layers.Normalization`, or `None`.
+      attention: a `DocumentInteractionAttention` of the features; `None` for none. Needs `mask_name`.
+      mask_name: name of a bool input `[batch, n]`, True for valid items, as `bucketed_batches(mask=True)` and
+        `elwc_batches(mask=True)` name it `"mask"`. It keeps padding from batch normalization and attention. `None` for
+        no such input.
+      name: name of the model.
+
+    Returns:
+      A functional Keras model. It takes one tensor if `example_features` is a number and there is neither context nor
+      mask, and a dictionary otherwise, in which the features of a number are named `"features"`. It returns scores
+      `[batch, n]`; those of padding are finite and mean nothing. `serving.export_ranker` exports it, with the same
+      `mask_name`.
+
+    Raises:
+      ValueError: no features, features that are not numbers of known shapes, names that are used twice, `dropout` or
+        `batch_norm` not in [0, 1), hidden units below 1, `attention` without `mask_name`.
+      TypeError: an argument of another type.
+
+    Cost: that of its layers; without `attention` linear in the number of items.
+
+    Example:
+
+    >>> import numpy as np
+    >>> import keras_softsort as ks
+    >>> model = ks.models.dnn_scorer(example_features=5, hidden_units=(16,))
+    >>> model(np.ones([2, 7, 5], "float32")).shape.as_list()
+    [2, 7]
+    >>> attention = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8)
+    >>> model = ks.models.dnn_scorer(5, attention=attention, mask_name="mask")
+    >>> sorted(model.input)
+    ['features', 'mask']
+
+    Source: TF-Ranking's `DNNScorer`, with `hidden_layer_dims=hidden_units` and `batch_norm_moment=batch_norm`.
+    """
+    inputs = scorer_inputs(example_features, context_features, mask_name)
+    tower = Tower.of(hidden_units, activation, dropout, batch_norm)
+    features = normalized(inputs.joined(with_context=True), inputs.valid, input_normalization)
+    if attention is not None:
+        if not isinstance(attention, DocumentInteractionAttention):
+            raise TypeError(f"attention must be a DocumentInteractionAttention, got {type(attention).__name__}")
+        if mask_name is None:
+            raise ValueError("mask_name must be given with attention, in which items would see padding, got None")
+        parts = {"features": features, "list": attention(features, mask=inputs.valid)}
+        features = ConcatFeatures(name="with_list")(parts, mask=inputs.valid)
+    scores = keras.layers.Dense(1, name="scores")(tower.hidden(features, inputs.valid))
+    return keras.Model(inputs.structure, keras.layers.Reshape((-1,))(scores), name=name)

@@ -1,0 +1,115 @@
+"""A scorer whose scores are sums of functions of single features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_softsort._internal.keras_compat import keras
+from keras_softsort.models._inputs import Features, scorer_inputs
+from keras_softsort.models._tower import Tower, normalized
+
+
+def gam_scorer(
+    example_features: Features,
+    context_features: Mapping[str, Any] | None = None,
+    *,
+    hidden_units: Sequence[int] = (16, 8),
+    activation: Any = "relu",
+    dropout: float = 0.0,
+    batch_norm: float | None = None,
+    input_normalization: Any = None,
+    mask_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Make a Keras model that scores each item by a generalized additive model: features to scores `[batch, n]`.
+
+    `s(x, c) = sum_f w_f(c) g_f(x_f)`, where each number x_f of an item has a network g_f of its own. Without context
+    all weights are 1. With context, `w(c) = sum_j softmax(h_j(c_j))`, where each feature c_j of the list has a network
+    h_j of its own. What a feature adds to a score can be read off:
+
+        contributions = keras.Model(model.input, model.get_layer("contributions").output)  # [batch, n, f], sum: scores
+
+    The features f are in the order of their names; a feature of size d has d of them.
+
+    Args:
+      example_features: as for `dnn_scorer`.
+      context_features: as for `dnn_scorer`.
+      hidden_units: sizes of the hidden layers of each network; at least one.
+      activation: activation of the hidden layers.
+      dropout: share of each hidden layer's outputs that training drops: at least 0, below 1.
+      batch_norm: momentum of batch normalization after each hidden dense layer; `None` for none.
+      input_normalization: as for `dnn_scorer`; of the features of items.
+      mask_name: as for `dnn_scorer`.
+      name: name of the model.
+
+    Returns:
+      A functional Keras model, with inputs and scores as of `dnn_scorer`.
+
+    Raises:
+      ValueError: the errors of `dnn_scorer`, no hidden units, an `input_normalization` that changes the number of
+        features.
+      TypeError: an argument of another type.
+
+    Cost: that of f small networks, which run as one product of matrices per layer.
+
+    Example:
+
+    >>> import numpy as np
+    >>> import keras_softsort as ks
+    >>> model = ks.models.gam_scorer(example_features=5, hidden_units=(4,))
+    >>> model(np.ones([2, 7, 5], "float32")).shape.as_list()
+    [2, 7]
+    >>> model.get_layer("contributions").output.shape
+    (None, None, 5)
+
+    Source: H. Zhuang et al., "Interpretable Ranking with Generalized Additive Models", WSDM, 2021; TF-Ranking's
+    `GAMScorer`.
+    """
+    inputs = scorer_inputs(example_features, context_features, mask_name)
+    tower = Tower.of(hidden_units, activation, dropout, batch_norm)
+    if not tower.hidden_units:
+        raise ValueError("hidden_units must hold at least one size, got none")
+    joined = inputs.joined(with_context=False)
+    features = normalized(joined, inputs.valid, input_normalization)
+    count = joined.shape[-1]
+    if features.shape[-1] != count:
+        raise ValueError(f"input_normalization must keep the {count} features, got {features.shape[-1]}")
+    # Networks side by side: [batch, n, f * units], read as [batch, n, f, units] by each dense layer.
+    hidden = tower.hidden(features, inputs.valid, lambda units: _Dense(count, units))
+    sub_scores = _Dense(count, 1)(hidden)
+    if inputs.context:
+        weights = [_weights(inputs.context[each], tower, count) for each in sorted(inputs.context)]
+        total = keras.layers.Add()(weights) if len(weights) > 1 else weights[0]
+        sub_scores = keras.layers.Multiply()([sub_scores, keras.layers.Reshape((1, count))(total)])
+    contributions = keras.layers.Activation("linear", name="contributions")(sub_scores)
+    # The sum over the last axis, by layers that both versions of Keras have.
+    mean = keras.layers.GlobalAveragePooling1D(data_format="channels_first")(contributions)
+    return keras.Model(inputs.structure, keras.layers.Rescaling(float(count))(mean), name=name)
+
+
+class _Dense:
+    """`count` dense layers of `units` outputs, each of its own part of the last axis."""
+
+    def __init__(self, count: int, units: int) -> None:
+        self._count, self._units = count, units
+
+    def __call__(self, inputs: Any) -> Any:
+        """`[batch, n, count * d]` to `[batch, n, count * units]`."""
+        size = inputs.shape[-1] // self._count
+        parts = keras.layers.Reshape((-1, self._count, size))(inputs)
+        # Glorot's range of one of the layers: Keras would count all of them as one.
+        limit = (6.0 / (size + self._units)) ** 0.5
+        dense = keras.layers.EinsumDense(
+            "bnfi,fio->bnfo",
+            output_shape=(None, self._count, self._units),
+            bias_axes="fo",
+            kernel_initializer=keras.initializers.RandomUniform(-limit, limit),
+        )
+        return keras.layers.Reshape((-1, self._count * self._units))(dense(parts))
+
+
+def _weights(context: Any, tower: Tower, count: int) -> Any:
+    """The weights `[batch, count]` by one feature of the lists."""
+    flat = keras.layers.Flatten()(context)
+    return keras.layers.Dense(count, activation="softmax")(tower.hidden(flat, None))
