@@ -32,6 +32,7 @@ from keras_softsort.losses import (
     PlackettLuceLoss,
     PLRankLoss,
     RankNetLoss,
+    SetLoss,
     SoftmaxLoss,
     SpearmanLoss,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "PlackettLuceSampler",
     "RankNetLoss",
     "RelaxedPlackettLuce",
+    "SetLoss",
     "SinkhornLayer",
     "SoftQuantileLayer",
     "SoftRankLayer",

@@ -49,7 +49,7 @@ def test_the_state_of_the_noise_is_one_for_all_replicas(found):
         assert first[0] == 4 * 256  # steps, not replicas
 
 
-@pytest.mark.parametrize("name", ["PermutationCrossEntropyLoss", "PlackettLuceLoss"])
+@pytest.mark.parametrize("name", ["PermutationCrossEntropyLoss", "PlackettLuceLoss", "SetLoss"])
 def test_same_training_as_on_one_replica(found, name):
     alone, together = found["trained"][name]
     np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-5, atol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 DIRECTIONS = ("ASCENDING", "DESCENDING")
@@ -74,4 +74,11 @@ def boolean(name: str, value: Any) -> bool:
     """`value`, which must be a Python bool (a tensor could not choose the graph)."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def function(name: str, value: Any) -> Callable[..., Any]:
+    """`value`, which must be a function or another callable."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, got {value!r}")
     return value

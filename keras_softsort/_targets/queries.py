@@ -29,12 +29,12 @@ def labelled_embeddings(
         raise ValueError(f"y_pred must be embeddings [batch, d], got shape {embeddings.shape}")
     embeddings = tf.cast(embeddings, compute_dtype(dtype or embeddings.dtype))
     labels = class_rows("y_true", y_true, embeddings)
-    mask = _not_negative(labels)
+    mask = not_negative(labels)
     mask = tf.reduce_all(mask, axis=-1) if labels.shape.rank == 2 else mask
     return LabelledEmbeddings(embeddings, labels, mask, _weights(sample_weight, embeddings, mask))
 
 
-def _not_negative(labels: tf.Tensor) -> tf.Tensor:
+def not_negative(labels: tf.Tensor) -> tf.Tensor:
     """Whether labels are at least 0 or NaN."""
     # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
     if labels.dtype.is_integer:

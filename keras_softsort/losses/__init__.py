@@ -10,6 +10,7 @@ from keras_softsort.losses.listwise.pl_rank import PLRankLoss
 from keras_softsort.losses.listwise.plackett_luce import PlackettLuceLoss
 from keras_softsort.losses.listwise.softmax import SoftmaxLoss
 from keras_softsort.losses.listwise.spearman import SpearmanLoss
+from keras_softsort.losses.matching.set_loss import SetLoss
 from keras_softsort.losses.neighbors.dknn import DkNNLoss
 from keras_softsort.losses.pairwise.ranknet import RankNetLoss
 
@@ -24,6 +25,7 @@ __all__ = [
     "PlackettLuceLoss",
     "RankNetLoss",
     "ScoreLoss",
+    "SetLoss",
     "SoftmaxLoss",
     "SpearmanLoss",
 ]

@@ -14,7 +14,7 @@ NONE = objects.NO_REDUCTION
 # Made so that no two are equal, whatever the loss.
 LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
-LIST_LOSSES = [cls for cls in {case.cls: None for case in objects.LOSSES} if cls is not ks.DkNNLoss]
+LIST_LOSSES = list({case.cls: None for case in objects.LOSSES if case.takes_lists})
 SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntropyLoss]
 # Labels below 0 have no meaning to these.
 RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss]
@@ -255,10 +255,13 @@ def test_masking_and_dense_without_a_reshape(cls):
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
 
 
-ALL_LOSSES = [*LIST_LOSSES, ks.DkNNLoss]
+ALL_LOSSES = [*LIST_LOSSES, ks.DkNNLoss, ks.SetLoss]
 
 
 def arguments_for(cls):
+    if cls is ks.SetLoss:
+        functions = {"pair_cost": objects.squared_distances, "matched_loss": objects.squared_errors}
+        return LABELS, SCORES, np.float32([1, 2, 0.5]), {**functions, "normalization": "none"}
     if cls is ks.DkNNLoss:
         return np.float32([0, 1, 0, 1, 1]), SCORES.T, np.float32([1, 2, 0, 0.5, 3]), {"k": 1}
     return LABELS, prediction(cls, SCORES), np.float32([1, 2, 0.5]), QUICK.get(cls, {})

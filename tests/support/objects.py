@@ -21,7 +21,8 @@ class KerasCase:
     arguments: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self):
-        return "-".join([self.cls.__name__, *(f"{key}={value}" for key, value in self.arguments.items())])
+        values = {key: getattr(value, "__name__", value) for key, value in self.arguments.items()}
+        return "-".join([self.cls.__name__, *(f"{key}={value}" for key, value in values.items())])
 
     def make(self, **more):
         return self.cls(**self.arguments, **more)
@@ -61,7 +62,7 @@ class KerasCase:
     @property
     def takes_lists(self):
         """Whether a loss is one of lists of which items may be padding."""
-        return not issubclass(self.cls, ks.DkNNLoss)
+        return issubclass(self.cls, ks.losses.ListLoss)
 
     @property
     def takes_scores(self):
@@ -90,6 +91,32 @@ class KerasCase:
             layer.log_tau.assign(np.log(tau))
         else:
             layer.tau.assign(tau)
+
+
+@keras.utils.register_keras_serializable(package="tests")
+def squared_distances(targets, predictions):
+    """Of all pairs of numbers: [batch, m, n]. Plain distances have many best matchings, which rounding picks from."""
+    return tf.square(targets[:, :, tf.newaxis] - predictions[:, tf.newaxis, :])
+
+
+@keras.utils.register_keras_serializable(package="tests")
+def squared_errors(targets, predictions):
+    return tf.square(targets - predictions)
+
+
+@keras.utils.register_keras_serializable(package="tests")
+def tenth_of_squares(predictions):
+    return 0.1 * tf.square(predictions)
+
+
+@keras.utils.register_keras_serializable(package="tests")
+def not_negative(labels):
+    return labels >= 0
+
+
+@keras.utils.register_keras_serializable(package="tests")
+def above_minus_two(predictions):
+    return predictions > -2
 
 
 LAYERS = [
@@ -187,6 +214,30 @@ LOSSES += [
         {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort", "power": 1.5},
     ),
 ]
+# Sets of numbers.
+SET_LOSSES = [
+    KerasCase(
+        ks.SetLoss,
+        {
+            "pair_cost": squared_distances,
+            "matched_loss": squared_errors,
+            "unmatched_loss": tenth_of_squares,
+            "target_mask": not_negative,
+            "normalization": "set",
+        },
+    ),
+    KerasCase(
+        ks.SetLoss,
+        {
+            "pair_cost": squared_distances,
+            "matched_loss": squared_errors,
+            "prediction_mask": above_minus_two,
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+]
+LOSSES += SET_LOSSES
 METRICS = [
     KerasCase(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
     for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau, ks.SpearmanCorrelation)

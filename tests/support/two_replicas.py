@@ -21,6 +21,7 @@ TRAINED = {
         ks.PermutationAccuracy,
     ),
     "PlackettLuceLoss": (list, ks.PlackettLuceLoss, ks.KendallTau),
+    "SetLoss": (list, objects.SET_LOSSES[0].make, ks.KendallTau),
 }
 NOISY_LOSSES = [
     ks.NeuralNDCGLoss(stochastic=True, seed=3),

@@ -41,7 +41,7 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
 
     Cost: see `linear_assignment`.
 
-    Example, boxes of one image, and the features of the prediction of each target:
+    Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks

@@ -1,0 +1,119 @@
+"""Sets of targets and predictions: structures, masks, weights and the number that their losses are divided by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._targets.queries import not_negative
+from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops.matching._set_losses import over_items
+
+NORMALIZATIONS = ("batch", "set", "none")
+Mask = str | Callable[[Any], Any] | None
+
+
+class Sets(NamedTuple):
+    """A batch of sets of targets and of predictions, each a tensor or a nest of tensors."""
+
+    targets: Any  # [batch, m, ...], 0 where masked
+    predictions: Any  # [batch, n, ...]
+    target_mask: tf.Tensor  # [batch, m] bool, True = valid
+    prediction_mask: tf.Tensor  # [batch, n] bool, True = valid
+    weights: tf.Tensor  # [batch]
+
+    def normalized(self, losses: tf.Tensor, normalization: str) -> WeightedLosses:
+        """`losses` [batch], weighted, with what `normalization` divides their sum by."""
+        weights = tf.cast(self.weights, losses.dtype)
+        sizes = tf.reduce_sum(tf.cast(self.target_mask, losses.dtype), axis=1)
+        if normalization == "batch":
+            # A batch without targets counts as one target, as in DETR, so that its predictions are paid for.
+            share = 1 / tf.maximum(tf.cast(tf.size(sizes), losses.dtype), 1)
+            sizes = tf.where(tf.reduce_any(self.target_mask), sizes, share)
+            return WeightedLosses(losses * weights, tf.reduce_sum(sizes), sizes * weights)
+        if normalization == "set":
+            losses /= tf.maximum(sizes, 1)
+        return WeightedLosses(losses * weights, tf.size(losses), weights)
+
+
+def predicted_sets(
+    y_true: Any, y_pred: Any, sample_weight: Any, *, target_mask: Mask, prediction_mask: Mask, dtype: tf.DType | None
+) -> Sets:
+    """Check and resolve what a loss of sets is given, in the dtype to compute in."""
+    keras_masks = [getattr(each, "_keras_mask", None) for each in tf.nest.flatten(y_pred)]
+    y_true, y_pred = _items("y_true", y_true, "m"), _items("y_pred", y_pred, "n")
+    leaves = tf.nest.flatten(y_pred)
+    floating = [each.dtype for each in leaves if each.dtype.is_floating]
+    if not floating:
+        raise TypeError(f"y_pred must hold a floating-point tensor, got {[each.dtype.name for each in leaves]}")
+    predictions = _cast(y_pred, lambda found: compute_dtype(dtype or found))
+    targets = _cast(y_true, lambda _: compute_dtype(dtype or floating[0]))
+    target_mask = _mask("target_mask", target_mask, targets)
+    prediction_mask = _mask("prediction_mask", prediction_mask, predictions)
+    for keras_mask in keras_masks:
+        if keras_mask is not None:
+            prediction_mask = tf.logical_and(prediction_mask, _of_items("the Keras mask", keras_mask, predictions))
+    weights = _weights(sample_weight, leaves[0], any(mask is not None for mask in keras_masks))
+    targets = tf.nest.map_structure(
+        lambda each: tf.where(over_items(target_mask, each), each, tf.zeros_like(each)), targets
+    )
+    return Sets(targets, predictions, target_mask, prediction_mask, weights)
+
+
+def _items(name: str, value: Any, size: str) -> Any:
+    """`value` as a nest of tensors of the same batch and number of items."""
+    tensors = [validation.dense_tensor(name, each) for each in tf.nest.flatten(value)]
+    shapes = [tensor.shape for tensor in tensors]
+    if not shapes or any(shape.rank is None or shape.rank < 2 for shape in shapes):
+        raise ValueError(f"{name} must hold tensors [batch, {size}, ...], got {', '.join(map(str, shapes)) or 'none'}")
+    if not all(shape[:2].is_compatible_with(shapes[0][:2]) for shape in shapes):
+        raise ValueError(f"{name} must hold tensors of one batch and one {size}, got {', '.join(map(str, shapes))}")
+    return tf.nest.pack_sequence_as(value, tensors)
+
+
+def _cast(structure: Any, dtype: Callable[[tf.DType], tf.DType]) -> Any:
+    """Floating-point tensors in `dtype`, others as they are."""
+    return tf.nest.map_structure(
+        lambda each: tf.cast(each, dtype(each.dtype)) if each.dtype.is_floating else each, structure
+    )
+
+
+def _mask(name: str, mask: Mask, structure: Any) -> tf.Tensor:
+    """Valid items [batch, size]: those that `mask` gives True or a number that is not negative."""
+    if mask is None:
+        return tf.ones(tf.shape(tf.nest.flatten(structure)[0])[:2], tf.bool)
+    if callable(mask):
+        return _of_items(name, mask(structure), structure)
+    if not isinstance(structure, Mapping) or mask not in structure:
+        received = sorted(map(str, structure)) if isinstance(structure, Mapping) else type(structure).__name__
+        raise ValueError(f"{name} must name an entry of a dictionary, got {mask!r} for {received}")
+    return _of_items(name, structure[mask], structure)
+
+
+def _of_items(name: str, marks: Any, structure: Any) -> tf.Tensor:
+    """`marks`, bool or numbers that are negative for padding, checked for `[batch, size]`, as bool."""
+    marks, items = validation.real_tensor(name, marks), tf.nest.flatten(structure)[0]
+    if marks.shape.rank == 3 and marks.shape[-1] == 1:
+        marks = tf.squeeze(marks, axis=-1)
+    if not marks.shape.is_compatible_with(items.shape[:2]):
+        raise ValueError(f"{name} must give shape {items.shape[:2]}, got {marks.shape}")
+    marks = validation.of_shape(name, marks, tf.shape(items)[:2])
+    return marks if marks.dtype.is_bool else not_negative(marks)
+
+
+def _weights(sample_weight: Any, predictions: tf.Tensor, has_keras_mask: bool) -> tf.Tensor:
+    """One weight per set [batch]."""
+    # Keras repeats the weights for each tensor of a nest.
+    given = tf.nest.flatten(sample_weight)[0]
+    weights = validation.real_tensor("sample_weight", 1.0 if given is None else given)
+    weights = tf.cast(weights, tf.float32) if not weights.dtype.is_floating else weights
+    shape = weights.shape
+    if shape.rank == 2 and (has_keras_mask or shape[1] == 1):
+        weights = tf.reduce_max(weights, axis=1)  # Keras 2 multiplies the weights by the Keras mask [batch, n]
+    if weights.shape.rank != 0 and not weights.shape.is_compatible_with(predictions.shape[:1]):
+        raise ValueError(f"sample_weight must have shape [batch] or [batch, 1], got {shape}")
+    return tf.broadcast_to(weights, tf.shape(predictions)[:1])

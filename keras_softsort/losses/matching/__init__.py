@@ -1,0 +1,1 @@
+"""Losses of sets, whose items are matched first."""

@@ -1,0 +1,151 @@
+"""Losses of predicted sets, matched to their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
+from keras_softsort.losses._base import WeightedLoss
+from keras_softsort.ops.matching._set_losses import set_losses
+
+_FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")
+
+
+@register
+class SetLoss(WeightedLoss):
+    """Loss of a predicted set: match predictions to targets, then sum the losses of pairs and of the others.
+
+    Take it where a model predicts a set, whose order means nothing: boxes of an image, particles of an event, sources
+    of a mixture. The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly and has no gradient. The loss of a set
+    is `sum_i matched_loss(t_i, p_a(i)) + sum_(j not in a) unmatched_loss(p_j)`; by default the sum over the batch is
+    divided by the number of targets in the batch, as in DETR.
+
+    Args:
+      pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair, finite and without gradient.
+      matched_loss: function `(targets, predictions) -> [batch, m]`; its second argument holds the prediction of each
+        target, `[batch, m, ...]`.
+      unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the
+        cross-entropy with the class "no object". None for 0.
+      target_mask: which targets are no padding: the key of an entry of `y_true`, or a function of `y_true`, that holds
+        or gives `[batch, m]`. True or a number from 0 on is valid, False or a negative number is padding. None: all
+        targets are valid.
+      prediction_mask: likewise for predictions, `[batch, n]`. A Keras mask on `y_pred` masks predictions in addition.
+      normalization: what the sum of losses is divided by. `"batch"`: the number of valid targets in the batch, at least
+        1, so that each target counts the same. `"set"`: the number of valid targets of each set, at least 1, and the
+        number of sets, so that each set counts the same. `"none"`: the number of sets.
+      reduction: `"sum_over_batch_size"` or `"mean"`, divided as above; `"sum"`, and None or `"none"` (one loss per
+        set), divided only by the targets of each set with `normalization="set"`; `"mean_with_sample_weight"`, as the
+        mean, with targets or sets counted by their weight.
+      name: name of the loss.
+      dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
+
+    Call arguments:
+      y_true: targets, a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take
+        them. Floating-point tensors are cast to the dtype of the predictions. Padding is replaced by 0 before any
+        function sees it.
+      y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors.
+      sample_weight: a number, or one weight per set, `[batch]` or `[batch, 1]`.
+
+    What is masked, NaN included, changes no value and no gradient. m = 0 and sets without valid targets are fine: their
+    predictions are all unmatched. Where targets outnumber predictions the costliest to match stay unmatched and add
+    nothing. A set with a cost of NaN or -inf, or without a matching of finite cost, gives NaN and NaN gradients; the
+    other sets of the batch keep their values.
+
+    In `model.compile` both sides are tensors: concatenate what a model predicts and split it in the functions. Keras
+    would call the loss for each tensor of a dictionary. Keras 3 hands a whole dictionary to the loss if the model
+    nests it under one name and `y_true` has the same keys:
+    `keras.Model(inputs, {"objects": {"boxes": boxes, "classes": logits}})`,
+    `compile(loss={"objects": SetLoss(...)})`, `y = {"objects": {"boxes": ..., "classes": ...}}`. Training steps of your
+    own and `Model.compute_loss` may call the loss with any structures on either Keras.
+
+    With several replicas `"batch"` divides by the targets of each replica's part of the batch, and the replicas' losses
+    are averaged; other normalizations give what one replica gives.
+
+    A model with this loss is saved if the functions are registered (`keras.saving.register_keras_serializable`).
+
+    Raises:
+      TypeError: a function is none, tensors of another type.
+      ValueError: an unknown name, shapes that do not match.
+
+    Cost: that of `ops.match` on `[batch, m, n]`, and that of the functions.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> loss = ks.SetLoss(  # of points on a line
+    ...     pair_cost=lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
+    ...     matched_loss=lambda t, p: tf.abs(t - p),
+    ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
+    ...     target_mask=lambda t: t >= 0,
+    ... )
+    >>> targets, predictions = tf.constant([[2.0, 5.0, -1.0]]), tf.constant([[5.5, 9.0, 1.75]])
+    >>> round(float(loss(targets, predictions)), 4)  # 2 with 1.75, 5 with 5.5, 9 is left over: (0.25 + 0.5 + 0.1) / 2
+    0.425
+
+    Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
+    Transformers", ECCV 2020, section 3.1.
+    """
+
+    def __init__(
+        self,
+        pair_cost: Callable[[Any, Any], Any],
+        matched_loss: Callable[[Any, Any], Any],
+        unmatched_loss: Callable[[Any], Any] | None = None,
+        *,
+        target_mask: str | Callable[[Any], Any] | None = None,
+        prediction_mask: str | Callable[[Any], Any] | None = None,
+        normalization: str = "batch",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "set_loss",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        self.pair_cost = arguments.function("pair_cost", pair_cost)
+        self.matched_loss = arguments.function("matched_loss", matched_loss)
+        self.unmatched_loss = None if unmatched_loss is None else arguments.function("unmatched_loss", unmatched_loss)
+        self.target_mask = _checked_mask("target_mask", target_mask)
+        self.prediction_mask = _checked_mask("prediction_mask", prediction_mask)
+        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
+        """The loss of each set [batch], and what the sum of them is divided by."""
+        sets = predicted_sets(
+            y_true,
+            y_pred,
+            sample_weight,
+            target_mask=self.target_mask,
+            prediction_mask=self.prediction_mask,
+            dtype=self.given_dtype,
+        )
+        losses = set_losses(
+            sets.targets,
+            sets.predictions,
+            target_mask=sets.target_mask,
+            prediction_mask=sets.prediction_mask,
+            pair_cost=self.pair_cost,
+            matched_loss=self.matched_loss,
+            unmatched_loss=self.unmatched_loss,
+        )
+        return sets.normalized(losses, self.normalization)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, functions as Keras serializes them."""
+        own = {name: getattr(self, name) for name in _FUNCTIONS}
+        own = {name: keras.utils.serialize_keras_object(f) if callable(f) else f for name, f in own.items()}
+        return {**super().get_config(), **own, "normalization": self.normalization}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SetLoss:
+        """The loss of a config."""
+        read = keras.utils.deserialize_keras_object
+        own = {name: config[name] for name in _FUNCTIONS if isinstance(config.get(name), dict)}
+        return cls(**{**config, **{name: read(value) for name, value in own.items()}})
+
+
+def _checked_mask(name: str, mask: Any) -> Any:
+    return mask if mask is None or isinstance(mask, str) else arguments.function(name, mask)

@@ -1,0 +1,386 @@
+"""`SetLoss` of boxes and classes: value and gradient by hand, masks, edges, normalization, and training with it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import linear_sum_assignment
+from scipy.special import log_softmax
+from support import modes, objects
+from support.gradients import central_differences
+
+import keras_softsort as ks
+
+keras = tf.keras
+CLASSES = 4  # the last is "no object"
+register = keras.utils.register_keras_serializable(package="set_loss")
+
+
+@register
+def pair_cost(t, p):
+    """The distance of boxes minus the probability of the class: [batch, m, n]."""
+    distances = tf.reduce_sum(tf.abs(t["boxes"][:, :, None] - p["boxes"][:, None]), axis=-1)
+    one_hot = tf.one_hot(t["classes"], CLASSES, dtype=p["classes"].dtype)
+    return distances - tf.matmul(one_hot, tf.nn.softmax(p["classes"]), transpose_b=True)
+
+
+@register
+def matched_loss(t, p):
+    """[batch, m]. NaN, value and gradient, for a class of -1."""
+    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(t["classes"], p["classes"])
+    return entropy + tf.reduce_sum(tf.square(t["boxes"] - p["boxes"]), axis=-1)
+
+
+@register
+def unmatched_loss(p):
+    return -0.1 * tf.nn.log_softmax(p["classes"])[..., -1]
+
+
+def boxes_loss(**options):
+    return ks.SetLoss(pair_cost, matched_loss, unmatched_loss, **{"target_mask": "classes", **options})
+
+
+def sets(batch=4, m=3, n=5, seed=0):
+    """Boxes and classes of targets, some of them padding, and boxes and logits that predict them."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, CLASSES - 1, (batch, m))
+    classes[:, -1:] = -1
+    classes[1] = -1
+    return rng.normal(size=(batch, m, 2)), classes, rng.normal(size=(batch, n, 2)), rng.normal(size=(batch, n, CLASSES))
+
+
+def by_hand(boxes, classes, predicted, logits, prediction_mask=None):
+    """The sums [batch], one set and one pair at a time."""
+    result = np.zeros(len(boxes))
+    each = zip(boxes, classes, predicted, log_softmax(logits, axis=-1), strict=True)
+    for b, (box, cls, found, log) in enumerate(each):
+        real = np.flatnonzero(cls >= 0)
+        slots = np.arange(len(found)) if prediction_mask is None else np.flatnonzero(prediction_mask[b])
+        cost = [[abs(box[i] - found[j]).sum() - np.exp(log[j, cls[i]]) for j in slots] for i in real]
+        rows, columns = linear_sum_assignment(np.reshape(cost, [len(real), len(slots)]))
+        pairs = list(zip(real[rows], slots[columns], strict=True))
+        result[b] = sum(((box[i] - found[j]) ** 2).sum() - log[j, cls[i]] for i, j in pairs)
+        result[b] -= sum(0.1 * log[j, -1] for j in set(slots) - {j for _, j in pairs})
+    return result
+
+
+def call(loss, boxes, classes, predicted, logits, *sample_weight):
+    return loss({"boxes": boxes, "classes": classes}, {"boxes": predicted, "classes": logits}, *sample_weight)
+
+
+# Graph and XLA also run in what trains below and in tests/test_battery.py.
+nightly_modes = (pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "xla", "unknown_shape"))
+
+
+@pytest.mark.parametrize("mode", ["eager", *nightly_modes])
+def test_value_and_gradient(mode):
+    boxes, classes, *predictions = sets()
+    weights = np.array([1.0, 2.0, -0.5, 3.0])
+
+    def function(predicted, logits, _):
+        return call(boxes_loss(reduction=objects.NO_REDUCTION), boxes, tf.constant(classes), predicted, logits)
+
+    value, gradients = modes.run(mode, function, [tf.constant(each) for each in predictions], weights)
+    np.testing.assert_allclose(value, by_hand(boxes, classes, *predictions), rtol=1e-9)
+    expected = central_differences(lambda *found: by_hand(boxes, classes, *found), predictions, weights)
+    for gradient, each in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(gradient, each, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.default_stack_only
+def test_unknown_sizes_of_targets_and_predictions():
+    float_spec = tf.TensorSpec([None, None, None], tf.float64)
+    run = tf.function(
+        lambda *inputs: call(boxes_loss(reduction=objects.NO_REDUCTION), *inputs),
+        input_signature=[float_spec, tf.TensorSpec([None, None], tf.int64), float_spec, float_spec],
+    )
+    for m, n in [(3, 5), (6, 4), (0, 2), (2, 1)]:  # more targets than predictions, none, more
+        inputs = sets(m=m, n=n)
+        np.testing.assert_allclose(run(*inputs), by_hand(*inputs), rtol=1e-9, err_msg=str((m, n)))
+
+
+def value_and_gradients(loss, boxes, classes, predicted, logits):
+    tensors = [tf.constant(predicted), tf.constant(logits)]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        value = call(loss, boxes, classes, *tensors)
+    return value.numpy(), *(gradient.numpy() for gradient in tape.gradient(value, tensors))
+
+
+def test_padding_of_targets_has_no_effect():
+    inputs = sets()
+    wide = [np.pad(inputs[0], [(0, 0), (0, 2), (0, 0)], constant_values=np.nan), *inputs[1:]]
+    wide[1] = np.pad(inputs[1], [(0, 0), (0, 2)], constant_values=-7)
+    wide[0][wide[1] < 0] = np.nan
+    pairs = zip(*(value_and_gradients(boxes_loss(), *each) for each in (wide, inputs)), strict=True)
+    for result, expected in pairs:
+        np.testing.assert_allclose(result, expected, rtol=1e-9)
+
+
+def test_masked_predictions_have_no_effect():
+    boxes, classes, predicted, logits = inputs = sets()
+    mask = np.ones([4, 7], bool)
+    mask[:, [1, 4]] = False
+    place = np.flatnonzero(mask[0])
+    wide = [np.full((4, 7, each.shape[-1]), np.nan) for each in (predicted, logits)]
+    wide[0][:, place], wide[1][:, place] = predicted, logits
+    expected = value_and_gradients(boxes_loss(), *inputs)
+    loss = boxes_loss(prediction_mask=lambda _: mask)
+    value, *gradients = value_and_gradients(loss, boxes, classes, *wide)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-9)
+    for gradient, each in zip(gradients, expected[1:], strict=True):
+        np.testing.assert_allclose(gradient[:, place], each, rtol=1e-9, atol=1e-12)
+        assert not gradient[:, [1, 4]].any()
+    np.testing.assert_allclose(by_hand(boxes, classes, *wide, mask), by_hand(*inputs))
+
+
+def test_gradients_of_masked_pairs_are_zero_where_a_function_has_none():
+    loss = ks.SetLoss(
+        lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
+        lambda t, p: tf.sqrt(tf.abs(t)) * tf.math.log(tf.abs(t)) + tf.sqrt(t * 0 + p - p),
+        tf.square,
+        target_mask=lambda t: t >= 100,
+    )
+    predictions = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(predictions)
+        value = loss(tf.constant([[0.0, 0.0, -1.0]]), predictions)
+    assert float(value) == 5
+    np.testing.assert_allclose(tape.gradient(value, predictions), [[2.0, 4.0]])
+
+
+def test_a_set_that_cannot_be_matched_is_nan():
+    boxes, classes, predicted, logits = sets()
+    expected = value_and_gradients(boxes_loss(reduction="none"), boxes, classes, predicted, logits)
+    predicted = predicted.copy()
+    predicted[2, 1] = np.nan
+    value, *gradients = value_and_gradients(boxes_loss(reduction="none"), boxes, classes, predicted, logits)
+    others = [0, 1, 3]
+    assert np.isnan(value[2])
+    np.testing.assert_allclose(value[others], expected[0][others])
+    for gradient, each in zip(gradients, expected[1:], strict=True):
+        assert np.isnan(gradient[2]).all()
+        np.testing.assert_allclose(gradient[others], each[others])
+    lonely = ks.SetLoss(lambda t, p: t[:, :, None] + p[:, None] * np.inf, lambda t, p: t * p)
+    assert np.isnan(lonely(tf.ones([1, 2]), tf.ones([1, 2])))
+
+
+def test_what_normalization_and_reduction_divide_by():
+    inputs = sets()
+    inputs[1][0] = [0, 1, 2]
+    sums, sizes, weights = by_hand(*inputs), np.array([3, 0, 2, 2]), np.array([1.0, 2.0, 0.5, 0.0])
+    each = {
+        ("batch", "mean"): (weights * sums).sum() / 7,
+        ("batch", "sum"): (weights * sums).sum(),
+        ("batch", "none"): weights * sums,
+        ("batch", "mean_with_sample_weight"): (weights * sums).sum() / (3 + 0 + 1 + 0),
+        ("set", "mean"): (weights * sums / np.maximum(sizes, 1)).mean(),
+        ("set", "none"): weights * sums / np.maximum(sizes, 1),
+        ("none", "sum_over_batch_size"): (weights * sums).mean(),
+        ("none", "mean_with_sample_weight"): (weights * sums).sum() / 3.5,
+    }
+    for (normalization, reduction), expected in each.items():
+        loss = boxes_loss(normalization=normalization, reduction=reduction)
+        for given in (weights, weights[:, None], {"boxes": weights, "classes": weights}):
+            np.testing.assert_allclose(call(loss, *inputs, given), expected, rtol=1e-6, err_msg=str(each))
+
+
+@pytest.mark.parametrize("normalization", ["batch", "set", "none"])
+def test_a_batch_without_targets(normalization):
+    inputs = sets()
+    inputs[1][:] = -1
+    expected = by_hand(*inputs)
+    loss = boxes_loss(normalization=normalization)
+    divisor = 1 if normalization == "batch" else 4
+    assert float(call(loss, *inputs)) == pytest.approx(expected.sum() / divisor)
+    assert np.isfinite(value_and_gradients(loss, *inputs)[1]).all()
+    assert float(call(boxes_loss(normalization=normalization), *(each[:, :0] for each in inputs[:2]), *inputs[2:])) == (
+        pytest.approx(expected.sum() / divisor)
+    )
+    assert float(call(loss, *(each[:0] for each in inputs))) == 0
+
+
+def test_the_matching_has_no_gradient():
+    loss = ks.SetLoss(objects.squared_distances, lambda t, p: tf.stop_gradient(p) + 0 * t)
+    predictions = tf.Variable([[1.0, 2.0, 3.0]])
+    with tf.GradientTape() as tape:
+        value = loss(tf.constant([[3.0, 1.0]]), predictions)
+    assert not np.any(tape.gradient(value, predictions, unconnected_gradients="zero"))
+
+
+def test_half_precision_and_integer_targets():
+    boxes, classes, predicted, logits = sets()
+    half = [tf.cast(each, "float16") for each in (predicted, logits)]
+    value = call(boxes_loss(), boxes.astype("float32"), classes, *half)
+    expected = call(boxes_loss(), boxes.astype("float32"), classes, *(tf.cast(each, "float32") for each in half))
+    assert value.dtype == tf.float32
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+    assert call(boxes_loss(dtype="float64"), boxes, classes, *half).dtype == tf.float64
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"pair_cost": 3}, TypeError, "pair_cost must be a function, got 3"),
+        ({"unmatched_loss": "mse"}, TypeError, "unmatched_loss must be a function, got 'mse'"),
+        ({"target_mask": 3}, TypeError, "target_mask must be a function, got 3"),
+        ({"normalization": "boxes"}, ValueError, "normalization must be one of .*got 'boxes'"),
+        (
+            {"target_mask": "labels"},
+            ValueError,
+            r"target_mask must name an entry .*'labels' for \['boxes', 'classes'\]",
+        ),
+        (
+            {"pair_cost": lambda t, p: tf.ones([4, 5, 3])},
+            ValueError,
+            r"pair_cost must return shape \[batch, m, n\], \(4,",
+        ),
+        (
+            {"matched_loss": lambda t, p: tf.ones([4])},
+            ValueError,
+            r"matched_loss must .*\[batch, m\].*\(4, 3\) .*\(4,\)",
+        ),
+        ({"unmatched_loss": lambda p: p["boxes"]}, ValueError, r"unmatched_loss must .*\[batch, n\]"),
+        ({"prediction_mask": lambda p: tf.ones([4, 3])}, ValueError, r"prediction_mask must give shape \(4, 5\)"),
+    ],
+)
+def test_errors_of_arguments(change, error, message):
+    functions = {"pair_cost": pair_cost, "matched_loss": matched_loss, "target_mask": "classes"}
+    with pytest.raises(error, match=message):
+        call(ks.SetLoss(**{**functions, **change}), *sets())
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "weight", "error", "message"),
+    [
+        (np.ones(4), np.ones([4, 5]), None, ValueError, r"y_true must hold tensors \[batch, m, ...\], got \(4,\)"),
+        (
+            {"a": np.ones([4, 3]), "b": np.ones([4, 2])},
+            np.ones([4, 5]),
+            None,
+            ValueError,
+            "y_true .*one batch and one m",
+        ),
+        (np.ones([4, 3]), np.ones([4, 5], int), None, TypeError, "y_pred must hold a floating-point tensor"),
+        (np.ones([4, 3]), np.ones([4, 5]), np.ones([4, 3]), ValueError, r"sample_weight must have shape \[batch\]"),
+    ],
+)
+def test_errors_of_inputs(y_true, y_pred, weight, error, message):
+    with pytest.raises(error, match=message):
+        ks.SetLoss(objects.squared_distances, objects.squared_errors)(y_true, y_pred, weight)
+
+
+# Training: one tensor on either side, [box, class] and [box, logits].
+@register
+def split_targets(t):
+    return {"boxes": t[..., :2], "classes": tf.cast(t[..., 2], tf.int32)}
+
+
+@register
+def split_predictions(p):
+    return {"boxes": p[..., :2], "classes": p[..., 2:]}
+
+
+@register
+def flat_pair_cost(t, p):
+    return pair_cost(split_targets(t), split_predictions(p))
+
+
+@register
+def flat_matched_loss(t, p):
+    return matched_loss(split_targets(t), split_predictions(p))
+
+
+@register
+def flat_unmatched_loss(p):
+    return unmatched_loss(split_predictions(p))
+
+
+@register
+def class_column(t):
+    return t[..., 2]
+
+
+def flat_loss():
+    return ks.SetLoss(flat_pair_cost, flat_matched_loss, flat_unmatched_loss, target_mask=class_column)
+
+
+def data():
+    boxes, classes, *_ = sets(batch=16)
+    inputs = np.concatenate([boxes.reshape(16, -1), classes], axis=1).astype("float32")
+    return inputs, boxes.astype("float32"), classes.astype("int32")
+
+
+def outputs(inputs, slots=5):
+    hidden = keras.layers.Dense(32, "tanh")(inputs)
+    boxes = keras.layers.Reshape([slots, 2], dtype="float32")(keras.layers.Dense(slots * 2)(hidden))
+    logits = keras.layers.Reshape([slots, CLASSES], dtype="float32")(keras.layers.Dense(slots * CLASSES)(hidden))
+    return {"boxes": boxes, "classes": logits}
+
+
+def check_training(model, x, y, loss, direct, **options):
+    """The first loss is what the loss gives by itself, and the others fall."""
+    model.compile(keras.optimizers.Adam(0.03), loss=loss, jit_compile=options.pop("jit_compile", False))
+    expected = float(direct(model(x)))
+    losses = model.fit(x, y, epochs=12, batch_size=16, verbose=0, **options).history["loss"]
+    assert losses[0] == pytest.approx(expected, rel=1e-3)
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "jit_compile"),
+    [
+        ("mixed_bfloat16", False),
+        pytest.param("mixed_float16", True, marks=pytest.mark.nightly),
+        pytest.param("float32", True, marks=pytest.mark.nightly),
+    ],
+)
+def test_fit_with_one_tensor_and_save(policy, jit_compile, tmp_path):
+    x, boxes, classes = data()
+    y = np.concatenate([boxes, classes[..., None]], axis=-1).astype("float32")
+    try:
+        keras.mixed_precision.set_global_policy(policy)
+        inputs = keras.Input((x.shape[1],))
+        model = keras.Model(inputs, keras.layers.Concatenate(dtype="float32")([*outputs(inputs).values()]))
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    check_training(model, x, y, flat_loss(), lambda found: flat_loss()(y, found), jit_compile=jit_compile)
+    if policy == "mixed_float16":
+        return  # Keras does not load the optimizer that scales losses
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    found = model(x)
+    assert float(again.loss(y, found)) == float(flat_loss()(y, found))
+    assert again.loss.get_config() == flat_loss().get_config()
+
+
+@pytest.mark.skipif(not objects.IS_KERAS_3, reason="Keras 2 hands each tensor of a nest to the loss by itself")
+def test_fit_with_a_dictionary_under_one_name():
+    x, boxes, classes = data()
+    inputs = keras.Input((x.shape[1],))
+    model = keras.Model(inputs, {"objects": outputs(inputs)})
+    y = {"objects": {"boxes": boxes, "classes": classes}}
+    weights = np.linspace(0, 1, 16).astype("float32")
+
+    def direct(found):
+        return boxes_loss()(y["objects"], found["objects"], weights)
+
+    check_training(model, x, y, {"objects": boxes_loss()}, direct, sample_weight=weights)
+
+
+class Detector(keras.Model):
+    """A model with a loss of its dictionary of outputs, on either Keras."""
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, **_):
+        return boxes_loss()(y, y_pred, sample_weight)
+
+
+@pytest.mark.nightly
+def test_compute_loss_with_dictionaries():
+    x, boxes, classes = data()
+    inputs = keras.Input((x.shape[1],))
+    model = Detector(inputs, outputs(inputs))
+    y = {"boxes": boxes, "classes": classes}
+    model.compile(keras.optimizers.Adam(0.03))
+    before = float(boxes_loss()(y, model(x)))
+    model.fit(x, y, epochs=12, batch_size=16, verbose=0)
+    assert float(boxes_loss()(y, model(x))) < 0.5 * before
