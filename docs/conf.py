@@ -35,6 +35,7 @@ nb_execution_mode = "cache"
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_output_stderr = "remove"  # TensorFlow's notes at its import
 # The pages of README and CONTRIBUTING link to files of the repository.
 suppress_warnings = ["mystnb.unknown_mime_type", "mystnb.lexer", "myst.xref_missing"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
