@@ -28,6 +28,9 @@ from keras_softsort.losses import (
     DkNNLoss,
     NeuralNDCGLoss,
     NeuralSortCrossEntropyLoss,
+    PairwiseHingeLoss,
+    PairwiseMSELoss,
+    PairwiseSoftZeroOneLoss,
     PermutationCrossEntropyLoss,
     PlackettLuceLoss,
     PLRankLoss,
@@ -58,6 +61,9 @@ from keras_softsort.ops import (
 __version__ = _version("keras-softsort")
 
 __all__ = [
+    "PairwiseSoftZeroOneLoss",
+    "PairwiseMSELoss",
+    "PairwiseHingeLoss",
     "ApproxNDCGLoss",
     "ConcatFeatures",
     "DkNNLayer",

@@ -10,6 +10,14 @@ from typing import Any
 DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 
+def number(name: str, value: Any) -> float:
+    """`value` as a finite float."""
+    found = _number(name, value)
+    if not math.isfinite(found):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return found
+
+
 def positive_number(name: str, value: Any) -> float:
     """`value` as a float, finite and above 0."""
     number = _number(name, value)

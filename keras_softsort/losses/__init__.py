@@ -1,5 +1,6 @@
 """Losses for `model.compile`, and the base classes of those of lists."""
 
+from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._list_loss import ListLoss
 from keras_softsort.losses._score_loss import ScoreLoss
 from keras_softsort.losses.listwise.approx_ndcg import ApproxNDCGLoss
@@ -12,9 +13,16 @@ from keras_softsort.losses.listwise.softmax import SoftmaxLoss
 from keras_softsort.losses.listwise.spearman import SpearmanLoss
 from keras_softsort.losses.matching.set_loss import SetLoss
 from keras_softsort.losses.neighbors.dknn import DkNNLoss
+from keras_softsort.losses.pairwise.pairwise_hinge import PairwiseHingeLoss
+from keras_softsort.losses.pairwise.pairwise_mse import PairwiseMSELoss
+from keras_softsort.losses.pairwise.pairwise_soft_zero_one import PairwiseSoftZeroOneLoss
 from keras_softsort.losses.pairwise.ranknet import RankNetLoss
 
 __all__ = [
+    "LambdaWeight",
+    "PairwiseSoftZeroOneLoss",
+    "PairwiseMSELoss",
+    "PairwiseHingeLoss",
     "ApproxNDCGLoss",
     "DkNNLoss",
     "ListLoss",

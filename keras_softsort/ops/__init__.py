@@ -14,7 +14,10 @@ from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permut
 from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
 from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
 from keras_softsort.ops.ranking.listwise.spearman import spearman
+from keras_softsort.ops.ranking.pairwise.pairwise_hinge import pairwise_hinge
 from keras_softsort.ops.ranking.pairwise.pairwise_logistic import pairwise_logistic
+from keras_softsort.ops.ranking.pairwise.pairwise_mse import pairwise_mse
+from keras_softsort.ops.ranking.pairwise.pairwise_soft_zero_one import pairwise_soft_zero_one
 from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
 from keras_softsort.ops.ranking.pairwise.ranknet_lambdas import ranknet_lambdas
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
@@ -29,6 +32,9 @@ from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membersh
 from keras_softsort.ops.sorting.soft_values import soft_values
 
 __all__ = [
+    "pairwise_soft_zero_one",
+    "pairwise_mse",
+    "pairwise_hinge",
     "MatchResult",
     "SinkhornResult",
     "SoftTopK",

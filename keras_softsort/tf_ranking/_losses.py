@@ -11,6 +11,9 @@ from keras_softsort.tf_ranking._stack import tfr
 # TF-Ranking has losses under the names without "keras_softsort_".
 LOSSES: dict[str, type] = {
     "keras_softsort_approx_ndcg_loss": losses.ApproxNDCGLoss,
+    "keras_softsort_pairwise_hinge_loss": losses.PairwiseHingeLoss,
+    "keras_softsort_pairwise_mse_loss": losses.PairwiseMSELoss,
+    "keras_softsort_pairwise_soft_zero_one_loss": losses.PairwiseSoftZeroOneLoss,
     "keras_softsort_softmax_loss": losses.SoftmaxLoss,
     "neural_ndcg_loss": losses.NeuralNDCGLoss,
     "neural_sort_cross_entropy_loss": losses.NeuralSortCrossEntropyLoss,
@@ -35,6 +38,9 @@ def get_loss(
     | name | loss |
     |---|---|
     | `"keras_softsort_approx_ndcg_loss"` | `ApproxNDCGLoss` (`"approx_ndcg_loss"` is TF-Ranking's, of the same value) |
+    | `"keras_softsort_pairwise_hinge_loss"` | `PairwiseHingeLoss` |
+    | `"keras_softsort_pairwise_mse_loss"` | `PairwiseMSELoss` |
+    | `"keras_softsort_pairwise_soft_zero_one_loss"` | `PairwiseSoftZeroOneLoss` |
     | `"keras_softsort_softmax_loss"` | `SoftmaxLoss` |
     | `"neural_ndcg_loss"` | `NeuralNDCGLoss` |
     | `"neural_sort_cross_entropy_loss"` | `NeuralSortCrossEntropyLoss` |

@@ -62,6 +62,7 @@ def test_loss(case):
 # Functions that a loss calls, which `test_loss` lowers.
 IN_LOSSES = {"approx_ndcg", "list_mle", "neural_ndcg", "neural_sort_cross_entropy", "permutation_cross_entropy"}
 IN_LOSSES |= {"pl_rank", "ranknet", "softmax_cross_entropy", "spearman"}
+IN_LOSSES |= {"pairwise_hinge", "pairwise_mse", "pairwise_soft_zero_one"}
 
 
 def test_every_public_operator_has_a_case():

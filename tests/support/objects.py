@@ -197,6 +197,32 @@ LOSSES = [
 ]
 LOSSES += [
     KerasCase(
+        ks.PairwiseHingeLoss,
+        {"temperature": 2.0, "lambda_weight": "ndcg", "normalization": "list", "reduction": "sum", "name": "mine"},
+    ),
+    KerasCase(
+        ks.PairwiseMSELoss,
+        {
+            "temperature": 2.0,
+            "lambda_weight": "label_diff",
+            "normalization": "list",
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+    KerasCase(
+        ks.PairwiseSoftZeroOneLoss,
+        {
+            "temperature": 2.0,
+            "lambda_weight": "label_diff",
+            "normalization": "list",
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+]
+LOSSES += [
+    KerasCase(
         ks.DkNNLoss,
         {
             "k": 1,
@@ -272,7 +298,15 @@ FEATURE_LAYERS = [
     KerasCase(ks.ConcatFeatures),
     KerasCase(ks.MaskedBatchNormalization, {"momentum": 0.5}),
 ]
-ALL = [*LAYERS, *HEADS, *FEATURE_LAYERS, *LOSSES, *METRICS]
+LAMBDA_WEIGHTS = [
+    KerasCase(
+        ks.losses.LambdaWeight,
+        {"metric": "dcg", "k": 3, "gain": "linear", "discount": "reciprocal", "version": 2, "neighbors_only": True},
+    ),
+    KerasCase(ks.losses.LambdaWeight, {"metric": "ndcg", "smooth_fraction": 0.5}),
+    KerasCase(ks.losses.LambdaWeight, {"metric": "precision", "k": 2, "min_label": 2.0}),
+]
+ALL = [*LAYERS, *HEADS, *FEATURE_LAYERS, *LOSSES, *LAMBDA_WEIGHTS, *METRICS]
 
 
 def pairs(scores):

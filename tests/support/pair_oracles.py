@@ -41,8 +41,33 @@ def _metric(kind, labels, k, gain, discount):
     }[kind]
 
 
+COSTS = {
+    "logistic": lambda lead, gap: softplus(lead),
+    "hinge": lambda lead, gap: max(0.0, 1 + lead),
+    "soft_zero_one": lambda lead, gap: 1 / (1 + np.exp(-lead)),
+    "squared": lambda lead, gap: (gap + lead) ** 2,
+}
+
+
+def relative_weights(labels, scores, *, kind="dcg", k=None, gain=None, discount=None, neighbors_only=False):
+    """[m, m]: LambdaLoss' weights for the first k, the second version, from the ranks of each two items."""
+    gain, discount, ranks = gain or (lambda y: 2.0**y - 1), discount or (lambda r: 1 / np.log2(1 + r)), ranks_of(scores)
+    gains = [gain(y) for y in labels]
+    ideal = sum(g * discount(r) for r, g in enumerate(sorted(gains, reverse=True)[:k], start=1))
+    weights = np.zeros((len(labels), len(labels)))
+    for i in range(len(labels)):
+        for j in range(len(labels)):
+            apart, last = abs(ranks[i] - ranks[j]), max(ranks[i], ranks[j])
+            if apart == 1 or (apart > 1 and not neighbors_only):
+                factor = 1 / (1 - discount(last)) if k is not None and last > k else 1
+                weights[i, j] = abs(gains[i] - gains[j]) * (discount(apart) - discount(apart + 1)) * factor
+    return weights / ideal if kind == "ndcg" and ideal > 0 else weights
+
+
 def swap_weights(labels, scores, kind, *, k=None, gain=None, discount=None, smooth_fraction=None):
     """[m, m]: what swapping two items does to the metric, mixed with LambdaLoss' relative discounts."""
+    if kind == "label_diff":
+        return np.abs(np.subtract.outer(labels, labels))
     size, fraction = len(labels), 1.0 if smooth_fraction is None else smooth_fraction
     gain = gain or ("linear" if kind == "mrr" else "exponential")
     discount = discount or ("reciprocal" if kind == "mrr" else "log2")
@@ -71,7 +96,17 @@ def _best(kind, labels, k, gain, discount):
 
 
 def list_loss(
-    labels, scores, weights=None, *, sigma=1.0, ties="ignore", normalization="pairs", frozen=None, keep=None, **swaps
+    labels,
+    scores,
+    weights=None,
+    *,
+    sigma=1.0,
+    cost="logistic",
+    ties="ignore",
+    normalization="pairs",
+    frozen=None,
+    keep=None,
+    **swaps,
 ):
     """One list; `frozen` are the scores that lambda weights go by, those of the loss if `None`."""
     kept = [j for j in range(len(labels)) if (labels[j] >= 0 if keep is None else keep[j])]
@@ -79,12 +114,19 @@ def list_loss(
     w = [1.0 if weights is None else float(weights[j]) for j in kept]
     kind = swaps.pop("lambda_weight", None)
     ranked_by = s if frozen is None else [float(frozen[j]) for j in kept]
-    swap = np.ones((len(y), len(y))) if kind is None else swap_weights(y, ranked_by, kind, **swaps)
+    if callable(kind):
+        swap = kind(y, ranked_by)
+    else:
+        swap = np.ones((len(y), len(y))) if kind is None else swap_weights(y, ranked_by, kind, **swaps)
     total, pairs = 0.0, 0
     for i in range(len(y)):
         for j in range(len(y)):
-            if y[i] > y[j]:
-                total += w[i] * swap[i, j] * softplus(-sigma * (s[i] - s[j]))
+            if cost == "squared":
+                if i < j:
+                    total += (w[i] + w[j]) / 2 * swap[i, j] * COSTS[cost](-sigma * (s[i] - s[j]), y[i] - y[j])
+                    pairs += 1
+            elif y[i] > y[j]:
+                total += w[i] * swap[i, j] * COSTS[cost](-sigma * (s[i] - s[j]), y[i] - y[j])
                 pairs += 1
             elif ties == "half" and y[i] == y[j] and i < j:
                 both = softplus(-sigma * (s[i] - s[j])) / 2 + softplus(-sigma * (s[j] - s[i])) / 2

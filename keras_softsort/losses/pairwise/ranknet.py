@@ -8,8 +8,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._lambda_weight import checked_lambda_weight, serialized_lambda_weight
 from keras_softsort.losses._score_loss import ScoreLoss
 from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS, pair_options
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
 
 
@@ -35,12 +37,15 @@ class RankNetLoss(ScoreLoss):
         - `"dcg"`: the same with m = 1;
         - `"mrr"`: the same as `"ndcg"` with g the label and D(r) = 1 / r;
         - `"map"`: the change of average precision; items are relevant from a label of 1 on;
-        - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0.
+        - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
+        - `"label_diff"`: `|label_i - label_j|`, whatever the ranks;
+        - a `LambdaWeight`: one of these with its options, among them gains and discounts that are functions.
       ties: pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a target
         of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. Under a lambda weight they cost 0.
       normalization: what a list's sum is divided by: `"pairs"`, the number of its pairs, which gives the mean cost of a
         pair; `"list"`, the number of its items; or `"none"`, 1.
-      k: number of ranks that the metric counts, None for all. Required for `"precision"`.
+      k: number of ranks that the metric counts, None for all. Required for `"precision"`. This and the next three
+        arguments belong to the `LambdaWeight` if one is given.
       gain: for `"ndcg"` and `"dcg"`: `"exponential"`, 2^label - 1 (the default), or `"linear"`, the label.
       discount: for `"ndcg"` and `"dcg"`: `"log2"`, 1 / log2(1 + r) (the default), or `"reciprocal"`, 1 / r.
       smooth_fraction: for `"ndcg"`, `"dcg"` and `"mrr"`: 1 is LambdaRank (the default), 0 is LambdaLoss, and between
@@ -97,7 +102,7 @@ class RankNetLoss(ScoreLoss):
         self,
         sigma: float = 1.0,
         *,
-        lambda_weight: str | None = None,
+        lambda_weight: str | LambdaWeight | None = None,
         ties: str = "ignore",
         normalization: str = "pairs",
         k: int | None = None,
@@ -111,6 +116,8 @@ class RankNetLoss(ScoreLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        if isinstance(lambda_weight, dict):  # its config
+            lambda_weight = checked_lambda_weight(lambda_weight)
         options = pair_options(
             sigma,
             ties=ties,
@@ -124,7 +131,7 @@ class RankNetLoss(ScoreLoss):
         self.lambda_weight = lambda_weight
         self.ties = ties
         self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
-        self.k = options.k
+        self.k = None if k is None else options.k
         self.gain = gain
         self.discount = discount
         self.smooth_fraction = smooth_fraction
@@ -151,7 +158,7 @@ class RankNetLoss(ScoreLoss):
         return {
             **super().get_config(),
             "sigma": self.sigma,
-            "lambda_weight": self.lambda_weight,
+            "lambda_weight": serialized_lambda_weight(self.lambda_weight),
             "ties": self.ties,
             "normalization": self.normalization,
             "k": self.k,

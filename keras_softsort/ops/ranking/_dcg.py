@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -60,34 +60,38 @@ def _checked_discounts(discount: Any) -> tuple[float, ...]:
     return numbers
 
 
-def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:
+def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of finite labels, up to a factor a list that NDCG does not know; 0 where masked.
 
     `"exponential"` is 2^label - 1 in units of 2^(the largest label), which overflows for no label.
     """
+    if gain != "exponential":
+        return absolute_gains(labels, mask, gain)
     labels = tf.where(mask, labels, tf.zeros_like(labels))
-    if gain == "linear":
-        return labels
     largest = tf.reduce_max(labels, axis=-1, keepdims=True)
     # (1 - 2^-label) 2^label: no digits are lost to the 1 where labels are small.
     log_2 = tf.math.log(tf.constant(2, labels.dtype))
     return -tf.math.expm1(-labels * log_2) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
 
 
-def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str) -> tf.Tensor:
-    """The gains `[batch, n]` of labels: 2^label - 1, or the label; 0 where masked."""
+def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
+    """The gains `[batch, n]` of labels: 2^label - 1, the label, or what a function makes of it; 0 where masked."""
     labels = tf.where(mask, labels, tf.zeros_like(labels))
+    if callable(gain):
+        return tf.where(mask, tf.cast(gain(labels), labels.dtype), tf.zeros_like(labels))
     return labels if gain == "linear" else tf.pow(tf.constant(2, labels.dtype), labels) - 1
 
 
-def discounts(ranks: tf.Tensor, kind: str = "log2") -> tf.Tensor:
-    """1 / log2(1 + rank), or 1 / rank, of ranks that count from 1 and may lie between integers."""
+def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:
+    """1 / log2(1 + rank), 1 / rank, or a function, of ranks that count from 1 and may lie between integers."""
+    if callable(kind):
+        return tf.cast(kind(ranks), ranks.dtype)
     if kind == "reciprocal":
         return 1 / ranks
     return tf.math.log(tf.constant(2, ranks.dtype)) / tf.math.log1p(ranks)
 
 
-def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind: str = "log2") -> tf.Tensor:
+def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
     """The discounts [size] of the ranks 1, 2, ..., 0 beyond the k-th."""
     ranks = tf.cast(tf.range(1, size + 1), dtype)
     every = discounts(ranks, kind)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight, check_readers
 
 TIES = ("half", "ignore")
 NORMALIZATIONS = ("list", "none", "pairs")
-LAMBDA_WEIGHTS = ("dcg", "map", "mrr", "ndcg", "precision")
 
 
 class PairOptions(NamedTuple):
@@ -20,11 +20,15 @@ class PairOptions(NamedTuple):
 
     sigma: float
     ties: str
+    cost: str
     lambda_weight: str | None
     k: int | None
-    gain: str
-    discount: str
+    gain: str | Callable
+    discount: str | Callable
     smooth_fraction: float
+    version: int
+    neighbors_only: bool
+    min_label: float
 
 
 class PairLists(NamedTuple):
@@ -38,44 +42,39 @@ class PairLists(NamedTuple):
 
 
 def pair_options(
-    sigma: Any,
-    *,
-    ties: Any,
-    lambda_weight: Any,
-    k: Any,
-    gain: Any,
-    discount: Any,
-    smooth_fraction: Any,
+    sigma: Any, *, ties: Any = "ignore", cost: str = "logistic", lambda_weight: Any = None, **given: Any
 ) -> PairOptions:
-    """Check the arguments, of which those that nothing would read are errors, and fill in their defaults."""
-    if lambda_weight is not None:
-        arguments.one_of("lambda_weight", lambda_weight, LAMBDA_WEIGHTS)
-    with_gain = ("dcg", "ndcg")
-    by_discount = ("dcg", "mrr", "ndcg")
-    for name, value, readers in (
-        ("k", k, LAMBDA_WEIGHTS),
-        ("gain", gain, with_gain),
-        ("discount", discount, with_gain),
-        ("smooth_fraction", smooth_fraction, by_discount),
-    ):
-        if value is not None and lambda_weight not in readers:
-            raise ValueError(f"{name} needs a lambda_weight of {list(readers)}, got {lambda_weight!r} and {value!r}")
-    if lambda_weight == "precision" and k is None:
-        raise ValueError("k must be given with lambda_weight='precision', got None")
-    is_mrr = lambda_weight == "mrr"
-    fraction = 1.0 if smooth_fraction is None else arguments.non_negative_number("smooth_fraction", smooth_fraction)
-    if fraction > 1:
-        raise ValueError(f"smooth_fraction must be at most 1, got {smooth_fraction!r}")
-    return PairOptions(
-        sigma=arguments.positive_number("sigma", sigma),
-        ties=arguments.one_of("ties", ties, TIES),
-        lambda_weight=lambda_weight,
-        k=None if k is None else arguments.positive_integer("k", k),
-        gain=arguments.one_of("gain", ("linear" if is_mrr else "exponential") if gain is None else gain, GAINS),
-        discount=arguments.one_of(
-            "discount", ("reciprocal" if is_mrr else "log2") if discount is None else discount, DISCOUNTS
-        ),
-        smooth_fraction=fraction,
+    """Check the arguments, of which those that nothing would read are errors, and fill in their defaults.
+
+    `given` are options of the lambda weight, which belong to the object if one is given.
+    """
+    sigma, ties = arguments.positive_number("sigma", sigma), arguments.one_of("ties", ties, TIES)
+    weight = lambda_weight
+    if weight is None:
+        check_readers(None, given)
+    elif not isinstance(weight, LambdaWeight):
+        weight = LambdaWeight(weight, **given)
+    else:
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} must be given to the LambdaWeight, got {lambda_weight!r} and {value!r}")
+    return PairOptions(sigma, ties, cost, *lambda_options(weight))
+
+
+def lambda_options(weight: LambdaWeight | None) -> tuple:
+    """The fields of `PairOptions` from `lambda_weight` on, with their defaults."""
+    if weight is None:
+        return (None, None, "exponential", "log2", 1.0, 1, False, 1.0)
+    is_mrr = weight.metric == "mrr"
+    return (
+        weight.metric,
+        weight.k,
+        weight.gain or ("linear" if is_mrr else "exponential"),
+        weight.discount or ("reciprocal" if is_mrr else "log2"),
+        1.0 if weight.smooth_fraction is None else weight.smooth_fraction,
+        weight.version or 1,
+        bool(weight.neighbors_only),
+        1.0 if weight.min_label is None else weight.min_label,
     )
 
 
@@ -84,8 +83,10 @@ def pair_lists(
 ) -> PairLists:
     """Lists whose padding and whose NaN cannot reach the arithmetic."""
     right = tf.logical_and(tf.math.is_finite(scores), tf.logical_not(tf.math.is_nan(labels)))
-    if options.lambda_weight in ("mrr", "ndcg"):  # a label below 0 has no gain to divide by
-        right = tf.logical_and(right, labels >= 0)
+    if options.lambda_weight in ("mrr", "ndcg") and isinstance(options.gain, str):
+        right = tf.logical_and(right, labels >= 0)  # a label below 0 has no gain to divide by
+    if options.cost == "squared" or options.lambda_weight == "label_diff":
+        right = tf.logical_and(right, tf.math.is_finite(labels))
     wrong = tf.reduce_any(tf.logical_and(mask, tf.logical_not(right)), axis=-1)
     read = tf.logical_and(mask, right)
     # Neither NaN nor -0.0, which XLA sorts differently.
@@ -96,3 +97,8 @@ def pair_lists(
         weights=weights,
         factors=tf.where(wrong, tf.constant(math.nan, scores.dtype), tf.constant(1, scores.dtype)),
     )
+
+
+def scale(temperature: Any) -> float:
+    """What scores are multiplied by: 1 / temperature."""
+    return 1 / arguments.positive_number("temperature", temperature)

@@ -30,8 +30,10 @@ def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
     nowhere = tf.constant(-math.inf, lists.scores.dtype)
     order = tf.argsort(tf.where(lists.mask, lists.scores, nowhere), direction="DESCENDING", stable=True)
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
+    if options.lambda_weight == "label_diff":
+        return DeltaFeatures(lists.labels, ranks, ranks, ranks)
     if options.lambda_weight in ("map", "precision"):
-        relevant = tf.cast(tf.logical_and(lists.labels >= 1, lists.mask), lists.scores.dtype)
+        relevant = tf.cast(tf.logical_and(lists.labels >= options.min_label, lists.mask), lists.scores.dtype)
         if options.lambda_weight == "map":
             return _of_average_precision(relevant, ranks, order, options.k)
         effects = tf.cast(ranks <= options.k, ranks.dtype)
@@ -45,21 +47,39 @@ def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
 def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
     """The weight of each pair: all features broadcast against each other, `one` the item with the greater label."""
     gains = tf.abs(one.gains - other.gains)
+    if options.lambda_weight == "label_diff":
+        return gains
     if options.lambda_weight == "map":
         ahead = one.ranks < other.ranks
         change = tf.where(ahead, other.effects - one.effects, one.effects_behind - other.effects_behind)
         return gains * tf.abs(change)
     absolute = tf.abs(one.effects - other.effects)
-    if options.smooth_fraction == 1:
+    if options.lambda_weight == "precision":
         return gains * absolute
     distance = tf.abs(one.ranks - other.ranks)
+    if options.neighbors_only:
+        gains *= tf.cast(tf.equal(distance, 1), gains.dtype)
+    if options.version == 1 and options.smooth_fraction == 1:
+        return gains * absolute
     # Where both are one item, which is no pair, any distance will do.
     distance = tf.maximum(distance, 1)
-    relative = discounts(distance, options.discount) - discounts(distance + 1, options.discount)
+    relative = tf.abs(discounts(distance, options.discount) - discounts(distance + 1, options.discount))
+    if options.version == 2:
+        return gains * relative * _beyond_k(options, tf.maximum(one.ranks, other.ranks))
     if options.k is not None:
         counted = tf.minimum(one.ranks, other.ranks) <= options.k
         relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
     return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
+
+
+def _beyond_k(options: PairOptions, last: tf.Tensor) -> tf.Tensor | int:
+    """The factor 1 / (1 - D(r)) of pairs of which the last rank r lies after k."""
+    if options.k is None:
+        return 1
+    # Not of rank 1, whose discount may be 1.
+    beyond = last > options.k
+    safe = tf.where(beyond, last, tf.constant(2, last.dtype))
+    return tf.where(beyond, 1 / (1 - discounts(safe, options.discount)), tf.constant(1, last.dtype))
 
 
 def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:

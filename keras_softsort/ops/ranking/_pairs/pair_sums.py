@@ -83,7 +83,7 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
 
         return _by_blocks(items, tile, blocks, is_fallback)
 
-    if options.lambda_weight is None and options.ties == "ignore":
+    if options.cost == "logistic" and options.lambda_weight is None and options.ties == "ignore":
         too_wide = tf.reduce_any(wide * options.sigma > MAX_SCORE_RANGE)
         losses, slopes = tf.cond(
             too_wide, lambda: by_wide_tiles(is_fallback=True), lambda: _by_blocks(items, product_form_tile, blocks)

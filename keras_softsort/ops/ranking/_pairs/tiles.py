@@ -7,6 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.ranking._pairs.arguments import PairOptions
+from keras_softsort.ops.ranking._pairs.costs import COSTS
 from keras_softsort.ops.ranking._pairs.lambda_weights import DeltaFeatures, pair_weights
 
 # While the scores of a list, times sigma, are no further apart than this, a product of `FACTORS_PER_LOG` terms
@@ -67,20 +68,22 @@ def general_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
         tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
         for items, axis in ((rows, 2), (columns, 1))
     )
-    lead = other.scores - one.scores
-    small = tf.exp(-tf.abs(lead))
-    costs = tf.nn.relu(lead) + tf.math.log1p(small)
-    # Of one number each: TensorFlow would keep a tile of zeros or ones as a constant of the graph.
-    zero, unit = tf.constant(0, lead.dtype), tf.constant(1, lead.dtype)
-    chances = tf.where(lead > 0, unit, small) / (1 + small)
-    weights = tf.where(one.labels > other.labels, one.weights, zero)
+    lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
+    if options.cost == "squared":
+        # All pairs, those of equal labels too. Labels are NaN where masked, which is equal to nothing.
+        pairs = tf.logical_and(one.labels >= other.labels, one.positions < other.positions)
+        gap = tf.where(pairs, one.labels - other.labels, zero)
+        weights = tf.where(pairs, (one.weights + other.weights) / 2, zero)
+    else:
+        gap, weights = zero, tf.where(one.labels > other.labels, one.weights, zero)
+    costs, derivatives = COSTS[options.cost](lead, gap)
     if one.features:
         weights *= pair_weights(options, one.features, other.features)
         # Tied items, whose swap changes no metric, weigh 0.
-    terms, slopes = weights * costs, weights * chances
-    if options.ties == "half" and not one.features:
+    terms, slopes = weights * costs, weights * derivatives
+    if options.cost == "logistic" and options.ties == "half" and not one.features:
         tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
         weights = tf.where(tied, (one.weights + other.weights) / 2, zero)
         terms += weights * (costs - lead / 2)
-        slopes += weights * (chances - 0.5)
+        slopes += weights * (derivatives - 0.5)
     return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))

@@ -6,12 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
-from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.ranking._lists import RankingArguments, flat_weights, ranking_arguments, with_leading_axes
-from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS, PairOptions, pair_lists, pair_options
-from keras_softsort.ops.ranking._pairs.pair_sums import eager_blocks, pair_sums
+from keras_softsort.ops.ranking._pairs.arguments import pair_options
+from keras_softsort.ops.ranking._pairs.list_losses import pairwise_losses
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 
 
 def ranknet(
@@ -19,7 +16,7 @@ def ranknet(
     labels: Any,
     *,
     sigma: float = 1.0,
-    lambda_weight: str | None = None,
+    lambda_weight: str | LambdaWeight | None = None,
     ties: str = "ignore",
     normalization: str = "pairs",
     k: int | None = None,
@@ -40,7 +37,8 @@ def ranknet(
       labels: `[..., n]` numbers of any sign, of at least 0 for `"ndcg"` and `"mrr"`; the greater, the more relevant.
       sigma: positive number: how fast the cost falls with the difference of scores; 1 / temperature.
       lambda_weight: None, all pairs weigh 1; or the metric whose change weighs a pair: `"ndcg"`, `"dcg"`, `"mrr"`,
-        `"map"` or `"precision"`. See `RankNetLoss` for this and the next arguments.
+        `"map"`, `"precision"` or `"label_diff"`; or a `losses.LambdaWeight`, which holds the options below. See
+        `RankNetLoss` for this and the next arguments.
       ties: pairs of equal labels: `"ignore"` or `"half"`.
       normalization: what the sum over pairs is divided by: `"pairs"`, their number; `"list"`, the number of items;
         or `"none"`, 1.
@@ -83,28 +81,4 @@ def ranknet(
         discount=discount,
         smooth_fraction=smooth_fraction,
     )
-    arguments.one_of("normalization", normalization, NORMALIZATIONS)
-    args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
-    return _losses(args, options, normalization, eager_blocks(args.scores))
-
-
-@traced_if_eager
-def _losses(args: RankingArguments, options: PairOptions, normalization: str, blocks: int | None) -> tf.Tensor:
-    scores, labels = (
-        tf.cast(flatten_lists(args.scores), args.labels.dtype),
-        tf.stop_gradient(flatten_lists(args.labels)),
-    )
-    mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
-    weights = flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype)
-
-    @tf.custom_gradient
-    def summed(scores: tf.Tensor) -> tuple:
-        sums = pair_sums(pair_lists(scores, labels, mask, weights, options), options, blocks)
-        return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.lambdas
-
-    losses, counts = summed(scores)
-    if normalization == "list":
-        counts = tf.reduce_sum(tf.cast(mask, labels.dtype), axis=-1)
-    if normalization != "none":
-        losses /= tf.stop_gradient(tf.maximum(counts, 1))
-    return with_leading_axes(losses, args.scores)
+    return pairwise_losses(scores, labels, options, normalization=normalization, mask=mask, weights=weights)

@@ -11,6 +11,7 @@ from keras_softsort.ops._core.batching import flatten_lists
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions, pair_lists, pair_options
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 from keras_softsort.ops.ranking._pairs.pair_sums import eager_blocks, pair_sums
 
 
@@ -20,7 +21,7 @@ def ranknet_lambdas(
     *,
     sigma: float = 1.0,
     ties: str = "ignore",
-    lambda_weight: str | None = None,
+    lambda_weight: str | LambdaWeight | None = None,
     k: int | None = None,
     gain: str | None = None,
     discount: str | None = None,
@@ -37,8 +38,9 @@ def ranknet_lambdas(
       labels: of the same shape; the greater, the more relevant. Numbers of any sign: padding is for the `mask` to say.
       sigma: positive number.
       ties: `"ignore"`, or `"half"`: tied labels pull scores together, by `sigma (sigmoid(sigma (s_i - s_j)) - 1/2)`.
-      lambda_weight: the weights W of pairs, `None` (all 1), `"ndcg"`, `"dcg"`, `"mrr"`, `"map"` or `"precision"`; this
-        and `k`, `gain`, `discount` and `smooth_fraction` are those of `RankNetLoss`.
+      lambda_weight: the weights W of pairs, `None` (all 1), `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"`,
+        `"label_diff"` or a `losses.LambdaWeight`; this and `k`, `gain`, `discount` and `smooth_fraction` are those of
+        `RankNetLoss`.
       k: how many places the metric counts.
       gain: `"exponential"` or `"linear"`.
       discount: `"log2"` or `"reciprocal"`.

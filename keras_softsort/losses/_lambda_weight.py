@@ -1,0 +1,99 @@
+"""`LambdaWeight` as Keras saves it: with functions for gains and discounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort.ops.ranking._pairs import metric as plain
+
+
+@register
+class LambdaWeight(plain.LambdaWeight):
+    """How much each pair of a pairwise loss weighs: what a metric would change if its two items were swapped.
+
+    Pass it as `lambda_weight` where the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
+    The weight has no gradient. With ranks r in the current order of the scores, gains g, discount D, and the ideal DCG
+    m, a pair weighs
+
+    - `"ndcg"`: `|g_i - g_j| |D(r_i) - D(r_j)| / m` (LambdaRank);
+    - `"dcg"`: the same with m = 1;
+    - `"mrr"`: the same as `"ndcg"` with g the label and D(r) = 1 / r;
+    - `"map"`: the change of average precision;
+    - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
+    - `"label_diff"`: `|label_i - label_j|`, whatever the ranks.
+
+    Args:
+      metric: one of these names.
+      k: number of ranks that the metric counts, None for all. Required for `"precision"`.
+      gain: for `"ndcg"` and `"dcg"`: `"exponential"`, 2^label - 1 (the default), `"linear"`, the label, or a function
+        of the labels `[batch, n]`.
+      discount: for `"ndcg"` and `"dcg"`: `"log2"`, 1 / log2(1 + r) (the default), `"reciprocal"`, 1 / r, or a function
+        of a tensor of ranks, which count from 1.
+      smooth_fraction: for `"ndcg"`, `"dcg"` and `"mrr"`: 1 is LambdaRank (the default), 0 is LambdaLoss, which takes
+        `D(|r_i - r_j|) - D(|r_i - r_j| + 1)` in place of `|D(r_i) - D(r_j)|` for pairs with an item among the first
+        `k`. Between them the two are mixed.
+      version: for the same metrics: 2 is LambdaLoss for all pairs, those with an item after the first `k` divided by
+        `1 - D(max(r_i, r_j))`, which is TF-Ranking's `NDCGLambdaWeightV2`. The default is 1.
+      neighbors_only: for the same metrics: whether only pairs of neighbors in the current order weigh anything, as in
+        `YetiLogisticLoss`. The default is False.
+      min_label: for `"map"` and `"precision"`: items are relevant from this label on; 1 by default.
+
+    Functions of one's own are saved with a model if they are registered with Keras.
+
+    TF-Ranking's weights are n times as large, but for `PrecisionLambdaWeight` and `LabelDiffLambdaWeight`: see the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: an unknown name, `k` < 1, `smooth_fraction` outside [0, 1], another version, an option that the
+        metric does not read.
+      TypeError: an argument of another type.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> @tf.keras.utils.register_keras_serializable(package="mine")
+    ... def discount(ranks):
+    ...     return 1 / tf.sqrt(ranks)
+    >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=discount)
+    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
+    >>> round(float(ks.RankNetLoss(lambda_weight=weight)(labels, scores)), 4)
+    0.0828
+
+    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li, N.
+    Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
+    """
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, with functions as Keras writes them."""
+        config = super().get_config()
+        return {
+            name: keras.utils.serialize_keras_object(value) if callable(value) else value
+            for name, value in config.items()
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
+        """The weight of that config."""
+        return cls(
+            **{
+                name: keras.utils.deserialize_keras_object(value) if isinstance(value, dict) else value
+                for name, value in config.items()
+            }
+        )
+
+
+def checked_lambda_weight(value: Any) -> Any:
+    """`value`, which is None, a name or a `LambdaWeight`; the config of one is read."""
+    if isinstance(value, dict):
+        value = keras.utils.deserialize_keras_object(value)
+    if isinstance(value, plain.LambdaWeight) or value is None:
+        return value
+    plain.LambdaWeight(value)  # fails unless it is the name of one that needs no options
+    return value
+
+
+def serialized_lambda_weight(value: Any) -> Any:
+    """None, a name, or the config of an object."""
+    return keras.utils.serialize_keras_object(value) if isinstance(value, plain.LambdaWeight) else value

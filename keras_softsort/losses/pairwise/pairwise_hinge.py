@@ -1,0 +1,59 @@
+"""The hinge loss of all pairs of a list."""
+
+from __future__ import annotations
+
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses.pairwise._pairwise_loss import PairwiseLoss
+from keras_softsort.ops.ranking.pairwise.pairwise_hinge import pairwise_hinge
+
+
+@register
+class PairwiseHingeLoss(PairwiseLoss):
+    """Compute the hinge loss of the pairs of items with different labels.
+
+    For preferences, where pairs that are right by a margin are to be left alone. By default a label below 0 marks
+    padding.
+
+    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / temperature)`, times the weight of item
+    i, the more relevant one, times the pair's lambda weight. Pairs in the right order by at least `temperature` cost 0.
+
+    Args:
+      temperature: positive number, in units of the scores.
+      lambda_weight: the metric to optimize: None, a name (`"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"label_diff"`), or a
+        `LambdaWeight` with its options; see `RankNetLoss` for what they weigh.
+      normalization: what a list's sum is divided by: `"pairs"`, the number of its pairs, which gives the mean cost of a
+        pair; `"list"`, the number of its items; or `"none"`, 1.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights are not negative. A list without any pair gives 0
+    and has zero gradient. A NaN label, or a score that is not finite, makes its list's result NaN.
+    There is a gradient of the scores only, and none of second order.
+
+    TF-Ranking's `PairwiseHingeLoss` is the sum over pairs divided by `batch * n`, padding included: see the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: `temperature` <= 0, an unknown name, shapes that do not match, a negative weight.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+      InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time, the gradient included; memory for one block of pairs, whatever the list size.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
+    >>> round(float(ks.PairwiseHingeLoss()(labels, scores)), 4)
+    0.8
+
+    Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
+    Large Margin Classifiers, 2000.
+    """
+
+    default_name = "pairwise_hinge"
+    function = staticmethod(pairwise_hinge)

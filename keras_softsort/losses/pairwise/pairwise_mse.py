@@ -1,0 +1,59 @@
+"""The squared error of the differences of all pairs of a list."""
+
+from __future__ import annotations
+
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses.pairwise._pairwise_loss import PairwiseLoss
+from keras_softsort.ops.ranking.pairwise.pairwise_mse import pairwise_mse
+
+
+@register
+class PairwiseMSELoss(PairwiseLoss):
+    """Compute the squared error of the score differences of all pairs.
+
+    For numeric targets of which only the differences within a list matter, and for distillation. By default a label
+    below 0 marks padding.
+
+    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / temperature - (y_i - y_j))^2`, times the
+    mean weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
+
+    Args:
+      temperature: positive number, in units of the scores.
+      lambda_weight: the metric to optimize: None, a name (`"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"label_diff"`), or a
+        `LambdaWeight` with its options; see `RankNetLoss` for what they weigh.
+      normalization: what a list's sum is divided by: `"pairs"`, the number of its pairs, which gives the mean cost of a
+        pair; `"list"`, the number of its items; or `"none"`, 1.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights are not negative. A list of fewer than two items
+    gives 0 and has zero gradient. A score or label that is not finite makes its list's result NaN. There is a gradient
+    of the scores only, and none of second order.
+
+    TF-Ranking's `PairwiseMSELoss` is the sum over pairs divided by `batch * n`, padding included: see the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: `temperature` <= 0, an unknown name, shapes that do not match, a negative weight.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+      InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time, the gradient included; memory for one block of pairs, whatever the list size.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
+    >>> round(float(ks.PairwiseMSELoss()(labels, scores)), 4)
+    1.6467
+
+    Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
+    (`PairwiseMSELoss`).
+    """
+
+    default_name = "pairwise_mse"
+    function = staticmethod(pairwise_mse)

@@ -1,0 +1,65 @@
+"""The soft zero-one loss of all pairs of a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort.ops.ranking._pairs.arguments import pair_options, scale
+from keras_softsort.ops.ranking._pairs.list_losses import pairwise_losses
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
+
+
+def pairwise_soft_zero_one(
+    scores: Any,
+    labels: Any,
+    *,
+    temperature: float = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    normalization: str = "pairs",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the soft zero-one loss of the pairs of items with different labels.
+
+    A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / temperature))`, times the weight of
+    item i, the more relevant one, times the pair's lambda weight. As the temperature goes to 0 this counts the pairs in
+    the wrong order, so the mean over pairs becomes (1 - Kendall's tau) / 2.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
+      temperature: positive number, in units of the scores.
+      lambda_weight: None, all pairs weigh 1; the name of the metric whose change weighs a pair; or a
+        `losses.LambdaWeight`. See `RankNetLoss` for the names.
+      normalization: what the sum over pairs is divided by: `"pairs"`, their number; `"list"`, the number of items;
+        or `"none"`, 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Pairs with a masked item take no part. A list without any pair gives 0.
+      A NaN label, or a score that is not finite, makes its list's result NaN. There is a gradient of
+      the scores only, and none of second order.
+
+    Raises:
+      TypeError: `scores` are not floating-point, an argument of another type.
+      ValueError: `temperature` <= 0, an unknown name, shapes that do not match, a negative weight.
+      InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time with the gradient; memory for one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.pairwise_soft_zero_one(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    0.452
+
+    Source: Y. Song, A. Schwing, R. Zemel, R. Urtasun, "Training Deep Neural Networks via Direct Loss Minimization",
+    ICML 2016, for the aim; the smooth count is that of TF-Ranking, R. Pasumarthi et al., "TF-Ranking: Scalable
+    TensorFlow Library for Learning-to-Rank", KDD 2019.
+    """
+    options = pair_options(scale(temperature), cost="soft_zero_one", lambda_weight=lambda_weight)
+    return pairwise_losses(scores, labels, options, normalization=normalization, mask=mask, weights=weights)
