@@ -1,4 +1,4 @@
-"""The base of all losses: weights are resolved before the loss is computed, and the reduction comes after it."""
+"""Base class of all losses: masks and weights are resolved before the loss is computed, and the reduction follows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keras_softsort._targets.reduction import WeightedLosses, checked_reduction,
 
 
 class WeightedLoss(keras.losses.Loss):
-    """A loss that resolves masks and weights before it is computed: Keras would apply them to what `call` returns.
+    """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
 
     Args:
       reduction: `"sum_over_batch_size"` or `"mean"`, the mean over lists (over queries for `DkNNLoss`);
@@ -27,10 +27,10 @@ class WeightedLoss(keras.losses.Loss):
     ) -> None:
         reduction = checked_reduction(reduction)
         dtype = None if dtype is None else _floating_dtype(dtype)
-        known = reduction if reduction in ("none", "sum") else "sum_over_batch_size"  # to Keras 2
+        known = reduction if reduction in ("none", "sum") else "sum_over_batch_size"  # the names of Keras 2
         super().__init__(reduction=known, name=name, **({"dtype": dtype} if IS_KERAS_3 else {}))
         self._given_reduction = reduction
-        if IS_KERAS_3:  # Keras 2 scales among replicas what it knows as a mean by its own name
+        if IS_KERAS_3:  # Keras 2 needs its own name of the mean, to scale it by the number of replicas
             self.reduction = reduction
         self._given_dtype = dtype
 
@@ -40,12 +40,12 @@ class WeightedLoss(keras.losses.Loss):
         return None if self._given_dtype is None else tf.as_dtype(self._given_dtype)
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
-        """The weighted losses [m], with what their mean is over."""
+        """The weighted losses [m] and the count that their mean is taken over."""
         raise NotImplementedError
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
-        """The reduced loss: the mean, the sum, or with reduction None each."""
+        """The reduced loss: the mean, the sum, or with reduction None all losses."""
         with tf.name_scope(self.name or type(self).__name__):
             result = reduced(self.weighted_losses(y_true, y_pred, sample_weight), self._given_reduction)
             return tf.cast(result, self.given_dtype or result.dtype)

@@ -1,4 +1,4 @@
-"""The base class of losses with one value per list."""
+"""Base class of losses with one value per list."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from keras_softsort.losses._base import WeightedLoss
 
 
 class ListLoss(WeightedLoss):
-    """Base class of losses with one value per list; what all list losses share is described here.
+    """Base class of losses with one value per list. It describes the arguments that all list losses share.
 
-    A subclass implements `list_losses`, or derives from `ScoreLoss` if it takes scores.
+    To write a loss, derive from `ScoreLoss` if it takes scores; otherwise derive from this class and implement
+    `list_losses`.
 
     Args:
-      lists: what one list is: `"rows"`, each row of `y_pred`, or `"batch"`, the whole batch (one query, day or era).
-      padding: which labels mark padding: `"negative_labels"`, those below 0; `"nan_labels"`, NaN; or None, no label.
-        Targets around 0, such as returns or residuals, need `"nan_labels"` or None: by default their negative half is
-        padding. A Keras mask on `y_pred` marks padding in addition.
-      reduction: `"sum_over_batch_size"` or `"mean"`, the mean over lists; `"sum"`; `"mean_with_sample_weight"`, the sum
-        over the sum of the lists' weights; or None or `"none"`, one loss per list. Keras 2's `"auto"` is the mean.
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding. `"negative_labels"`: labels below 0. `"nan_labels"`: NaN. None: no label does.
+        Targets around 0, such as returns or residuals, need `"nan_labels"` or None; by default all negative targets
+        are padding. A Keras mask of `y_pred` also marks padding.
+      reduction: `"sum_over_batch_size"` or `"mean"`: the mean over lists. `"sum"`. `"mean_with_sample_weight"`: the sum
+        divided by the sum of the weights of lists. None or `"none"`: one loss per list. Keras 2's `"auto"` is the mean.
       name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. None: the dtype of `y_pred`, and float32 for half
-        precision. Half precision is computed in float32.
+      dtype: dtype of the result, to which `y_pred` is cast first. None takes the dtype of `y_pred`, or float32 if that
+        is a half precision.
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
@@ -37,21 +38,21 @@ class ListLoss(WeightedLoss):
       sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item); with
         `lists="batch"` one weight per item. The weight of a list is the mean weight of its items.
 
-    Padding changes no value and no gradient, whatever it holds. Lists without valid items give 0. A NaN label that is
-    no padding makes its list's loss NaN. Each list is normalized on its own; then lists are averaged. Half precision is
-    computed in float32.
+    Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
+    padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
+    precision is computed in float32.
 
     Raises:
-      TypeError: `y_pred` is not floating-point, an argument of another type.
-      ValueError: an unknown name, shapes that do not match, and lists that can only hold one item, such as the scores
-        `[batch, 1]` of a regressor: they have no order to learn, and would train nothing.
+      TypeError: `y_pred` is not floating-point, or an argument has another type.
+      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the scores
+        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> class FirstRankLoss(ks.losses.ListLoss):  # of soft permutations: how little of rank 1 the best item holds
-    ...     def list_losses(self, lists, y_pred):
+    >>> class FirstRankLoss(ks.losses.ListLoss):  # 1 minus the weight of the best item at rank 1 of a soft permutation
+    ...     def list_losses(self, lists, y_pred):  # `lists` has labels, mask and weights, each [batch, n]
     ...         best = tf.one_hot(tf.argmax(lists.labels, axis=-1), tf.shape(y_pred)[-1])
     ...         return 1 - lists.mean_over_items(best * y_pred[:, 0, :]) * lists.sizes()
     >>> matrix = ks.ops.neural_sort(tf.constant([[1.0, 3.0, 2.0]]), tau=0.01)
@@ -76,15 +77,15 @@ class ListLoss(WeightedLoss):
         self.padding = checked_padding(padding)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
-        """The loss of each list, weighted: `[batch]`.
+        """The weighted loss of each list: `[batch]`.
 
-        `lists` has `labels`, `mask` and `weights`, each `[batch, n]` and 0 (False) in the padding, in the dtype of
-        `y_pred`, which is one to compute in. In a list with a NaN label all labels are NaN.
+        `lists` has `labels`, `mask` and `weights`, each `[batch, n]` and 0 (False) in the padding. They have the dtype
+        of `y_pred`, float32 or float64. In a list with a NaN label all labels are NaN.
         """
         raise NotImplementedError
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
-        """The loss of each list [batch], of all of which a mean is taken."""
+        """The loss of each list [batch]. The mean is taken over all lists."""
         lists, y_pred = predicted_lists(
             y_true,
             y_pred,

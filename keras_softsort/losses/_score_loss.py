@@ -1,4 +1,4 @@
-"""The base class of losses of scores."""
+"""Base class of losses of scores."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from keras_softsort.ops._core.nan_where import nan_lists
 
 
 class ScoreLoss(ListLoss):
-    """Base class of losses of scores: write `score_losses` and leave shapes, masks, weights and dtypes to this class.
+    """Base class for your own losses of scores: implement `score_losses`; this class handles shapes, masks and weights.
 
     Args:
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
-    `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It is given tensors
-    `[batch, n]` in the dtype to compute in (float32 or float64): scores and labels, both 0 in the padding; the mask,
-    True for valid items; and item weights, 0 in the padding. A list with a NaN label or score gives NaN in any case.
-    All functions of `keras_softsort.ops` for ranking have this signature.
+    `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
+    `[batch, n]` in float32 or float64: scores and labels, both 0 in the padding; the mask, True for valid items; and
+    item weights, 0 in the padding. A list with a NaN label or score always gives NaN. The ranking losses in
+    `keras_softsort.ops` have this signature.
 
-    Example, a loss of one's own:
+    Example, a loss of your own:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
@@ -50,11 +50,11 @@ class ScoreLoss(ListLoss):
     predicts = "scores"
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        """The loss of each list, weighted: `[batch]`."""
+        """The weighted loss of each list: `[batch]`."""
         raise NotImplementedError
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
-        """The loss of each list [batch], NaN for one that holds a NaN."""
+        """The loss of each list [batch], NaN for a list with a NaN label or score."""
         scores = tf.where(lists.mask, y_pred, tf.zeros_like(y_pred))
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
         return nan_lists(lists.failed(scores), losses, scores)

@@ -15,9 +15,9 @@ from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
 
 @register
 class ApproxNDCGLoss(ScoreLoss):
-    """Minus the NDCG with smooth ranks: ApproxNDCG, from -1 (the best order) to 0.
+    """Minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
-    Take it to optimize NDCG directly on short and medium lists with graded relevance. It is fast and deterministic.
+    Use it to optimize NDCG directly on short and medium lists with graded relevance. It is fast and deterministic.
     Labels are relevance from 0 on; by default a label below 0 marks padding.
 
     Each item's rank is replaced by a smooth one. With scores s, labels l and weights w (1 by default):
@@ -28,9 +28,9 @@ class ApproxNDCGLoss(ScoreLoss):
       tau: temperature, a positive number in units of the scores. As it goes to 0 the loss becomes minus the NDCG.
       k: number of ranks that count; None for all. An item whose smooth rank lies between k and k + 1 counts in
         proportion, `k + 1 - rank_i`.
-      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
-      normalization: `"ideal"`, divide by the DCG of the best order, for NDCG, or `"none"`, for DCG.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
+      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
@@ -38,17 +38,17 @@ class ApproxNDCGLoss(ScoreLoss):
       dtype: see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights multiply the gains in the DCG, not in the ideal one.
-    A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is no padding,
-    makes its list's loss NaN. Tied scores have equal smooth ranks, the mean of those that they take up.
+    A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is not padding,
+    makes the loss of its list NaN. Tied scores have equal smooth ranks, the mean of the ranks that they share.
 
     TF-Ranking's `ApproxNDCGLoss(temperature=tau)` has the same value without weights and with weights of lists. It
-    makes one weight per list out of item weights, their mean weighted by the labels.
+    reduces item weights to one weight per list, their mean weighted by the labels.
 
     Raises:
       ValueError: `tau` <= 0, `k` < 1, an unknown name, shapes that do not match.
       TypeError: an argument of another type, `y_pred` is not floating-point.
 
-    Cost: that of `ops.approx_ndcg`: O(n^2) time per list; pairs are not kept for the gradient.
+    Cost: that of `ops.approx_ndcg`: O(n^2) time per list. Pairs are not stored for the gradient.
 
     Example:
 

@@ -17,9 +17,9 @@ from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg, neural_
 
 @register
 class NeuralNDCGLoss(ScoreLoss):
-    """Minus the NDCG at k with softly sorted gains: NeuralNDCG and PiRank, from -1 (the best order) to 0.
+    """Minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
-    Take it to optimize NDCG directly with the NeuralSort or SoftSort relaxation. It is slower than `ApproxNDCGLoss` and
+    Use it to optimize NDCG directly with the NeuralSort or SoftSort relaxation. It is slower than `ApproxNDCGLoss` and
     `RankNetLoss(lambda_weight="ndcg")`, because Sinkhorn's normalization takes many passes over an n x n matrix.
     Labels are relevance from 0 on; by default a label below 0 marks padding.
 
@@ -27,29 +27,30 @@ class NeuralNDCGLoss(ScoreLoss):
     permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
     the best order, its weights 1.
 
-    Without that normalization (`num_iterations=0`) it is PiRank: the columns of P do not sum to 1, so a gain may count
-    more or less than once and the value may leave [-1, 0]. PiRank is trained with `hard=True`: the value is the NDCG
-    itself, the gradient that of the soft one.
+    Without that normalization (`num_iterations=0`) it is PiRank. The columns of P then do not sum to 1, so a gain may
+    count more or less than once, and the value may leave [-1, 0]. PiRank is trained with `hard=True`: the value is the
+    exact NDCG, and the gradient is that of the soft one.
 
     Args:
       tau: temperature of `method`, a positive number in units of its logits (for NeuralSort scores times list size,
         for SoftSort scores). As it goes to 0 the loss becomes minus the NDCG.
       k: number of ranks that count; None for all.
-      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r; or the discounts of the ranks 1, 2,
-        ... themselves, which do not rise and are not negative. Ranks after the last one count 0.
-      normalization: `"ideal"`, divide by the DCG of the best order, for NDCG, or `"none"`, for DCG.
-      method: a method that is a soft permutation: `"neural_sort"` or `"soft_sort"`.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
+        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
+      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
       num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
-        0 leaves P as it is.
-      hard: give minus the NDCG of the scores' order (ties in stable order) with the gradient of the soft one.
-      stochastic: sort scores with Gumbel noise instead, and take the mean over samples. Scores are logits then: with
-        `noise_scale=1` and as tau goes to 0 the value is minus the expected NDCG of Plackett-Luce orders.
+        0 skips the normalization.
+      hard: whether the value is minus the NDCG of the exact order of the scores (ties in the order of the items), with
+        the gradient of the soft one.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples. Scores are then logits: with
+        `noise_scale=1` and as tau goes to 0, the value is minus the expected NDCG of Plackett-Luce orders.
       num_samples: number of samples, if `stochastic`.
       noise_scale: factor of the noise, at least 0, if `stochastic`.
-      seed: an integer or None, if `stochastic`. Each call draws anew from TensorFlow's generator of random numbers;
-        with a seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
+      seed: integer seed or None, if `stochastic`. Each call draws new noise from TensorFlow's generator. With a seed
+        and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
@@ -57,8 +58,8 @@ class NeuralNDCGLoss(ScoreLoss):
       dtype: see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights multiply the gains in the DCG, not in the ideal one.
-    A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is no padding,
-    makes its list's loss NaN. Tied scores share their ranks evenly.
+    A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is not padding,
+    makes the loss of its list NaN. Tied scores share their ranks evenly.
 
     TF-Ranking's `NeuralSortNDCGLoss` has the value of `num_iterations=0`.
 

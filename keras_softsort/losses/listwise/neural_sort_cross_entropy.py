@@ -14,15 +14,15 @@ from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural
 
 @register
 class NeuralSortCrossEntropyLoss(ScoreLoss):
-    """Cross-entropy of the NeuralSort of the scores with the order of the labels, a mean over ranks and lists.
+    """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 
-    Take it to train scores on sorted lists when the model outputs one score per item. If the model outputs a soft
-    permutation, take `PermutationCrossEntropyLoss`. By default a label below 0 marks padding.
+    Use it to learn an order if the model outputs one score per item. If it outputs a soft permutation, use
+    `PermutationCrossEntropyLoss`. By default a label below 0 marks padding.
 
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where P is the NeuralSort of the scores, T_ij is 1
-    for the item j that belongs at rank i (tied items share their ranks evenly) and w_j is the item's weight. This is
-    `PermutationCrossEntropyLoss` of `neural_sort(scores, tau)` without the matrix in between: log P is exact where P
-    underflows, so lists in a very wrong order have a gradient, too.
+    for the item j that belongs at rank i (tied items share their ranks evenly) and w_j is the item's weight. It is
+    `PermutationCrossEntropyLoss` of `neural_sort(scores, tau)`, but log P is exact even if P underflows, so that lists
+    in a very wrong order also have a gradient.
 
     Args:
       tau: temperature of P, a positive number in units of the scores times the list size.
@@ -34,12 +34,12 @@ class NeuralSortCrossEntropyLoss(ScoreLoss):
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list without a label other than 0 gives 0. A label or score
-    that is not finite makes its list's loss NaN.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list whose labels are all 0 gives 0. A label or score that
+    is not finite makes the loss of its list NaN.
 
     TF-Ranking's `NeuralSortCrossEntropyLoss(temperature=tau)` has the value of `label_tau=1`, up to the 1e-20 that it
-    adds to P, and the same without `label_tau` where labels are far apart. It makes one weight per list out of item
-    weights, their mean weighted by the labels.
+    adds to P. If labels are far apart, it also has the value of `label_tau=None`. It reduces item weights to one weight
+    per list, their mean weighted by the labels.
 
     Raises:
       ValueError: `tau` or `label_tau` <= 0, an unknown name, shapes that do not match.

@@ -15,28 +15,28 @@ from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permut
 
 @register
 class PermutationCrossEntropyLoss(ListLoss):
-    """Cross-entropy of soft permutations `[batch, rank, item]` with the true order, a mean over ranks and lists.
+    """Cross-entropy of soft permutations `[batch, rank, item]` with the true order.
 
-    Take it after `NeuralSortLayer` or `SoftSortLayer`, to train through a sort. By default a value of `y_true` below 0
-    marks padding.
+    Use it after `NeuralSortLayer` or `SoftSortLayer`, to train through a sort. By default a label below 0 marks
+    padding.
 
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
     i (tied items share their ranks evenly) and w_j is the item's weight.
 
     Args:
-      target: what `y_true` holds: `"labels"` to sort by, or `"ranks"`, 1 = first.
-      direction: the order of the rows of P for labels: `"DESCENDING"` (row 0 = the largest label) or `"ASCENDING"`.
-        Ranks need none.
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the rows of P: `"DESCENDING"` (row 0 is the largest label) or `"ASCENDING"`. It must be
+        `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, masks and weights: see `ListLoss`. `y_pred` is `[batch, n, n]` or the first rows `[batch, k, n]` (then the
-    mean is over the first min(k, m) ranks), or samples of such, `[batch, num_samples, k, n]`, whose loss is the mean
-    over samples. A weight of P that has underflowed to 0 counts as the smallest normal number and has no gradient. A
-    NaN label, or NaN where P counts, makes its list's loss NaN.
+    `y_true`, masks and weights: see `ListLoss`. `y_pred` is `[batch, n, n]`, or the first k rows `[batch, k, n]`, and
+    then the mean is over the first min(k, m) ranks. Samples `[batch, num_samples, k, n]` are averaged. An entry of P
+    that has underflowed to 0 counts as the smallest normal number, and has no gradient. A NaN label, or a NaN in a
+    valid entry of P, makes the loss of its list NaN.
 
     Raises:
       ValueError: an unknown name, `direction` given with ranks, shapes that do not match.

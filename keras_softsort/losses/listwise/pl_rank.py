@@ -19,8 +19,8 @@ from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
 class PLRankLoss(ScoreLoss):
     """Minus the expected NDCG of an order drawn from the Plackett-Luce distribution, trained by PL-Rank.
 
-    Take it for stochastic rankings: to learn a policy that samples orders, for exploration or fairness of exposure, or
-    to optimize a metric without a relaxation. It is fast on long lists. Labels are relevance from 0 on; by default a
+    Use it for stochastic rankings: to learn a policy that samples orders, for exploration or fairness of exposure, or
+    to optimize a metric without a relaxation. It is fast on long lists. Labels are relevance, at least 0; by default a
     label below 0 marks padding.
 
     With scores s, gains g and weights w (1 by default): `-E_z[sum_{i <= k} D_i w_{z_i} g_{z_i}] / IDCG`, where the
@@ -31,12 +31,12 @@ class PLRankLoss(ScoreLoss):
 
     Args:
       k: number of ranks that count; None for all.
-      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r; or the discounts of the ranks 1, 2,
-        ... themselves, which do not rise and are not negative. Ranks after the last one count 0.
-      normalization: `"ideal"`, divide by the DCG of the best order, for NDCG, or `"none"`, for DCG.
-      num_samples: sampled orders per list. The standard error falls with its square root.
-      seed: an integer or None. Each call draws anew from TensorFlow's generator of random numbers; with a seed and
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
+        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
+      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
+      num_samples: number of sampled orders per list. The standard error falls with its square root.
+      seed: integer seed or None. Each call draws new samples from TensorFlow's generator. With a seed and
         `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
@@ -44,11 +44,10 @@ class PLRankLoss(ScoreLoss):
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights are not negative, and multiply the gains in the DCG,
-    not in the ideal one. Padding at the end of lists does not even change the noise of the other items.
-    A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is no padding,
-    makes its list's loss NaN. There is a gradient of the scores only, and none of second order. Sums over
-    the items left to choose from are computed in float64.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. They multiply the gains in the
+    DCG, not in the ideal one. Padding at the end of lists does not change the noise of the other items. A list without
+    a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is not padding, makes the loss
+    of its list NaN. Only the scores have a gradient, and there are no second derivatives.
 
     With `normalization="none"`, `discount=[1.0] * k` and `gain="linear"`, binary labels make it minus the expected
     number of relevant items among the first k.

@@ -14,31 +14,32 @@ from keras_softsort.ops.ranking.listwise.list_mle import TIES, list_mle
 
 @register
 class PlackettLuceLoss(ScoreLoss):
-    """Negative log-likelihood of the labels' order, items being chosen one after another by their scores: ListMLE.
+    """Negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores (ListMLE).
 
-    A good first loss for learning to rank: fast on long lists, with few arguments. By default a label below 0 marks
+    In this model the items are chosen one after another, each with a probability proportional to exp(score). It is a
+    good first loss for learning to rank: fast on long lists, with few arguments. By default a label below 0 marks
     padding.
 
     For a list of m items in descending order of their labels, with logits a and weights w (1 by default):
-    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. A list's likelihood is not divided by
-    its length, so `k=1` is that of the conditional logit.
+    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. It is not divided by the list size, so
+    `k=1` is the conditional logit.
 
     Args:
-      k: number of ranks that count, those of the largest labels; None for all. More than a list has are all of it.
-      ties: what items with equal labels cost. `"breslow"`: each is chosen from all items that are not ranked before its
-        group, the rule of that name for tied times in Cox' model. If the k-th rank lies within a group of g items, of
-        which p ranks count, each item costs p / g of that. The value does not depend on the order of the items.
-        `"first"`: equal labels are ranked as they stand in the list, and cost what that order does.
+      k: number of ranks that count, those of the largest labels; None for all.
+      ties: rule for items with equal labels. `"breslow"`: each of them is chosen from all items that are not ranked
+        before their group, as for tied times in Cox's model. If only p ranks of a group of g items count, because the
+        k-th rank lies within it, each item costs p / g of that. This rule does not depend on the order of the items.
+        `"first"`: items with equal labels are ranked in the order of the list.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred` (logits of any size), masks and weights: see `ListLoss`. Weights multiply the terms of the items
-    chosen. An item with logit -inf cannot be chosen: ranked before one that can, or tied with it under `"breslow"`, it
-    costs infinity unless its weight is 0; after all of them it costs 0. A NaN among a list's labels or logits, or a
-    logit of +inf, makes that list's loss NaN.
+    `y_true`, `y_pred` (logits of any size), masks and weights: see `ListLoss`. A weight multiplies the term of the item
+    that is chosen. An item with a logit of -inf cannot be chosen. If it is ranked before an item that can be chosen, or
+    tied with it under `"breslow"`, the loss is infinite, unless its weight is 0; ranked after all of them it costs 0. A
+    NaN among the labels or logits of a list, or a logit of +inf, makes its loss NaN.
 
     Without ties, padding and `k` this is `ListMLELoss` of TF-Ranking and of Keras-RS. TF-Ranking breaks ties at random,
     Keras-RS as `"first"`; padding changes TF-Ranking's value.
@@ -47,7 +48,7 @@ class PlackettLuceLoss(ScoreLoss):
       ValueError: `k` < 1, an unknown name, shapes that do not match.
       TypeError: `k` is not an integer, `y_pred` is not floating-point.
 
-    Cost: that of `ops.list_mle`: a sort and O(n) per list; O(n^1.5) where logits span more than 600.
+    Cost: that of `ops.list_mle`: a sort and O(n) per list; O(n^1.5) if logits span more than 600.
 
     Example:
 

@@ -16,7 +16,7 @@ from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cr
 class SoftmaxLoss(ScoreLoss):
     """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
 
-    A fast and strong loss for clicks and other labels of which few are above 0. With scores s, labels y and weights w
+    A fast and strong loss for clicks and other labels with few values above 0. With scores s, labels y and weights w
     (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / temperature) / sum_j exp(s_j / temperature)`. The
     labels are not divided by their sum, so a list counts in proportion to its labels.
 
@@ -29,7 +29,7 @@ class SoftmaxLoss(ScoreLoss):
       dtype: see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Labels are at least 0. A list without a label above 0 gives
-    0. A label or score that is not finite, or a label below 0 that is no padding, makes its list's loss NaN.
+    0. A label or score that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.
 
     TF-Ranking's `SoftmaxLoss` has the same value, but for its padding, which keeps a score of -23: see the
     documentation, "Coming from TF-Ranking: losses".

@@ -15,35 +15,35 @@ from keras_softsort.ops.sorting._methods import registry
 
 @register
 class SpearmanLoss(ScoreLoss):
-    """1 - Spearman's rank correlation of labels and scores, from 0 (the right order) to 2 (reversed).
+    """1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
-    By default a label below 0 marks padding. If your targets are centred around 0, as returns and residuals are, pass
-    `padding=None` or `padding="nan_labels"`; otherwise their negative half does not count.
+    Use it to make predictions follow the order of continuous targets, whatever their scale: tabular models, scores per
+    day or era. For a model of rows that ends in `Dense(1)`, pass `lists="batch"` to correlate over the batch.
 
-    Take it to make predictions follow the order of continuous targets, whatever their scale: tabular models, scores per
-    day or era. For rows of a `Dense(1)` model, `lists="batch"` correlates over the batch.
+    By default a label below 0 marks padding. If your targets are centered around 0, as returns and residuals are, pass
+    `padding=None` or `padding="nan_labels"`; otherwise all negative targets are left out.
 
-    The correlation of a list is Pearson's, of the ranks of its labels (tied ones at their mean) and the soft ranks of
-    its scores, `ops.soft_rank`: `sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean
-    q)^2)`.
+    The correlation of a list is `sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean
+    q)^2)`, where r are the ranks of the labels (tied ones have their mean rank) and q the soft ranks of the scores,
+    `ops.soft_rank`.
 
     Args:
-      tau: temperature of `method`, a positive number in units of its logits (for NeuralSort scores times list size,
-        else scores). As it goes to 0 the soft ranks become ranks, tied scores at their mean. For lists of hundreds of
-        items take `method="soft_sort"` or `"lapsum"`, or a tau that grows with the list size.
-      method: a method with ranks, as in `ops.soft_rank`. Projections have no gradient between scores that they do not
-        pool: choose their tau well above the distance of neighbors.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      tau: temperature, a positive number in the units of `method`: scores times list size for NeuralSort, scores for
+        the others. As it goes to 0 the soft ranks become exact, and tied scores have their mean rank. For lists of
+        hundreds of items use `method="soft_sort"` or `"lapsum"`, or a tau that grows with the list size.
+      method: a method with ranks, see `ops.soft_rank`. Projections have no gradient between scores that are further
+        apart than tau, so choose it well above the distance of neighbors.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list's loss is multiplied by the mean weight of its items.
-    Lists with constant labels or fewer than two items give 0. Soft ranks that spread less than a hundredth of what the
-    ranks 1 to n do (by standard deviation) are divided by that hundredth: equal scores have correlation 0 and a finite
-    gradient that tells them apart. A label or score that is not finite makes its list's loss NaN.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. The loss of a list is multiplied by the mean weight of its
+    items. Lists with constant labels or fewer than two items give 0. The standard deviation of the soft ranks counts as
+    at least a hundredth of that of the ranks 1 to n, so that equal scores have correlation 0 and a finite gradient that
+    separates them. A label or score that is not finite makes the loss of its list NaN.
 
     Raises:
       ValueError: `tau` or `power` <= 0, an unknown name, shapes that do not match.

@@ -21,7 +21,7 @@ OBJECTIVES = ("linear", "log")
 
 @register
 class DkNNLoss(WeightedLoss):
-    """Share of the k soft nearest neighbors of each embedding that are of its class, as a loss.
+    """Minus the share of the k soft nearest neighbors of each embedding that have its class.
 
     Each query i is compared with its candidates j, never with itself. With P the soft permutation that sorts them by
     distance, the nearest first, and m_ij the sum of its first k rows, the share of correct neighbors is
@@ -33,17 +33,17 @@ class DkNNLoss(WeightedLoss):
         the number of candidates, for SoftSort distances.
       num_queries: the first `num_queries` items of the batch are the queries, and the others the candidates. None:
         every item is a query and the rest of the batch its candidates.
-      objective: `"linear"`, minus the share, in [-1, 0]; or `"log"`, minus its logarithm, computed from logarithms, so
-        that queries whose share underflows still have a gradient.
+      objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a
+        gradient even if the share underflows.
       distance: `"squared_euclidean"`, `"euclidean"` (with gradient 0 at distance 0), `"cityblock"` (the sum of absolute
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      stochastic: take the expected share under the Plackett-Luce distribution whose logits are the negative distances,
-        by relaxed samples: Gumbel noise is added to the negative distances, and s_i is the mean over samples.
-      num_samples: number of samples of `stochastic`. Each query has its own.
-      seed: integer seed of `stochastic`, or None. Each call draws new noise from TensorFlow's global generator. With a
-        seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
+      stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
+        negative distances. Gumbel noise is added to the negative distances, and s_i is the mean over samples.
+      num_samples: number of samples per query, if `stochastic`.
+      seed: integer seed or None, if `stochastic`. Each call draws new noise from TensorFlow's generator. With a seed
+        and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       reduction: `"sum_over_batch_size"` or `"mean"` (the mean over queries), `"sum"`, `"mean_with_sample_weight"`, or
         None or `"none"` (one loss per query).
       name: name of the loss.
@@ -53,13 +53,13 @@ class DkNNLoss(WeightedLoss):
     classes, whose inner product replaces `[y_i = y_j]`. `y_pred` holds embeddings `[batch, d]`. `sample_weight`
     `[batch]` or `[batch, 1]` multiplies the losses of queries. Items with a negative label are padding: they are
     neither queries nor candidates, and the mean does not count them. A query without a candidate of its class costs 0
-    and has a zero gradient. Equally distant candidates share ranks evenly. Where padding leaves fewer than k
-    candidates, the remaining ranks are left empty. An embedding that is not finite makes its own loss NaN, and that of
-    every query that has it as a candidate. So does a NaN label.
+    and has zero gradient. Equally distant candidates share ranks evenly. If padding leaves fewer than k candidates, the
+    remaining ranks are empty. An embedding that is not finite makes its own loss NaN, and that of every query that has
+    it as a candidate. So does a NaN label.
 
     `fit` keeps the last partial batch, which raises an error if it is too small; use
-    `dataset.batch(n, drop_remainder=True)`. The reference code's loss is the sum over the k neighbors, k times this
-    one, so that its learning rate corresponds to one k times as large here.
+    `dataset.batch(n, drop_remainder=True)`. The loss of the paper's code is a sum over the k neighbors, which is k
+    times as large, so with SGD its learning rates have to be multiplied by k here.
 
     Raises:
       ValueError: `k`, `num_queries` or `num_samples` < 1, `tau` <= 0, unknown `objective`, `distance`, `method` or

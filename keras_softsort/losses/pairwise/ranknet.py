@@ -27,7 +27,8 @@ class RankNetLoss(ScoreLoss):
     `normalization`; weights and padding never enter the divisor.
 
     Args:
-      sigma: how fast the cost falls with the difference of scores, positive: 1 / temperature.
+      sigma: slope of the cost, positive: the larger it is, the faster the cost falls with the difference of scores. It
+        is 1 / temperature.
       lambda_weight: the metric to optimize. A pair weighs as much as the metric would change if its two items were
         swapped in the current order of the scores; this weight has no gradient. Items with equal scores are ranked as
         they stand in the list. None weighs all pairs alike. With ranks r, gains g, discount D, and the ideal DCG m (the
@@ -57,9 +58,10 @@ class RankNetLoss(ScoreLoss):
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights are not negative. A list without any pair gives 0 and
-    has zero gradient. A NaN label, or a score that is not finite, makes its list's loss NaN, and so does, for `"ndcg"`
-    and `"mrr"`, a label below 0 that is no padding. There is a gradient of the scores only, and none of second order.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. A list without any pair gives 0
+    and has zero gradient. A NaN label or a score that is not finite makes the loss of its list NaN. So does, for
+    `"ndcg"` and `"mrr"`, a label below 0 that is not padding. Only the scores have a gradient, and there are no second
+    derivatives.
 
     `PairwiseLogisticLoss` of TF-Ranking and of Keras-RS, whose temperature is 1 / sigma, is the mean over all
     `batch * n` items, padding included, of the sum of each item's pairs: this loss with `normalization="none"`, divided

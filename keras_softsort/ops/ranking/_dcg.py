@@ -15,7 +15,7 @@ NORMALIZATIONS = ("ideal", "none")
 
 
 class NDCGOptions(NamedTuple):
-    """What the losses of the NDCG family share; all of it known when traced."""
+    """The static options that the losses of the NDCG family share."""
 
     k: int | None
     gain: str
@@ -23,24 +23,24 @@ class NDCGOptions(NamedTuple):
     normalization: str
 
     def gains(self, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """The gains `[batch, n]` of labels of at least 0; 0 where masked. Up to a factor where they are normalized."""
+        """The gains `[batch, n]` of labels of at least 0; 0 where masked. NDCG gets them up to a factor."""
         gains_of = absolute_gains if self.normalization == "none" else relative_gains
         return gains_of(labels, mask, self.gain)
 
     def rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
-        """The discounts of the ranks that count: `[k]`, or fewer where lists are shorter."""
+        """The discounts of the ranks that count: `[k]`, or fewer if lists are shorter."""
         size = scores.shape[-1] or tf.shape(scores)[-1]
         if isinstance(self.discount, str):
             return rank_discounts(size, scores.dtype, kind=self.discount)[: self.k]
         return tf.constant(self.discount[: self.k], scores.dtype)[:size]
 
     def losses(self, dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-        """Minus the DCG `[batch]`, or minus the NDCG; 0 where there is no gain at all."""
+        """Minus the DCG or NDCG of each list `[batch]`; 0 for a list without gain."""
         return -dcg if self.normalization == "none" else negative_ndcg(dcg, gains, rank_weights)
 
 
 def ndcg_options(k: Any, gain: Any, discount: Any, normalization: Any, *, ranks_are_soft: bool = False) -> NDCGOptions:
-    """Check the arguments that the losses of the NDCG family share; soft ranks need a discount with a formula."""
+    """Check the arguments that the losses of the NDCG family share. Soft ranks need a discount with a formula."""
     if isinstance(discount, str) or ranks_are_soft:
         arguments.one_of("discount", discount, DISCOUNTS)
     return NDCGOptions(
@@ -61,15 +61,15 @@ def _checked_discounts(discount: Any) -> tuple[float, ...]:
 
 
 def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
-    """The gains `[batch, n]` of finite labels, up to a factor a list that NDCG does not know; 0 where masked.
+    """The gains `[batch, n]` of finite labels, up to a factor per list, which NDCG does not depend on; 0 where masked.
 
-    `"exponential"` is 2^label - 1 in units of 2^(the largest label), which overflows for no label.
+    `"exponential"` is 2^label - 1 in units of 2^(the largest label), which never overflows.
     """
     if gain != "exponential":
         return absolute_gains(labels, mask, gain)
     labels = tf.where(mask, labels, tf.zeros_like(labels))
     largest = tf.reduce_max(labels, axis=-1, keepdims=True)
-    # (1 - 2^-label) 2^label: no digits are lost to the 1 where labels are small.
+    # (1 - 2^-label) 2^label, which keeps the precision of small labels.
     log_2 = tf.math.log(tf.constant(2, labels.dtype))
     return -tf.math.expm1(-labels * log_2) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
 
@@ -83,7 +83,7 @@ def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> 
 
 
 def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:
-    """1 / log2(1 + rank), 1 / rank, or a function, of ranks that count from 1 and may lie between integers."""
+    """1 / log2(1 + rank), 1 / rank, or a function, for ranks from 1 on, which need not be integers."""
     if callable(kind):
         return tf.cast(kind(ranks), ranks.dtype)
     if kind == "reciprocal":
@@ -92,7 +92,7 @@ def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:
 
 
 def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
-    """The discounts [size] of the ranks 1, 2, ..., 0 beyond the k-th."""
+    """The discounts [size] of the ranks 1, 2, ...; 0 after the k-th."""
     ranks = tf.cast(tf.range(1, size + 1), dtype)
     every = discounts(ranks, kind)
     return every if k is None else tf.where(ranks <= k, every, tf.zeros_like(every))
@@ -105,5 +105,5 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
 
 
 def negative_ndcg(dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-    """-DCG / (the ideal one of `gains`): [batch]; 0 where there is no gain at all."""
+    """-DCG / (the ideal DCG of `gains`): [batch]; 0 for a list without gain."""
     return -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))

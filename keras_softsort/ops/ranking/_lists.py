@@ -1,4 +1,4 @@
-"""The arguments that all ranking losses share, and how a loss of lists `[B, n]` becomes an operator."""
+"""The arguments that all ranking losses share, and a decorator that makes an operator of a loss of lists `[B, n]`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 
 
 class RankingArguments(NamedTuple):
-    """Checked arguments, in the shape in which they were given."""
+    """Checked arguments with the caller's shapes."""
 
     scores: tf.Tensor  # [..., n]
     labels: tf.Tensor  # [..., n] in the compute dtype
@@ -28,8 +28,8 @@ class RankingArguments(NamedTuple):
 class RankingLists(NamedTuple):
     """Lists `[B, n]` in the compute dtype."""
 
-    scores: tf.Tensor  # 0 where masked or without meaning
-    labels: tf.Tensor  # the same
+    scores: tf.Tensor  # 0 where masked or invalid
+    labels: tf.Tensor  # 0 where masked or invalid
     mask: tf.Tensor  # bool, True = valid
     weights: tf.Tensor  # 0 where masked
     tau: Any  # a scalar or [B, 1], if the loss has a temperature
@@ -60,7 +60,7 @@ def ranking_arguments(
 def checked_weights(
     weights: Any, expected: tf.TensorShape, dtype: tf.DType, non_negative: bool = False
 ) -> tf.Tensor | None:
-    """`weights` in `dtype`, of a shape that broadcasts to `expected`."""
+    """Return `weights` in `dtype`, checked to broadcast to `expected`."""
     if weights is None:
         return None
     weights = tf.cast(validation.real_tensor("weights", weights), dtype)
@@ -81,20 +81,20 @@ Meaning = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 def finite(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Which items `[B, n]` have a finite score and a finite label."""
+    """Whether items `[B, n]` have a finite score and a finite label."""
     return tf.logical_and(tf.math.is_finite(scores), tf.math.is_finite(labels))
 
 
 def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """The same, and a label of at least 0: NDCG has no gain for another."""
+    """Whether items `[B, n]` have a finite score and a finite label of at least 0, as the gain of NDCG needs."""
     return tf.logical_and(finite(scores, labels), labels >= 0)
 
 
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
-    """Make of `function(lists, *options) -> [B]` one of `RankingArguments`, whose result has their leading axes.
+    """Turn `function(lists, *options) -> [B]` into a function of `RankingArguments` with their leading axes.
 
-    The function is given numbers that have a meaning; a list that holds an item without one results in NaN. Called
-    eagerly it is one trace for all list sizes. `options` are Python values, tensors, or nests of them.
+    The function gets only scores and labels for which `has_meaning` holds; a list with other ones gives NaN. Eager
+    calls of all list sizes share one trace. `options` are Python values, tensors, or nests of them.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -133,9 +133,9 @@ def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, d
 def _flat_lists(args: RankingArguments) -> RankingLists:
     scores = tf.cast(flatten_lists(args.scores), args.labels.dtype)
     mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
-    # TensorFlow's gradient of a sort, which nobody asks for, fails in a trace for lists that turn out to be empty.
+    # Without it TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run time.
     labels = tf.stop_gradient(flatten_lists(args.labels))
-    # Without -0.0, which XLA sorts differently.
+    # Replace -0.0, which XLA sorts before 0.0.
     labels = tf.where(tf.logical_and(mask, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels))
     return RankingLists(
         scores=tf.where(mask, scores, tf.zeros_like(scores)),

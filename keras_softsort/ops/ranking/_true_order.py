@@ -1,4 +1,4 @@
-"""Where items belong: the true order of the labels, and the cross-entropy of soft permutations with it."""
+"""The true order of the labels, and the cross-entropy of soft permutations with it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import tensorflow as tf
 
 
 def sorted_labels(labels: tf.Tensor, mask: tf.Tensor, direction: str) -> tf.Tensor:
-    """The `labels` [B, n] in order, masked ones last as +-infinity."""
+    """Sort `labels` [B, n], with masked ones last as plus or minus infinity."""
     sign = 1 if direction == "DESCENDING" else -1
     keys = tf.where(mask, sign * labels, tf.constant(-math.inf, labels.dtype))
     return sign * tf.sort(keys, axis=-1, direction="DESCENDING")
 
 
 def true_shares(labels: tf.Tensor, mask: tf.Tensor, direction: str, ranks: tf.Tensor) -> tf.Tensor:
-    """The share of each item in each of the first `ranks` ranks, `[B, ranks, n]`; tied items share evenly."""
+    """The share of each item in each of the first `ranks` ranks, `[B, ranks, n]`. Tied items share evenly."""
     ordered = sorted_labels(labels, mask, direction)[:, :ranks]
     belongs = tf.equal(ordered[:, :, tf.newaxis], labels[:, tf.newaxis, :])
     allowed = tf.cast(tf.logical_and(belongs, mask[:, tf.newaxis, :]), labels.dtype)

@@ -1,1 +1,1 @@
-"""The pairs of a list: their arguments, tiles of them, their lambda weights, and their sums."""
+"""Pairs of items of a list: arguments, tiles of pairs, lambda weights, and sums over pairs."""

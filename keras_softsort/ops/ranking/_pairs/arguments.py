@@ -1,4 +1,4 @@
-"""What is to be compared pair by pair: the arguments of the pairwise losses, checked once and held together."""
+"""Checked arguments of the pairwise losses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NORMALIZATIONS = ("list", "none", "pairs")
 
 
 class PairOptions(NamedTuple):
-    """How pairs cost and count; all of it known when traced."""
+    """The static options of pairs: their costs and weights."""
 
     sigma: float
     ties: str
@@ -32,21 +32,21 @@ class PairOptions(NamedTuple):
 
 
 class PairLists(NamedTuple):
-    """Lists `[B, n]` in the compute dtype, all of them numbers."""
+    """Lists `[B, n]` in the compute dtype, without NaN."""
 
     scores: tf.Tensor  # 0 where masked
     labels: tf.Tensor  # 0 where masked
-    mask: tf.Tensor  # bool, True = keep
+    mask: tf.Tensor  # bool, True for valid items
     weights: tf.Tensor  # 0 where masked
-    factors: tf.Tensor  # [B]: 1, or NaN for a list with a label or score that has no meaning
+    factors: tf.Tensor  # [B]: 1, or NaN for a list with an invalid label or score
 
 
 def pair_options(
     sigma: Any, *, ties: Any = "ignore", cost: str = "logistic", lambda_weight: Any = None, **given: Any
 ) -> PairOptions:
-    """Check the arguments, of which those that nothing would read are errors, and fill in their defaults.
+    """Check the arguments and fill in their defaults. Arguments that the lambda weight does not use are errors.
 
-    `given` are options of the lambda weight, which belong to the object if one is given.
+    `given` are the options of the lambda weight. If it is a `LambdaWeight`, they must be None.
     """
     sigma, ties = arguments.positive_number("sigma", sigma), arguments.one_of("ties", ties, TIES)
     weight = lambda_weight
@@ -81,7 +81,7 @@ def lambda_options(weight: LambdaWeight | None) -> tuple:
 def pair_lists(
     scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor, options: PairOptions
 ) -> PairLists:
-    """Lists whose padding and whose NaN cannot reach the arithmetic."""
+    """Replace padding and NaN, so that they never enter the computation."""
     right = tf.logical_and(tf.math.is_finite(scores), tf.logical_not(tf.math.is_nan(labels)))
     if options.lambda_weight in ("mrr", "ndcg") and isinstance(options.gain, str):
         right = tf.logical_and(right, labels >= 0)  # a label below 0 has no gain to divide by
@@ -89,7 +89,7 @@ def pair_lists(
         right = tf.logical_and(right, tf.math.is_finite(labels))
     wrong = tf.reduce_any(tf.logical_and(mask, tf.logical_not(right)), axis=-1)
     read = tf.logical_and(mask, right)
-    # Neither NaN nor -0.0, which XLA sorts differently.
+    # Replace NaN, and -0.0, which XLA sorts before 0.0.
     return PairLists(
         scores=tf.where(tf.logical_and(read, tf.not_equal(scores, 0)), scores, tf.zeros_like(scores)),
         labels=tf.where(tf.logical_and(read, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels)),

@@ -1,4 +1,4 @@
-"""What swapping two items would change of a ranking metric: the pair weights of LambdaRank, from features of items."""
+"""The pair weights of LambdaRank: the change of a ranking metric if two items are swapped, from features of items."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
 
 
 class DeltaFeatures(NamedTuple):
-    """Of each item `[B, n]`. A swap changes a metric by (gain_i - gain_j) (effect_i - effect_j), but for its sign.
+    """Features of items `[B, n]`. A swap changes the metric by `|(gain_i - gain_j) (effect_i - effect_j)|`.
 
-    Average precision needs a second effect: which one counts depends on which of the two items is ahead.
+    Average precision needs a second effect, for pairs whose relevant item is behind the other one.
     """
 
     gains: tf.Tensor
     ranks: tf.Tensor  # 1 = the highest score
     effects: tf.Tensor
-    effects_behind: tf.Tensor  # of a relevant item that stands behind the other one; `effects` but for "map"
+    effects_behind: tf.Tensor  # for a relevant item behind the other one; differs from `effects` only for "map"
 
 
 def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
-    """The features by the current order of the scores, ties in the order of the list, padding last."""
+    """The features for the current order of the scores, with ties in the order of the list and padding last."""
     nowhere = tf.constant(-math.inf, lists.scores.dtype)
     order = tf.argsort(tf.where(lists.mask, lists.scores, nowhere), direction="DESCENDING", stable=True)
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
@@ -45,7 +45,7 @@ def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
 
 
 def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
-    """The weight of each pair: all features broadcast against each other, `one` the item with the greater label."""
+    """The weight of each pair. The features broadcast against each other; `one` is the item with the greater label."""
     gains = tf.abs(one.gains - other.gains)
     if options.lambda_weight == "label_diff":
         return gains
@@ -61,7 +61,7 @@ def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures)
         gains *= tf.cast(tf.equal(distance, 1), gains.dtype)
     if options.version == 1 and options.smooth_fraction == 1:
         return gains * absolute
-    # Where both are one item, which is no pair, any distance will do.
+    # An item with itself is not a pair, so any distance will do.
     distance = tf.maximum(distance, 1)
     relative = tf.abs(discounts(distance, options.discount) - discounts(distance + 1, options.discount))
     if options.version == 2:
@@ -73,7 +73,7 @@ def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures)
 
 
 def _beyond_k(options: PairOptions, last: tf.Tensor) -> tf.Tensor | int:
-    """The factor 1 / (1 - D(r)) of pairs of which the last rank r lies after k."""
+    """The factor 1 / (1 - D(r)) of pairs whose last rank r is after k."""
     if options.k is None:
         return 1
     # Not of rank 1, whose discount may be 1.
@@ -83,7 +83,7 @@ def _beyond_k(options: PairOptions, last: tf.Tensor) -> tf.Tensor | int:
 
 
 def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:
-    """What a label counts; over the best DCG that the list allows, but for "dcg"."""
+    """The gains of the labels, divided by the ideal DCG of the list except for "dcg"."""
     if options.lambda_weight == "dcg":
         return absolute_gains(lists.labels, lists.mask, options.gain)
     gains = relative_gains(lists.labels, lists.mask, options.gain)
@@ -92,10 +92,11 @@ def _gains(lists: PairLists, options: PairOptions) -> tf.Tensor:
 
 
 def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, k: int | None) -> DeltaFeatures:
-    """With c the relevant items up to a rank r and H the sum of 1 / r over them: H - c / r, and H - (c + 1) / r.
+    """The effects `H - c / r` and `H - (c + 1) / r` of rank r, for average precision.
 
-    A relevant item that changes places with an irrelevant one behind it loses its own precision c / r and brings the
-    other place's, and takes 1 / r from each relevant item between. Places after `k` count nothing.
+    c is the number of relevant items up to rank r, and H is the sum of 1 / rank over them. If a relevant item is
+    swapped with an irrelevant one behind it, the precision c / r of its rank is replaced by that of the other rank, and
+    each relevant item between them loses 1 / rank. Ranks after `k` do not count.
     """
     places = tf.cast(tf.range(1, tf.shape(order)[1] + 1), ranks.dtype)
     counted = tf.ones_like(places) if k is None else tf.cast(places <= k, ranks.dtype)

@@ -1,7 +1,7 @@
-"""RankNet's loss and lambdas in one pass over blocks of pairs, and the one place where the blocks are chosen.
+"""RankNet's loss and lambdas in one pass over blocks of pairs.
 
-Items are put in descending order of labels, where only pairs of an item with a later one count: a block of rows has
-the columns from its first row on. Of the pairs no more is kept than their sums.
+Items are sorted by descending labels, so that only pairs of an item with a later one count. A block of rows therefore
+has the columns from its first row on. Only sums over pairs are stored.
 """
 
 from __future__ import annotations
@@ -26,31 +26,30 @@ from keras_softsort.ops.ranking._pairs.tiles import (
 )
 
 # Pairs of a tile: 16 MB in float32. A list of up to `SINGLE_TILE_MAX_SIZE` items is one tile. Up to
-# `MAX_UNROLLED_BLOCKS` blocks follow each other, each with the columns from its first row on; more are a loop over
-# blocks with all columns. Without XLA the loop takes twice the time; with it no more, a tenth of the compilation and
-# an eighth of the memory.
+# `MAX_UNROLLED_BLOCKS` blocks are unrolled, each with the columns from its first row on; more blocks run in a loop,
+# with all columns. Without XLA the loop takes twice the time. With XLA it takes the same time, a tenth of the compile
+# time and an eighth of the memory.
 TILE_PAIRS = 2**22
 SINGLE_TILE_MAX_SIZE = 64
 MIN_UNROLLED_BLOCKS, MAX_UNROLLED_BLOCKS = 5, 32
-# Up to so many blocks XLA may compute side by side, which takes the memory of all of them.
+# XLA may compute up to this many blocks in parallel, with the memory of all of them.
 MAX_PARALLEL_BLOCKS = 8
-# Blocks laid out where the list size is not known, and the pairs up to which they are not too large.
+# The number of unrolled blocks for an unknown list size, and the number of pairs above which a loop is used.
 DYNAMIC_SIZE_BLOCKS, UNKNOWN_PAIRS = 8, 2**25
 
 
 class PairSums(NamedTuple):
-    """Of each list."""
+    """Sums over the pairs of each list."""
 
-    losses: tf.Tensor  # [B]: the weighted sum of its pairs' costs
-    lambdas: tf.Tensor  # [B, n]: the gradient of that with respect to the scores
-    counts: tf.Tensor  # [B]: how many pairs it has
+    losses: tf.Tensor  # [B]: the weighted sum of the costs
+    lambdas: tf.Tensor  # [B, n]: the gradient of the losses with respect to the scores
+    counts: tf.Tensor  # [B]: the number of pairs
 
 
 def eager_blocks(scores: tf.Tensor) -> int | None:
-    """How an eager call lays out the pairs of `scores` [..., n]: in so many blocks of rows, or in a loop, 0.
+    """The number of unrolled blocks of rows for an eager call with `scores` [..., n], or 0 for a loop.
 
-    A trace for all sizes between two of these choices holds no other. None in a traced function, where the sizes may
-    be known when traced.
+    Each choice has its own trace for all sizes. None in a traced function, whose sizes may be static.
     """
     if not tf.executing_eagerly():
         return None
@@ -61,7 +60,7 @@ def eager_blocks(scores: tf.Tensor) -> int | None:
 
 
 def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None) -> PairSums:
-    """The sums over all pairs of each list; NaN for a list that is not a number. `blocks` as `eager_blocks`."""
+    """Sum over all pairs of each list; NaN for a list with invalid numbers. `blocks` comes from `eager_blocks`."""
     nowhere = tf.constant(-math.inf, lists.labels.dtype)
     keys = tf.where(lists.mask, lists.labels, nowhere)
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
@@ -70,7 +69,7 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
     scores, mask, weights, features = tf.nest.map_structure(
         lambda part: take(part, order), (lists.scores, lists.mask, lists.weights, features)
     )
-    # In the middle of its range a list's exponentials are as small as can be.
+    # Centering the scores in their range keeps the exponentials small.
     middle, wide = _range(scores, mask)
     scores = options.sigma * tf.where(mask, scores - middle, tf.zeros_like(scores))
     positions = tf.range(tf.shape(keys)[1])[tf.newaxis, :]
@@ -106,7 +105,7 @@ def _range(scores: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _counts(keys: tf.Tensor, mask: tf.Tensor, sizes: tf.Tensor, ties: str) -> tf.Tensor:
-    """How many pairs each list has, of its labels in order."""
+    """The number of pairs of each list, from its sorted labels."""
     if ties == "half":
         sizes = tf.cast(sizes, keys.dtype)
         return sizes * (sizes - 1) / 2
@@ -120,7 +119,7 @@ Tile = Callable[[Items, Items], TileSums]
 def _by_blocks(
     items: Items, tile: Tile, blocks: int | None = None, is_fallback: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses [B] and the slopes [B, n] of all items; with `is_fallback` few of them are compiled."""
+    """The losses [B] and the gradients [B, n] of all items; with `is_fallback` few blocks are unrolled."""
     if blocks is not None:
         return _unrolled(items, tile, blocks) if blocks else _looped(items, tile)
     batch, size = items.labels.shape
@@ -147,7 +146,7 @@ def _unrolled(items: Items, tile: Tile, blocks: int) -> tuple[tf.Tensor, tf.Tens
     row_gradients: list[tf.Tensor] = []
     for block in range(blocks):
         start = block * height
-        # One after another, or all tiles might be in memory at once.
+        # Compute one tile after another, so that they are not in memory at once.
         with tf.control_dependencies([losses, column_gradients, *row_gradients[-1:]]):
             columns = tf.nest.map_structure(lambda part, start=start: tf.identity(part[:, start:]), items)
         rows = tf.nest.map_structure(lambda part: part[:, :height], columns)
@@ -161,9 +160,9 @@ def _unrolled(items: Items, tile: Tile, blocks: int) -> tuple[tf.Tensor, tf.Tens
 
 
 def _after(sums: TileSums, values: tf.Tensor) -> tf.Tensor:
-    """`values`, to be had only once a tile is done with, for XLA, which heeds no control dependencies.
+    """Return `values` with a dependency on a finished tile, since XLA ignores control dependencies.
 
-    Nor does it know that no number is less than the least.
+    XLA cannot tell that the added number, a comparison with the lowest number, is always 0.
     """
     total = tf.add_n([tf.reduce_sum(part) for part in sums])
     return values + tf.cast(total < total.dtype.min, values.dtype)
@@ -201,7 +200,7 @@ def _looped(items: Items, tile: Tile) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _padded(items: Items, width: int | tf.Tensor) -> Items:
-    """`items` with padding up to `width`."""
+    """Pad `items` to `width`."""
     padding = [[0, 0], [0, width - tf.shape(items.labels)[1]]]
     padded = tf.nest.map_structure(lambda part: tf.pad(part, padding), items)
     return padded._replace(labels=tf.pad(items.labels, padding, constant_values=math.nan))

@@ -1,4 +1,4 @@
-"""The arithmetic of a tile of pairs: rows of items against columns of items, both in descending order of labels."""
+"""The sums over a tile of pairs: rows of items against columns of items, both sorted by descending labels."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from keras_softsort.ops.ranking._pairs.arguments import PairOptions
 from keras_softsort.ops.ranking._pairs.costs import COSTS
 from keras_softsort.ops.ranking._pairs.lambda_weights import DeltaFeatures, pair_weights
 
-# While the scores of a list, times sigma, are no further apart than this, a product of `FACTORS_PER_LOG` terms
+# If the scores of a list, times sigma, are no further apart than this, a product of `FACTORS_PER_LOG` terms
 # 1 + exp(s_j - s_i) does not overflow float32: exp(20 * 4) is 6e34.
 MAX_SCORE_RANGE = 20.0
 FACTORS_PER_LOG = 4
 
 
 class Items(NamedTuple):
-    """Items `[B, m]` in descending order of labels, padding last."""
+    """Items `[B, m]` sorted by descending labels, with padding last."""
 
     scores: tf.Tensor  # times sigma
-    labels: tf.Tensor  # NaN where masked, which is greater than nothing
+    labels: tf.Tensor  # NaN where masked, so that comparisons are False
     weights: tf.Tensor
-    positions: tf.Tensor  # [1, m]: in this order
+    positions: tf.Tensor  # [1, m]: positions in this order
     features: DeltaFeatures | tuple[()]
 
 
@@ -30,15 +30,15 @@ class TileSums(NamedTuple):
     """Sums over the pairs of a tile."""
 
     losses: tf.Tensor  # [B]
-    rows: tf.Tensor  # [B, rows]: what the slopes of its pairs take from an item's score
-    columns: tf.Tensor  # [B, columns]: what they add to it
+    rows: tf.Tensor  # [B, rows]: minus the gradient of the row items
+    columns: tf.Tensor  # [B, columns]: the gradient of the column items
 
 
 def product_form_tile(rows: Items, columns: Items) -> TileSums:
-    """Strict pairs without weights of their own, of lists that are not wide and whose scores are around 0.
+    """Sum over strict pairs without lambda weights, for lists with a narrow range of scores around 0.
 
-    exp(s_j - s_i) is a product of what rows and columns have; and one logarithm is taken for `FACTORS_PER_LOG` pairs,
-    of columns that are cut before there are pairs of them, since a tile would be copied.
+    exp(s_j - s_i) is a product of a row factor and a column factor, and one logarithm serves `FACTORS_PER_LOG` pairs.
+    The columns are split before pairs are formed, since splitting a tile would copy it.
     """
     against, labels, weights = (part[:, :, tf.newaxis] for part in (tf.exp(-rows.scores), rows.labels, rows.weights))
     odds = [
@@ -56,21 +56,21 @@ def product_form_tile(rows: Items, columns: Items) -> TileSums:
 
 
 def _log1p_of_all(values: list[tf.Tensor]) -> tf.Tensor:
-    """The sum of log(1 + x) over `values`, as log(1 + y), where y keeps the digits of a small x."""
+    """The sum of log(1 + x) over `values`, computed as log(1 + y) with a y that keeps the precision of small x."""
     while len(values) > 1:
         values = [one + other + one * other for one, other in zip(values[::2], values[1::2], strict=True)]
     return tf.math.log1p(values[0])
 
 
 def general_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
-    """All pairs, whatever their scores and weights."""
+    """Sum over pairs with any scores and weights."""
     one, other = (
         tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
         for items, axis in ((rows, 2), (columns, 1))
     )
     lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
     if options.cost == "squared":
-        # All pairs, those of equal labels too. Labels are NaN where masked, which is equal to nothing.
+        # All pairs, including those of equal labels. Labels are NaN where masked, so comparisons are False.
         pairs = tf.logical_and(one.labels >= other.labels, one.positions < other.positions)
         gap = tf.where(pairs, one.labels - other.labels, zero)
         weights = tf.where(pairs, (one.weights + other.weights) / 2, zero)
@@ -79,7 +79,7 @@ def general_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
     costs, derivatives = COSTS[options.cost](lead, gap)
     if one.features:
         weights *= pair_weights(options, one.features, other.features)
-        # Tied items, whose swap changes no metric, weigh 0.
+        # Swapping tied items changes no metric, so their weight is 0.
     terms, slopes = weights * costs, weights * derivatives
     if options.cost == "logistic" and options.ties == "half" and not one.features:
         tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)

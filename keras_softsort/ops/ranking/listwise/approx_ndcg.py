@@ -23,34 +23,34 @@ def approx_ndcg(
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """Minus the NDCG with approximate ranks in place of ranks: from -1 (the best order) to 0.
+    """Compute minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
     With scores s, labels l and weights w (1 by default): `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with
-    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, its ranks exact and its
+    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with exact ranks and
     weights 1.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. In units of the
-        scores. As it goes to 0 the result becomes minus the NDCG.
-      k: number of ranks that count; None for all. An item whose approximate rank lies between k and k + 1 counts in
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the result becomes minus the NDCG.
+      k: number of ranks that count; None for all. An item whose smooth rank lies between k and k + 1 counts in
         proportion, `k + 1 - rank_i`.
-      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
-      normalization: `"ideal"`, divide by IDCG, or `"none"`, which gives minus the DCG.
-      mask: bool `[..., n]`, True = keep.
-      weights: numbers that broadcast against `[..., n]`; they multiply the gains in the DCG and not in the ideal one.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
+      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. They multiply the gains in the DCG, not in the ideal one.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty ones, give 0. A score or label that is
-      not finite, or a label below 0, makes its list's result NaN.
+      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
+      not finite, or a label below 0, makes the result of its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
-      ValueError: `tau` <= 0, `k` < 1, an unknown name, shapes that do not match.
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `tau` is not positive, `k` is below 1, a name is unknown, or shapes do not match.
 
-    Cost: O(n^2) time; pairs are not kept for the gradient.
+    Cost: O(n^2) time per list. Pairs are not stored for the gradient.
 
     Example:
 

@@ -19,31 +19,33 @@ TIES = ("breslow", "first")
 def list_mle(
     scores: Any, labels: Any, *, k: int | None = None, ties: str = "breslow", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
-    """Negative log-likelihood of the order of the labels when items are chosen one after another by their scores.
+    """Compute the negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores.
 
-    For a list of m items in descending order of their labels, with scores a and weights w (1 by default):
-    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i.
+    In this model the items are chosen one after another, each with a probability proportional to exp(score). For a list
+    of m items in descending order of their labels, with scores a and weights w (1 by default):
+    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. This is the loss ListMLE.
 
     Args:
-      scores: `[..., n]` floating-point: logits, the logarithms of the items' strengths.
-      labels: `[..., n]` numbers of any sign.
-      k: number of ranks that count, those of the largest labels; None for all. With 1 this is the conditional logit.
-      ties: what items with equal labels cost. `"breslow"`: each is chosen from all items that are not ranked before
-        its group, as in Cox' model; if only p ranks of a group of g items count, each item costs p / g of that.
-        `"first"`: equal labels are ranked as they stand in the list.
-      mask: bool `[..., n]`, True = keep.
+      scores: logits, floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign.
+      k: number of ranks that count, those of the largest labels; None for all. 1 is the conditional logit.
+      ties: rule for items with equal labels. `"breslow"`: each of them is chosen from all items that are not ranked
+        before their group, as in Cox's model; if only p ranks of a group of g items count, each item costs p / g of
+        that. `"first"`: items with equal labels are ranked in the order of the list.
+      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
     Returns:
-      `[...]` in the dtype of `scores`, not divided by the list size. Empty lists give 0. An item with score -inf cannot
-      be chosen: ranked before one that can, or tied with it under `"breslow"`, it costs infinity unless its weight is
-      0; after all of them it costs 0. A NaN label or score, or a score of +inf, makes its list's result NaN.
+      `[...]` in the dtype of `scores`, not divided by the list size. Empty lists give 0. An item with a score of -inf
+      cannot be chosen. If it is ranked before an item that can be chosen, or tied with it under `"breslow"`, the result
+      is infinite, unless its weight is 0; ranked after all of them it costs 0. A NaN label or score, or a score of
+      +inf, makes the result of its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
-      ValueError: `k` < 1, unknown `ties`, shapes that do not match.
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `k` is below 1, `ties` is unknown, or shapes do not match.
 
-    Cost: a sort and O(n); O(n^1.5) where scores span more than 600.
+    Cost: a sort and O(n) per list; O(n^1.5) if scores span more than 600.
 
     Example:
 
@@ -82,7 +84,7 @@ def _losses(lists: RankingLists, k: int | None, ties: str) -> tf.Tensor:
         first, last = tied_ranks(take(keys, order))
         normalizers = take(normalizers, first)
         sizes = last - first + 1
-    # What does not count may be infinite.
+    # Terms that do not count may be infinite.
     shares = tf.cast(log_shares(chosen, normalizers), lists.scores.dtype)
     counted = _counted(tf.cast(first, shares.dtype), tf.cast(sizes, shares.dtype), k)
     terms = tf.math.multiply_no_nan(shares, take(lists.weights, order) * counted)
@@ -90,5 +92,5 @@ def _losses(lists: RankingLists, k: int | None, ties: str) -> tf.Tensor:
 
 
 def _counted(first: tf.Tensor, sizes: tf.Tensor, k: int | None) -> tf.Tensor:
-    """The share of `sizes` ranks from rank `first` on, counted from 0, that lies within the first k."""
+    """The share of the `sizes` ranks from rank `first` (from 0) on that is within the first k."""
     return tf.ones_like(sizes) if k is None else tf.clip_by_value(k - first, 0, sizes) / sizes

@@ -19,12 +19,12 @@ from keras_softsort.ops.sorting import _dispatch, _operators
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 from keras_softsort.ops.sorting._methods import registry
 
-# Of the row sums: each list's iterations end when it is reached, as in the paper's reference.
+# The iterations of a list stop once its row sums are this close to 1, as in the code of the paper.
 TOLERANCE = 1e-6
 
 
 class NeuralNDCGOptions(NamedTuple):
-    """What is fixed when traced."""
+    """The static options."""
 
     ndcg: NDCGOptions
     method: str
@@ -56,46 +56,48 @@ def neural_ndcg(
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """Minus the NDCG at k with gains that are softly sorted by the scores: from -1 (the best order) to 0.
+    """Compute minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
     With gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is the soft
-    permutation of the scores, made doubly stochastic by Sinkhorn's normalisation, and IDCG is the DCG of the first k of
-    the best order, its weights 1. With `num_iterations=0` this is PiRank: the columns of P do not sum to 1, so a gain
-    may count more or less than once and the value may leave [-1, 0].
+    permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
+    the best order, with weights 1. With `num_iterations=0` it is PiRank. The columns of P then do not sum to 1, so a
+    gain may count more or less than once, and the value may leave [-1, 0].
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      tau: temperature of `method`, positive: a number, or a tensor that broadcasts against the leading axes. As it goes
-        to 0 the result becomes minus the NDCG.
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the result becomes minus the NDCG.
       k: number of ranks that count; None for all.
-      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r; or the discounts of the ranks 1, 2, ...
-        themselves, which do not rise and are not negative. Ranks after the last one count 0.
-      normalization: `"ideal"`, divide by IDCG, or `"none"`, which gives minus the DCG.
-      method: a method that is a soft permutation: `"neural_sort"` or `"soft_sort"`.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
+        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
+      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
       num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
-        0 leaves P as it is.
-      hard: give minus the NDCG of the scores' order (ties in stable order) with the gradient of the soft one.
-      stochastic: sort scores with Gumbel noise, and take the mean over samples.
+        0 skips the normalization.
+      hard: whether the value is minus the NDCG of the exact order of the scores (ties in the order of the items), with
+        the gradient of the soft one.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples.
       num_samples: number of samples, if `stochastic`.
       noise_scale: factor of the noise, at least 0, if `stochastic`.
       seed: two integers, the stateless seed of the noise; required if `stochastic`.
-      mask: bool `[..., n]`, True = keep.
-      weights: numbers that broadcast against `[..., n]`; they multiply the gains in the DCG and not in the ideal one.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. They multiply the gains in the DCG, not in the ideal one.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty ones, give 0. A score or label that is
-      not finite, or a label below 0, makes its list's result NaN.
+      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
+      not finite, or a label below 0, makes the result of its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, an argument of another type.
-      ValueError: `tau` or `power` <= 0, `k` or `num_samples` < 1, `num_iterations` or `noise_scale` < 0, an unknown
-        name, discounts that rise or are negative, no `seed` with `stochastic`, shapes that do not match.
+      TypeError: `scores` is not floating-point, or an argument has another type.
+      ValueError: `tau` or `power` is not positive, `k` or `num_samples` is below 1, `num_iterations` or `noise_scale`
+        is below 0, a name is unknown, discounts rise or are negative, `stochastic` without `seed`, or shapes do not
+        match.
 
-    Cost: O(n^2) memory per list and sample, and O(n^2) time per iteration; without iterations O(k n), or with no `k`
-    that of `soft_values`.
+    Cost: O(n^2) memory per list and sample, and O(n^2) time per iteration. With `num_iterations=0` it is O(k n), or
+    without `k` that of `soft_values`.
 
     Example:
 
@@ -177,7 +179,7 @@ def _losses(
 
 
 def _matrix(sort: SortArguments, mask: tf.Tensor, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
-    """The first `rows` of the soft permutation, or of exact ones with its gradient: [..., rows, n]."""
+    """The first `rows` of the soft permutation, or of the exact one with its gradient: [..., rows, n]."""
     if not options.num_iterations:
         return _dispatch.permutation(sort, rows, options.hard)
     soft = _doubly_stochastic(sort, mask, options.num_iterations)[..., :rows, :]
@@ -185,7 +187,7 @@ def _matrix(sort: SortArguments, mask: tf.Tensor, rows: tf.Tensor, options: Neur
 
 
 def _doubly_stochastic(sort: SortArguments, mask: tf.Tensor, num_iterations: int) -> tf.Tensor:
-    """The soft permutation with columns that sum to 1, too: [..., n, n]."""
+    """The soft permutation, normalized so that its columns also sum to 1: [..., n, n]."""
     matching = checked_matching(
         _dispatch.log_permutation(sort),
         1.0,

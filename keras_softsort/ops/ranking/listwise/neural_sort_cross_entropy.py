@@ -17,30 +17,30 @@ from keras_softsort.ops.sorting._arguments import sort_arguments
 def neural_sort_cross_entropy(
     scores: Any, labels: Any, *, tau: Any = 1.0, label_tau: float | None = None, mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
-    """Cross-entropy of the NeuralSort of the scores with the order of the labels, a mean over ranks.
+    """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
-    `permutation_cross_entropy(neural_sort(scores, tau), labels)` without the matrix in between: log P is exact where P
-    underflows, so lists in a very wrong order have a gradient, too.
+    It is `permutation_cross_entropy(neural_sort(scores, tau), labels)`, but log P is exact even if P underflows, so
+    that lists in a very wrong order also have a gradient.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers.
-      tau: temperature of P, positive: a number, or a tensor that broadcasts against the leading axes. In units of the
-        scores times the list size.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`.
+      tau: temperature of P, positive, in units of the scores times the list size: a number, or a tensor that broadcasts
+        against the leading axes.
       label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
         labels at this temperature, so that items with similar labels share ranks.
-      mask: bool `[..., n]`, True = keep.
+      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label other than 0 give 0, as in TF-Ranking, and so do empty
-      lists. A label or score that is not finite makes its list's result NaN.
+      `[...]` in the dtype of `scores`. Lists whose labels are all 0 give 0, as in TF-Ranking, and so do empty lists. A
+      label or score that is not finite makes the result of its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `tau` or `label_tau` <= 0, shapes that do not match.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `label_tau` is not positive, or shapes do not match.
 
-    Cost: O(n^2) time and memory.
+    Cost: O(n^2) time and memory per list.
 
     Example:
 
@@ -66,7 +66,7 @@ def _losses(lists: RankingLists, label_tau: float | None, thresholds: Thresholds
     log_weights = _dispatch.log_permutation(
         sort_arguments(lists.scores, lists.tau, mask=lists.mask, thresholds=thresholds)
     )
-    # Where nothing belongs they may be -inf.
+    # They may be -inf where no item belongs.
     counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
     log_weights = tf.where(counts, log_weights, tf.zeros_like(log_weights))
     losses = cross_entropies(shares, lists.weights, log_weights, lists.sizes())

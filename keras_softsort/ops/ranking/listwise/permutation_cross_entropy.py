@@ -19,30 +19,30 @@ from keras_softsort.ops.ranking._true_order import cross_entropies, true_shares
 def permutation_cross_entropy(
     permutation: Any, labels: Any, *, direction: str = "DESCENDING", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
-    """Cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
+    """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
 
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at
     rank i (tied items share their ranks evenly) and w_j is the item's weight.
 
     Args:
-      permutation: `[..., rank, item]` floating-point; the first rows of a soft permutation are enough. Samples
-        `[..., sample, rank, item]`, with one axis more than the labels have for them, count as their mean.
-      labels: `[..., n]` numbers.
-      direction: the order of the rows: `"DESCENDING"` (row 0 = the largest label) or `"ASCENDING"`.
-      mask: bool `[..., n]`, True = keep.
+      permutation: floating-point `[..., rank, item]`, all rows of a soft permutation or the first k. Samples
+        `[..., sample, rank, item]`, with an additional axis that the labels do not have, are averaged.
+      labels: numbers `[..., n]`.
+      direction: order of the rows, `"DESCENDING"` (row 0 is the largest label) or `"ASCENDING"`.
+      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
     Returns:
-      `[...]` in the dtype of `permutation`. The mean is over the first min(k, m) ranks of k rows. Masked items, and
-      rows beyond the items of a list, change nothing, whatever they hold. Empty lists give 0. A weight of P that has
-      underflowed to 0 counts as the smallest normal number and has no gradient. A NaN label, or a NaN in the part of P
-      that counts, makes its list's result NaN.
+      `[...]` in the dtype of `permutation`. With k rows the mean is over the first min(k, m) ranks. Masked items, and
+      rows after the valid items of a list, never affect the result. Empty lists give 0. An entry of P that has
+      underflowed to 0 counts as the smallest normal number, and has no gradient. A NaN label, or a NaN in a valid entry
+      of P, makes the result of its list NaN.
 
     Raises:
-      TypeError: `permutation` is not floating-point, `mask` is not bool.
-      ValueError: unknown `direction`, shapes that do not match.
+      TypeError: `permutation` is not floating-point, or `mask` is not bool.
+      ValueError: `direction` is unknown, or shapes do not match.
 
-    Cost: O(n^2) time and memory.
+    Cost: O(n^2) time and memory per list.
 
     Example:
 
@@ -91,13 +91,13 @@ def _losses(
     counts = tf.logical_and(counts, mask[:, tf.newaxis, :])
     if flat.shape.rank == 4:
         counts = counts[:, tf.newaxis]
-    # Masked before the logarithm, or NaN and 0 would reach its gradient.
+    # Masked before the logarithm, so that NaN and 0 do not reach its gradient.
     safe = tf.where(counts, flat, tf.ones_like(flat))
     tiny = tf.constant(validation.dtype_tiny(flat.dtype), flat.dtype)
     log_weights = tf.math.log(tf.maximum(safe, tiny))
     log_weights = tf.where(tf.math.is_nan(safe), safe, log_weights)  # TensorFlow's maximum may drop NaN
     if flat.shape.rank == 4:
-        log_weights = tf.reduce_mean(log_weights, axis=1)  # all else is linear in it
+        log_weights = tf.reduce_mean(log_weights, axis=1)  # the loss is linear in the logarithms
     sizes = tf.maximum(tf.reduce_sum(tf.cast(mask, labels.dtype), axis=-1), 1)
     losses = cross_entropies(true_shares(labels, mask, direction, ranks), weights, log_weights, sizes)
     losses = nan_lists(failed, losses, tf.where(counts, flat, tf.zeros_like(flat)))

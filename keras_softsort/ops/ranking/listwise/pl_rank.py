@@ -28,7 +28,7 @@ def pl_rank(
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """Minus the expected NDCG or DCG of an order drawn from the Plackett-Luce distribution of the scores.
+    """Compute minus the expected NDCG or DCG of an order drawn from the Plackett-Luce distribution of the scores.
 
     With scores s, gains g and weights w (1 by default): `-E_z[sum_{i <= k} D_i w_{z_i} g_{z_i}] / IDCG`, where the
     order z is drawn item by item with probabilities proportional to exp(s), D are the discounts of the ranks, and IDCG
@@ -37,31 +37,31 @@ def pl_rank(
     earn at every rank.
 
     Args:
-      scores: `[..., n]` floating-point: logits.
-      labels: `[..., n]` numbers of at least 0: relevance.
+      scores: logits, floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
       seed: two integers, the stateless seed of the samples.
       k: number of ranks that count; None for all.
-      gain: of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r; or the discounts of the ranks 1, 2, ...
-        themselves, which do not rise and are not negative. Ranks after the last one count 0.
-      normalization: `"ideal"`, divide by IDCG, or `"none"`, which gives minus the DCG.
-      num_samples: sampled orders per list. The standard error falls with its square root.
-      mask: bool `[..., n]`, True = keep.
-      weights: numbers that broadcast against `[..., n]`, not negative; they multiply the gains in the DCG and not in
-        the ideal one.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
+        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
+      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
+      num_samples: number of sampled orders per list. The standard error falls with its square root.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative. They multiply the gains in the DCG, not in the
+        ideal one.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty ones, give 0. A score or label that is
-      not finite, or a label below 0, makes its list's result NaN. There is a gradient of the scores only, and none of
-      second order.
+      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
+      not finite, or a label below 0, makes the result of its list NaN. Only the scores have a gradient, and there are
+      no second derivatives.
 
     Raises:
-      TypeError: `scores` are not floating-point, an argument of another type.
-      ValueError: `k` or `num_samples` < 1, an unknown name, discounts that rise or are negative, shapes that do not
-        match, a negative weight.
-      InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
+      TypeError: `scores` is not floating-point, or an argument has another type.
+      ValueError: `k` or `num_samples` is below 1, a name is unknown, discounts rise or are negative, shapes do not
+        match, or a weight is negative.
+      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 
-    Cost: O(n + k log k) time per sample, and O(n log k) for the sampling; O(n) memory.
+    Cost: O(n log k) time per list and sample; O(n) memory.
 
     Example:
 

@@ -28,12 +28,12 @@ def softmax_cross_entropy(
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
     Returns:
-      `[...]` in the dtype of `scores`. Masked items take no part. Lists without a label above 0, and empty ones, give
-      0. A score or label that is not finite, or a label below 0, makes its list's result NaN.
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `temperature` is not a number, `mask` is not bool.
-      ValueError: `temperature` <= 0, shapes that do not match.
+      TypeError: `scores` is not floating-point, `temperature` is not a number, or `mask` is not bool.
+      ValueError: `temperature` is not positive, or shapes do not match.
 
     Cost: O(n) time and memory per list.
 

@@ -13,7 +13,7 @@ from keras_softsort.ops.sorting import _dispatch, _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 from keras_softsort.ops.sorting._methods import registry
 
-# Below this share of the spread that the ranks 1, ..., n have, soft ranks count as spread so much.
+# The spread of soft ranks counts as at least this share of the spread of the ranks 1, ..., n.
 MIN_SPREAD = 0.01
 
 
@@ -27,30 +27,29 @@ def spearman(
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """1 - Spearman's rank correlation of labels and scores, from 0 (the right order) to 2 (reversed).
+    """Compute 1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
-    Pearson's correlation of the ranks of the labels (tied ones at their mean) and the soft ranks r of the scores:
-    `1 - sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean q)^2)`.
+    `1 - sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean q)^2)`, where r are the soft
+    ranks of the scores and q the ranks of the labels (tied ones have their mean rank).
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign.
-      tau: temperature of `method`, positive: a number, or a tensor that broadcasts against the leading axes. As it goes
-        to 0 the soft ranks become ranks, tied scores at their mean.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign.
+      tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the soft ranks become exact, and tied scores have their mean rank.
       method: a method with ranks, see `soft_rank`.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
-      mask: bool `[..., n]`, True = keep.
-      weights: numbers that broadcast against `[..., n]`; a list's result is multiplied by their mean. None for 1.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. The result of a list is multiplied by their mean. None for 1.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists with fewer than two items, or whose labels are all equal, give 0. Soft
-      ranks that spread less than a hundredth of what the ranks 1 to n do (by standard deviation) are divided by that
-      hundredth, so that equal scores have correlation 0 and a finite gradient. A label or score that is not finite
-      makes its list's result NaN.
+      `[...]` in the dtype of `scores`. Lists with fewer than two items, or with constant labels, give 0. The standard
+      deviation of the soft ranks counts as at least a hundredth of that of the ranks 1 to n, so that equal scores have
+      correlation 0 and a finite gradient. A label or score that is not finite makes the result of its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `tau` or `power` <= 0, a `method` without ranks, shapes that do not match.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `power` is not positive, `method` has no ranks, or shapes do not match.
 
     Cost: that of `soft_rank`.
 
@@ -85,7 +84,7 @@ def _losses(lists: RankingLists, method: str, power: float, thresholds: Threshol
     sizes = lists.sizes()
     found = _dispatch.soft_ranks(sort)
     found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists.mask)
-    # The mean of ranks is known, so that nothing is rounded and equal labels give 0.
+    # The mean of the ranks is known exactly, so that constant labels give exactly 0.
     true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists.mask)
     least = MIN_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
     found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)

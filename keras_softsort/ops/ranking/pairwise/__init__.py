@@ -1,1 +1,1 @@
-"""Ranking losses that compare the items of a list two at a time, as functions."""
+"""Ranking losses of pairs of items, as functions."""

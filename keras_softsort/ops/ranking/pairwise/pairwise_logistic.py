@@ -1,4 +1,4 @@
-"""RankNet's cost of pairs that are given as differences of scores."""
+"""RankNet's cost of explicit pairs, given as differences of scores."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from keras_softsort.ops.ranking._lists import broadcasts
 
 
 def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float = 1.0) -> tf.Tensor:
-    """The logistic cost of explicit pairs: `weight log(1 + exp(-sigma d))`, d = preferred score - other score.
+    """Compute the logistic cost of explicit pairs: `weight log(1 + exp(-sigma d))`, d = preferred score - other score.
 
-    For pairs that come as such, as from two towers: what `RankNetLoss` takes of each pair of a list.
+    Use it if your data are pairs rather than lists, for example with a two-tower model. `RankNetLoss` has the same cost
+    for each pair of a list.
 
     Args:
-      score_difference: floating-point, of any shape: how far the preferred item is ahead.
-      weight: of the same shape, or of one that broadcasts to it; `None` for 1.
-      sigma: how fast the cost falls with the difference, positive.
+      score_difference: floating-point, of any shape: the score of the preferred item minus that of the other item.
+      weight: weights that broadcast to this shape, not negative; None for 1.
+      sigma: slope of the cost, positive, which is 1 / temperature.
 
     Returns:
-      The costs, of the shape and dtype of `score_difference`. A pair of weight 0 costs 0 with zero gradient, whatever
-      its difference, NaN included. Large differences neither overflow nor lose the digits of a small cost.
+      The costs, with the shape and dtype of `score_difference`. A pair with weight 0 costs 0 and has zero gradient,
+      even if its difference is NaN. Large differences do not overflow, and small costs keep their precision.
 
     Raises:
       TypeError: `score_difference` is not floating-point.
-      ValueError: `sigma` that is not positive, a weight of a shape that does not broadcast, a negative or NaN weight.
-      InvalidArgumentError: a negative or NaN weight in a traced function (under XLA it is not looked at).
+      ValueError: `sigma` is not positive, `weight` does not broadcast, or a weight is negative or NaN.
+      InvalidArgumentError: a weight is negative or NaN in a traced function (not checked under XLA).
 
-    Cost: O(1) a pair.
+    Cost: O(1) per pair.
 
     Example:
 

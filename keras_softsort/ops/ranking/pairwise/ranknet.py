@@ -26,41 +26,41 @@ def ranknet(
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
+    """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
-    A pair with label_i > label_j and scores s costs `log(1 + exp(-sigma (s_i - s_j)))`, times the weight of item i,
-    times the pair's lambda weight. `ranknet_lambdas` is the gradient of the sum of a list's costs;
-    `pairwise_logistic` is the cost of pairs that are given one by one.
+    A pair with label_i > label_j and scores s costs `log(1 + exp(-sigma (s_i - s_j)))`, times the weight of item i and
+    the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs, and `pairwise_logistic`
+    is the cost of explicit pairs.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign, of at least 0 for `"ndcg"` and `"mrr"`; the greater, the more relevant.
-      sigma: positive number: how fast the cost falls with the difference of scores; 1 / temperature.
-      lambda_weight: None, all pairs weigh 1; or the metric whose change weighs a pair: `"ndcg"`, `"dcg"`, `"mrr"`,
-        `"map"`, `"precision"` or `"label_diff"`; or a `losses.LambdaWeight`, which holds the options below. See
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`, larger for more relevant items. They may have any sign, except for `"ndcg"` and
+        `"mrr"`, which need labels of at least 0.
+      sigma: slope of the cost, positive, which is 1 / temperature.
+      lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"` or
+        `"label_diff"`; or a `losses.LambdaWeight`, which holds the options below; None gives all pairs weight 1. See
         `RankNetLoss` for this and the next arguments.
-      ties: pairs of equal labels: `"ignore"` or `"half"`.
-      normalization: what the sum over pairs is divided by: `"pairs"`, their number; `"list"`, the number of items;
-        or `"none"`, 1.
+      ties: rule for pairs of equal labels, `"ignore"` or `"half"`.
+      normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
       k: number of ranks that the metric of `lambda_weight` counts; None for all.
       gain: `"exponential"` (the default) or `"linear"`, for `"ndcg"` and `"dcg"`.
       discount: `"log2"` (the default) or `"reciprocal"`, for `"ndcg"` and `"dcg"`.
-      smooth_fraction: from 0, LambdaLoss, to 1, LambdaRank (the default); for `"ndcg"`, `"dcg"` and `"mrr"`.
-      mask: bool `[..., n]`, True = keep.
+      smooth_fraction: number from 0 (LambdaLoss) to 1 (LambdaRank, the default), for `"ndcg"`, `"dcg"` and `"mrr"`.
+      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
     Returns:
-      `[...]` in the dtype of `scores`. A list without any pair gives 0. A NaN label, or a score that is not finite,
-      makes its list's result NaN, and so does a label below 0 for `"ndcg"` and `"mrr"`. There is a gradient of the
-      scores only, and none of second order.
+      `[...]` in the dtype of `scores`. A list without any pair gives 0. A NaN label, a score that is not finite, or for
+      `"ndcg"` and `"mrr"` a label below 0, makes the result of its list NaN. Only the scores have a gradient, and there
+      are no second derivatives.
 
     Raises:
-      TypeError: `scores` are not floating-point, an argument of another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `sigma` <= 0, an unknown name, `k` < 1, `smooth_fraction` outside [0, 1], an argument that the lambda
         weight does not read, shapes that do not match, a negative weight.
       InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
 
-    Cost: O(n^2) time with the gradient; memory for one block of pairs.
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
 

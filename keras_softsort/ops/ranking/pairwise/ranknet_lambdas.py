@@ -1,4 +1,4 @@
-"""RankNet's lambdas: how hard the pairs of a list pull at each item."""
+"""RankNet's lambdas: the gradient of the pair costs of a list."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ def ranknet_lambdas(
     smooth_fraction: float | None = None,
     mask: Any = None,
 ) -> tf.Tensor:
-    """The gradient of a list's summed pair costs with respect to its scores, in closed form.
+    """Compute RankNet's lambdas: the gradient of the sum of a list's pair costs with respect to its scores.
 
-    `lambda_i = sum_j l_ij`, with `l_ij = -sigma W_ij / (1 + exp(sigma (s_i - s_j)))` where label_i > label_j, which is
-    what item j gets with the other sign. It is what `RankNetLoss(normalization="none")` gives back to the scores.
+    `lambda_i = sum_j l_ij`, where `l_ij = -sigma W_ij / (1 + exp(sigma (s_i - s_j)))` and `l_ji = -l_ij` for each pair
+    with label_i > label_j. It is the gradient of `RankNetLoss(normalization="none")`, for training loops of your own.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: of the same shape; the greater, the more relevant. Numbers of any sign: padding is for the `mask` to say.
-      sigma: positive number.
-      ties: `"ignore"`, or `"half"`: tied labels pull scores together, by `sigma (sigmoid(sigma (s_i - s_j)) - 1/2)`.
-      lambda_weight: the weights W of pairs, `None` (all 1), `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"`,
-        `"label_diff"` or a `losses.LambdaWeight`; this and `k`, `gain`, `discount` and `smooth_fraction` are those of
-        `RankNetLoss`.
-      k: how many places the metric counts.
-      gain: `"exponential"` or `"linear"`.
-      discount: `"log2"` or `"reciprocal"`.
-      smooth_fraction: from 0, LambdaLoss, to 1, LambdaRank.
-      mask: bool `[..., n]`, True = keep.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign, larger for more relevant items. Negative labels do not mark padding here.
+      sigma: slope of the cost, positive, which is 1 / temperature.
+      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they pull their scores together,
+        with `l_ij = sigma (sigmoid(sigma (s_i - s_j)) - 1/2)`.
+      lambda_weight: the weights W of pairs: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"`, `"label_diff"` or a
+        `losses.LambdaWeight`; None gives all pairs weight 1. See `RankNetLoss` for this and the next arguments.
+      k: number of ranks that the metric counts; None for all.
+      gain: `"exponential"` (the default) or `"linear"`, for `"ndcg"` and `"dcg"`.
+      discount: `"log2"` (the default) or `"reciprocal"`, for `"ndcg"` and `"dcg"`.
+      smooth_fraction: number from 0 (LambdaLoss) to 1 (LambdaRank, the default).
+      mask: bool `[..., n]`, True for valid items.
 
     Returns:
-      `[..., n]` in the dtype of `scores`. Each list's lambdas sum to 0. Masked items have 0. A list with a NaN label
-      or a score that is not finite gives NaN. Empty lists give empty results. No gradient flows through it.
+      `[..., n]` in the dtype of `scores`. The lambdas of a list sum to 0. Masked items get 0. A list with a NaN label
+      or a score that is not finite gives NaN. Empty lists give empty results. The result has no gradient.
 
     Raises:
-      TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `labels` or `mask` of another shape, and the arguments that `RankNetLoss` refuses.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `labels` or `mask` has another shape, and the errors of `RankNetLoss`.
 
-    Cost: O(n^2) time, memory of a block of rows.
+    Cost: O(n^2) time, and the memory of one block of pairs.
 
     Example:
 
