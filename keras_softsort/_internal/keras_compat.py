@@ -42,6 +42,11 @@ def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
     return mean / tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else mean
 
 
+def exp_of_weight(weight: Any) -> tf.Tensor:
+    """Return the number whose logarithm `weight` stores."""
+    return tf.exp(tf.convert_to_tensor(weight))
+
+
 def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = False) -> Any:
     """Add a scalar weight that mixed precision does not round to half precision."""
     dtype = "float64" if layer.compute_dtype == "float64" else "float32"

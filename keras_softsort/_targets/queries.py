@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._targets.reduction import WeightedLosses
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._classes import class_rows
@@ -18,6 +19,11 @@ class LabelledEmbeddings(NamedTuple):
     labels: tf.Tensor  # [batch] or [batch, classes]
     mask: tf.Tensor  # [batch] bool, True = valid
     weights: tf.Tensor  # [batch]; 0 where masked
+
+    def losses_of_shares(self, shares: tf.Tensor, num_queries: int | None) -> WeightedLosses:
+        """Minus the weighted shares of the queries: the first `num_queries` items, or all."""
+        weights, is_query = self.weights[:num_queries], self.mask[:num_queries]
+        return WeightedLosses(-shares * weights, tf.math.count_nonzero(is_query), weights)
 
 
 def labelled_embeddings(

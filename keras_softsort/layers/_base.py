@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, keras
+from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
+from keras_softsort.ops._core import masks
 
 
 class TemperatureLayer(keras.layers.Layer):
@@ -45,7 +46,7 @@ class TemperatureLayer(keras.layers.Layer):
     @property
     def tau(self) -> Any:
         """The current temperature: a weight, or with `learn_tau` a tensor."""
-        return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
+        return exp_of_weight(self.log_tau) if self.learn_tau else self._fixed_tau
 
     @tau.setter
     def tau(self, value: Any) -> None:
@@ -129,9 +130,7 @@ def leading_ranks(mask: Any, count: int | None = None) -> Any:
         valid = keras.ops.cast(mask, "int32")
         ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
         return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
-    valid = tf.cast(mask, tf.int32)
-    ranks = tf.cumsum(tf.ones_like(valid), axis=-1)
-    return (ranks <= tf.reduce_sum(valid, axis=-1, keepdims=True))[:, :count]
+    return masks.leading_ranks(mask, count)
 
 
 def _is_list(nest: Any) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import IS_KERAS_3
+from keras_softsort.ops._core.gumbel_noise import seed_of_call
 
 # `RngReadAndSkip` is the only operation that atomically reads and advances a variable. It expects a Philox counter.
-PHILOX, COUNTER_STEP = 1, 256
+PHILOX = 1
 AGGREGATION = "only_first_replica" if IS_KERAS_3 else tf.VariableAggregation.ONLY_FIRST_REPLICA
 
 
@@ -50,5 +51,4 @@ def next_seed(state: Any) -> tf.Tensor:
     copies = tf.distribute.get_strategy().experimental_local_results(variable) if context is None else [variable]
     one = tf.constant(1, tf.uint64)
     before = [tf.raw_ops.RngReadAndSkip(resource=copy.handle, alg=PHILOX, delta=one) for copy in copies]
-    counter, _, seed = tf.unstack(before[0])
-    return tf.stack([seed, counter // COUNTER_STEP * replicas + tf.cast(replica, counter.dtype)])
+    return seed_of_call(before[0], replica, replicas)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from keras_softsort._internal import arguments
 from keras_softsort.layers._base import TemperatureLayer
+from keras_softsort.ops._core import masks
 
 
 class MatchingLayer(TemperatureLayer):
@@ -44,7 +43,9 @@ class MatchingLayer(TemperatureLayer):
             "tolerance": self.tolerance,
             "hard": self.hard,
             "row_mask": mask,
-            "column_mask": column_mask if mask is None or column_mask is not None else _leading_columns(logits, mask),
+            "column_mask": (
+                column_mask if mask is None or column_mask is not None else masks.leading_columns(logits, mask)
+            ),
         }
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -59,10 +60,3 @@ class MatchingLayer(TemperatureLayer):
         """The constructor's arguments."""
         own = {"num_iterations": self.num_iterations, "tolerance": self.tolerance, "hard": self.hard}
         return {**super().get_config(), **own}
-
-
-def _leading_columns(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Mark as many leading columns as there are valid rows in a square matrix, and all columns otherwise."""
-    rows, columns = tf.unstack(tf.shape(logits)[1:])
-    valid = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-    return tf.sequence_mask(tf.where(tf.equal(rows, columns), valid, columns), columns)

@@ -11,6 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.layers.matching._matching_layer import MatchingLayer
+from keras_softsort.ops._core.batching import repeat_samples
 
 
 @register
@@ -90,8 +91,7 @@ class GumbelSinkhornLayer(MatchingLayer):
                 noise_scale=self.noise_scale,
                 **arguments,
             )
-        still = tf.expand_dims(ops.sinkhorn(logits, **arguments), axis=1)
-        return tf.tile(still, [1, self.num_samples, 1, 1])
+        return repeat_samples(ops.sinkhorn(logits, **arguments), self.num_samples)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, num_samples, n, m]`."""

@@ -11,7 +11,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops._core import validation
+from keras_softsort.ops._core import masks
+from keras_softsort.ops._core.batching import temperature_per_example
 from keras_softsort.ops.sampling._arguments import METHODS
 
 
@@ -104,10 +105,9 @@ class GumbelSoftmaxLayer(TemperatureLayer):
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """Map [batch, ..., n] to the same shape."""
         logits, tau, mask = self.split_inputs(inputs, mask)
-        if len(tau.shape) == 1:  # a temperature per example
-            tau = tf.reshape(tau, [-1] + [1] * (len(logits.shape) - 2))
+        tau = temperature_per_example(tf.convert_to_tensor(tau), logits)
         options: dict[str, Any] = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis}
-        options["mask"] = _entries(mask, logits)
+        options["mask"] = masks.of_all_entries("mask", mask, logits)
         if training:
             return ops.gumbel_softmax(logits, tau=tau, seed=next_seed(self._noise_state), **options)
         return ops.relaxed_top_k(logits, tau=tau, **options)
@@ -124,16 +124,3 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         """The constructor's arguments."""
         own = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis, "seed": self.seed}
         return {**super().get_config(), **own}
-
-
-def _entries(mask: Any, logits: tf.Tensor) -> tf.Tensor | None:
-    """Broadcast a mask of leading axes to all entries."""
-    if mask is None:
-        return None
-    mask = validation.bool_mask("mask", mask)
-    rank = mask.shape.rank
-    if not mask.shape.is_compatible_with(logits.shape[:rank]):
-        raise ValueError(f"mask must have the leading axes of logits, {logits.shape}, got {mask.shape}")
-    mask = validation.of_shape("mask", mask, tf.shape(logits)[:rank])
-    missing = [1] * (logits.shape.rank - rank)
-    return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(logits))

@@ -11,6 +11,7 @@ from keras_softsort._internal.keras_compat import keras, register
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort.ops._core.batching import repeat_samples
 from keras_softsort.ops.sorting._methods import registry
 
 
@@ -99,12 +100,12 @@ class PlackettLuceSampler(SortingLayer):
         logits, tau, mask = self.split_scores(inputs, mask)
         if training:
             tau = tau[:, tf.newaxis] if len(tau.shape) == 1 else tau
-            repeated = None if mask is None else self._samples(mask)
-            return self._distribution(self._samples(logits), repeated, tau).sample(
+            repeated = None if mask is None else repeat_samples(mask, self.num_samples)
+            return self._distribution(repeat_samples(logits, self.num_samples), repeated, tau).sample(
                 seed=tf.cast(next_seed(self._noise_state), tf.int32)
             )
         still = self._distribution(logits, mask, tau)
-        return self._samples(still.mode() if self.method is None else still.relaxed_mode())
+        return repeat_samples(still.mode() if self.method is None else still.relaxed_mode(), self.num_samples)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
         """`[batch, num_samples, n, n]` or `[batch, num_samples, n]`, with `top_k` as the size of the rank axis."""
@@ -139,7 +140,3 @@ class PlackettLuceSampler(SortingLayer):
             hard=self.hard,
             mask=mask,
         )
-
-    def _samples(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Repeat `tensor` `num_samples` times along a new second axis."""
-        return tf.repeat(tensor[:, tf.newaxis], self.num_samples, axis=1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
@@ -132,8 +130,7 @@ class DkNNLoss(WeightedLoss):
             power=self.power,
             **samples,
         )
-        weights, is_query = batch.weights[: self.num_queries], batch.mask[: self.num_queries]
-        return WeightedLosses(-shares * weights, tf.math.count_nonzero(is_query), weights)
+        return batch.losses_of_shares(shares, self.num_queries)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -50,6 +50,16 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     return tf.gather(values, indices, batch_dims=1)
 
 
+def repeat_samples(tensor: tf.Tensor, num_samples: int) -> tf.Tensor:
+    """Repeat `tensor` `num_samples` times along a new second axis."""
+    return tf.repeat(tensor[:, tf.newaxis], num_samples, axis=1)
+
+
+def temperature_per_example(tau: tf.Tensor, lists: tf.Tensor) -> tf.Tensor:
+    """Return `tau`, a scalar or one number per example `[batch]`, to broadcast against the leading axes of `lists`."""
+    return tau if tau.shape.rank == 0 else tf.reshape(tau, [-1] + [1] * (lists.shape.rank - 2))
+
+
 def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
     """`tau` of `validation.temperature` for flattened lists: a scalar, or [B, 1, ...] with `inner` axes of size 1."""
     if tau.shape.rank == 0:

@@ -10,6 +10,9 @@ import tensorflow_probability as tfp
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 
+# What `RngReadAndSkip` adds to its counter for one number.
+COUNTER_STEP = 256
+
 
 def seed_tensor(seed: Any) -> tf.Tensor:
     """Return `seed` as an integer tensor of shape [2]."""
@@ -19,6 +22,15 @@ def seed_tensor(seed: Any) -> tf.Tensor:
     if not seed.shape.is_compatible_with([2]):
         raise ValueError(f"seed must hold two integers, shape [2], got shape {seed.shape}")
     return seed
+
+
+def seed_of_call(state: tf.Tensor, replica: Any, num_replicas: Any) -> tf.Tensor:
+    """Return two integers that differ between the calls and the replicas that share a state.
+
+    The state holds `COUNTER_STEP` times the number of calls, in two words, and the seed.
+    """
+    counter, _, seed = tf.unstack(state)
+    return tf.stack([seed, counter // COUNTER_STEP * num_replicas + tf.cast(replica, counter.dtype)])
 
 
 def noise_scale_tensor(noise_scale: Any, dtype: tf.DType) -> tf.Tensor:
