@@ -61,7 +61,10 @@ class WeightedLoss(keras.losses.Loss):
 
 def _floating_dtype(dtype: Any) -> str:
     """The name of `dtype`, which may be a Keras policy."""
-    found = tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
-    if not found.is_floating:
+    try:
+        result = tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
+    except TypeError:
+        result = None
+    if result is None or not result.is_floating:
         raise ValueError(f"dtype must be floating-point, got {dtype!r}")
-    return found.name
+    return result.name

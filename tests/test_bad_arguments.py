@@ -1,0 +1,141 @@
+"""Wrong values of every argument of every public name: each error names the argument, what it must be, what it got."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import keras_softsort as ks
+
+pytestmark = pytest.mark.default_stack_only
+
+NOT_FLOATING = np.array([[1, 2, 3]])
+COUNT, POSITIVE, FLAG, NAME = (0, 1.5), (0, "a"), (1,), ("bubble",)
+FLOATING, MASK, REAL = (NOT_FLOATING, "a"), (np.ones([2, 3]),), ("a",)
+# Wrong values by the name of the argument, which means the same everywhere.
+WRONG = {
+    **dict.fromkeys(["k", "top_k", "num_samples", "num_queries", "num_classes", "dimension"], COUNT),
+    **dict.fromkeys(["block_size", "num_references"], COUNT),
+    "num_iterations": (-1, 1.5),
+    **dict.fromkeys(["tau", "label_tau", "temperature", "sigma", "power", "eps"], POSITIVE),
+    **dict.fromkeys(["noise_scale", "tolerance"], (-1.0, "a")),
+    "smooth_fraction": (2.0, "a"),
+    "q": (2.0, "a"),
+    **dict.fromkeys(["hard", "stochastic", "learn_tau", "log", "approximate", "return_residual"], FLAG),
+    **dict.fromkeys(["direction", "method", "returns", "ties", "lambda_weight", "gain", "discount"], NAME),
+    **dict.fromkeys(["normalization", "distance", "objective", "target", "lists", "padding", "reduction"], NAME),
+    **dict.fromkeys(["votes", "statistic", "dtype"], NAME),
+    **dict.fromkeys(["scores", "logits", "cost", "permutation", "embeddings", "queries", "candidates"], FLOATING),
+    **dict.fromkeys(["score_difference", "values"], FLOATING),
+    **dict.fromkeys(["mask", "row_mask", "column_mask"], MASK),
+    **dict.fromkeys(["labels", "weights", "weight"], REAL),
+    "seed": (1.5, "a"),
+    "axis": (1.5,),
+}
+# Keras' and TensorFlow Probability's own.
+NOT_OURS = {"name", "validate_args", "allow_nan_stats", "kwargs"}
+# Keras makes the dtype of a metric, and its error.
+THEIRS = {(name, "dtype") for name in ks.metrics.__all__}
+
+LISTS, MATRICES = np.array([[0.5, -1.0, 2.0], [1.0, 0.0, 3.0]]), np.eye(3)[np.newaxis].repeat(2, axis=0)
+LABELS = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+VALID = {
+    "scores": LISTS,
+    "logits": LISTS,
+    "labels": LABELS,
+    "permutation": MATRICES,
+    "score_difference": LISTS,
+    "cost": MATRICES,
+    "k": 1,
+    "q": 0.5,
+    "tau": 1.0,
+    "seed": [1, 2],
+    "queries": LISTS,
+    "candidates": LISTS,
+    "embeddings": LISTS,
+}
+# What else makes a call valid, or an argument matter.
+MORE = {
+    "sinkhorn": {"logits": MATRICES},
+    "gumbel_sinkhorn": {"logits": MATRICES},
+    "linear_assignment": {"scores": MATRICES},
+    "neighbor_share": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": [1, 2]},
+    "soft_neighbor_membership": {"num_samples": 2, "seed": [1, 2]},
+    "RankNetLoss": {"lambda_weight": "ndcg"},
+    "ranknet": {"lambda_weight": "ndcg"},
+    "ranknet_lambdas": {"lambda_weight": "ndcg"},
+    "KNNClassifier": {"num_classes": 4, "num_references": 20, "dimension": 2},
+    "neural_ndcg": {"stochastic": True, "seed": [1, 2]},
+    "SoftSortLayer": {"power": 2.0},
+}
+
+
+def public():
+    """Every public function and class that takes arguments in one call."""
+    modules = (ks.layers, ks.losses, ks.metrics, ks.ops, ks.linalg, ks.distributions)
+    named = {name: getattr(module, name) for module in modules for name in module.__all__}
+    bases = {ks.losses.ListLoss, ks.losses.ScoreLoss}
+    return {
+        name: each
+        for name, each in named.items()
+        if callable(each) and each not in bases and name != "expected_cost" and not is_result(each)
+    }
+
+
+def is_result(each):
+    return isinstance(each, type) and issubclass(each, tuple)
+
+
+def arguments_of(function):
+    """The names of all arguments, of a class with those that its bases take through `**kwargs`."""
+    if not isinstance(function, type):
+        return list(inspect.signature(function).parameters)
+    names = []
+    for base in function.__mro__:
+        if base.__module__.startswith("keras_softsort") and "__init__" in vars(base):
+            parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
+            names += [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+            if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+                break
+    return list(dict.fromkeys(names))
+
+
+def valid_arguments(name, function):
+    required = [
+        each.name
+        for each in inspect.signature(function).parameters.values()
+        if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+    ]
+    return {**{each: VALID[each] for each in required}, **MORE.get(name, {})}
+
+
+def complaint(function, arguments, name, wrong):
+    """What is wrong with the error that `wrong` as the argument `name` raises; None if nothing is."""
+    try:
+        function(**{**arguments, name: wrong})
+    except (TypeError, ValueError) as error:
+        text = str(error)
+    else:
+        return f"{name}={wrong!r} is taken"
+    return None if re.search(rf"\b{name}\b.* must .*got ", text) else f"{name}={wrong!r}: {text}"
+
+
+@pytest.mark.parametrize("name", public())
+def test_errors(name):
+    function = public()[name]
+    arguments = valid_arguments(name, function)
+    function(**arguments)
+    tried = [
+        (argument, wrong)
+        for argument in arguments_of(function)
+        for wrong in WRONG.get(argument, ())
+        if (name, argument) not in THEIRS
+    ]
+    assert [text for each in tried if (text := complaint(function, arguments, *each))] == []
+
+
+def test_every_argument_is_tried():
+    names = {argument for function in public().values() for argument in arguments_of(function)}
+    assert names - NOT_OURS == set(WRONG)
+    assert len(public()) > 50
