@@ -33,7 +33,8 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
       ValueError: `scores` has fewer than two axes, or a mask another shape than its axes of `scores`.
 
     Cost: with k the shorter and s the longer side, at most O(k^2) sequential steps, each O(s) for every matrix, as long
-    as the slowest matrix of the batch has work; on random square scores the time grows with about n^2. A tf.function
+    as the slowest matrix of the batch has work. On square matrices the measured time grows with about n^1.5 on random
+    scores and with about n^2.5 on hard ones. A tf.function
     without XLA pays several times more for each step.
 
     Example:
