@@ -1,8 +1,20 @@
 """What every test shares: the same start each time, on either Keras."""
 
+import os
+import sys
+
+# Read by `support.objects` too, and by the processes of pytest-xdist, whose command line is another.
+if "--everything" in sys.argv:
+    os.environ["KERAS_SOFTSORT_EVERYTHING"] = "1"
+EVERYTHING = "KERAS_SOFTSORT_EVERYTHING" in os.environ
+if not EVERYTHING:  # before TensorFlow reads it: what XLA compiles here runs once
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
 import numpy as np
 import pytest
 import tensorflow as tf
+
+from keras_softsort.ops._core import tracing
 
 # One process a core runs these tests, most of them tracing and compiling; TensorFlow's pools would fight over cores.
 tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -42,6 +54,16 @@ def pytest_collection_modifyitems(config, items):
 def _fresh_start():
     """A test that depends on what ran before it would pass or fail by its place in the file."""
     tf.keras.utils.set_random_seed(1)
+
+
+@pytest.fixture(autouse=True)
+def _op_by_op(request):
+    """Tests of values run eager calls op by op: a trace for each choice of arguments would take most of the time.
+
+    Tests of execution modes, `traced_eagerly` and `--everything` run them as users do.
+    """
+    with tracing.eager_calls_traced(EVERYTHING or request.node.get_closest_marker("traced_eagerly") is not None):
+        yield
 
 
 @pytest.fixture

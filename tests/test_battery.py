@@ -3,6 +3,7 @@
 import inspect
 import json
 import pathlib
+import warnings
 
 import numpy as np
 import pytest
@@ -13,19 +14,26 @@ from support.processes import json_from
 import keras_softsort as ks
 
 keras = tf.keras
-layer_cases = pytest.mark.parametrize("case", objects.LAYERS, ids=str)
+LAYERS, LOSSES = objects.needed(objects.LAYERS), objects.needed(objects.LOSSES)
+layer_cases = pytest.mark.parametrize("case", LAYERS, ids=str)
+# With a number by which the case is found in the outputs of a model of all.
+each_layer = pytest.mark.parametrize("index", range(len(LAYERS)), ids=lambda i: str(LAYERS[i]))
+# What XLA compiles by default: layers with states, and one of either kind without.
+COMPILED = {ks.NeuralSortLayer, ks.GumbelSoftmaxLayer, ks.DkNNLayer, ks.PlackettLuceLoss, ks.PLRankLoss}
 
 
 def with_and_without_jit(cases):
-    """Every class once; its other arguments with everything."""
-    seen = set()
+    """Every class once, some of them compiled; the others, and their other arguments, with everything."""
+    first = objects.first_of_class(cases)
     for case in cases:
         for jit_compile in (False, True):
-            yield pytest.param(case, jit_compile, marks=[pytest.mark.nightly] * (case.cls in seen))
-        seen.add(case.cls)
+            # Losses of lists make a step without a compiler in `test_padding_changes_no_training_step`.
+            needed = not issubclass(case.cls, ks.losses.ListLoss)
+            quick = case in first and ((objects.IS_KERAS_3 and case.cls in COMPILED) if jit_compile else needed)
+            yield pytest.param(case, jit_compile, marks=[] if quick else [pytest.mark.nightly])
 
 
-loss_cases = pytest.mark.parametrize("case", objects.LOSSES, ids=str)
+loss_cases = pytest.mark.parametrize("case", LOSSES, ids=str)
 
 
 def registered():
@@ -95,6 +103,7 @@ LOAD = """
 import json, pathlib, sys
 import numpy as np, tensorflow as tf
 import keras_softsort
+tf.config.run_functions_eagerly(True)  # as where the models were saved
 sys.path.insert(0, sys.argv[2])
 from support import objects  # registers what stands before some layers
 folder = pathlib.Path(sys.argv[1])
@@ -109,17 +118,26 @@ print(json.dumps([{name: value.tolist() for name, value in layers.items()}, loss
 
 @pytest.fixture(scope="module")
 def reloaded(tmp_path_factory):
-    """What a model of all layers and one of all losses give here and in a new process."""
+    """What a model of all layers and one of all losses give here and in a new process, op by op."""
+    tf.config.run_functions_eagerly(True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Even though the `tf.config.experimental_run_functions_eagerly`")
+        outcome = saved_and_loaded(tmp_path_factory)
+    tf.config.run_functions_eagerly(False)
+    return outcome
+
+
+def saved_and_loaded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     x, y = objects.scores(4, 5), np.argsort(objects.scores(4, 5, seed=8)).astype("float32") + 1
     np.savez(folder / "data.npz", x=x, y=y)
-    layers = [case.layers() for case in objects.LAYERS]
+    layers = [case.layers() for case in LAYERS]
     model = model_of_all({f"layer_{i}": each for i, each in enumerate(layers)})
-    for case, (*_, layer) in zip(objects.LAYERS, layers, strict=True):
+    for case, (*_, layer) in zip(LAYERS, layers, strict=True):
         case.set_tau(layer, 0.9)  # the value in force is what has to be saved, not only the argument
     model.save(folder / "layers.keras")
     layers = model.predict(x, verbose=0)
-    losses = {f"loss_{i}": loss for i, loss in enumerate(objects.LOSSES)}
+    losses = {f"loss_{i}": loss for i, loss in enumerate(LOSSES)}
     model = model_of_all({name: loss.predictors() for name, loss in losses.items()})
     model.compile(
         "sgd",
@@ -132,24 +150,32 @@ def reloaded(tmp_path_factory):
     return (layers, evaluated), json_from(LOAD, folder, pathlib.Path(__file__).parent)
 
 
-def model_of_all(branches):
-    """One model of scores with an output of each name, made by the layers of that name."""
-    scores, outputs = keras.Input((None,)), {}
+def model_of_all(branches, *, head=(), inputs=(None,)):
+    """One model of scores, or of what `head` makes scores of, with an output of each name, made by its layers."""
+    start, outputs = keras.Input(inputs), {}
+    scores = start
+    for layer in head:
+        scores = layer(scores)
     for name, layers in branches.items():
         made = scores
         for layer in layers:
             made = layer(made)
         outputs[name] = keras.layers.Activation("linear", name=name)(made)
-    return keras.Model(scores, outputs)
+    return keras.Model(start, outputs)
 
 
-@pytest.mark.parametrize("index", range(len(objects.LAYERS)), ids=lambda i: str(objects.LAYERS[i]))
+def branches():
+    """New layers of every case by the name of their output."""
+    return {f"layer_{i}": case.layers() for i, case in enumerate(LAYERS)}
+
+
+@each_layer
 def test_layer_in_a_keras_file(reloaded, index):
     (here, _), (there, _) = reloaded
     np.testing.assert_allclose(there[f"layer_{index}"], here[f"layer_{index}"], rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("index", range(len(objects.LOSSES)), ids=lambda i: str(objects.LOSSES[i]))
+@pytest.mark.parametrize("index", range(len(LOSSES)), ids=lambda i: str(LOSSES[i]))
 def test_loss_in_a_keras_file(reloaded, index):
     (_, here), (_, there) = reloaded
     assert there[f"loss_{index}_loss"] == pytest.approx(here[f"loss_{index}_loss"], rel=1e-6)
@@ -162,7 +188,7 @@ def test_metric_in_a_keras_file(reloaded, name):
     assert there == pytest.approx(here, rel=1e-6)
 
 
-@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(objects.LAYERS)], ids=str)
+@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(LAYERS)], ids=str)
 def test_fit(case, jit_compile):
     x, y = objects.features()
     if case.is_matrix:
@@ -175,7 +201,7 @@ def test_fit(case, jit_compile):
     assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(objects.LOSSES)], ids=str)
+@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(LOSSES)], ids=str)
 def test_fit_a_loss(case, jit_compile):
     losses = fitted(case.predictors(), case.make(), *objects.features(), jit_compile)
     assert case.is_hard or case.is_noisy or losses[-1] < losses[0]
@@ -228,17 +254,28 @@ def test_float64(case):
     np.testing.assert_allclose(result, case.make()(case.inputs(x.astype("float32"))), rtol=1e-4, atol=1e-5)
 
 
-@layer_cases
-def test_unknown_sizes(case):
-    model = objects.scores_model(*case.layers())
-    assert model.output_shape[0] is None
-    assert model.input_shape == (None, None)
-    for batch, n in [(1, 3), (3, 5)]:
-        x = objects.scores(batch, n)
-        result = model.predict(x, verbose=0)
-        assert all(known in (None, found) for known, found in zip(model.output_shape, result.shape, strict=True))
-        # Traced, which compiles nothing: a shape costs XLA up to seconds.
-        np.testing.assert_allclose(result, tf.function(case.make())(case.inputs(x)), rtol=1e-5, atol=1e-6)
+@pytest.fixture(scope="module")
+def of_any_size():
+    """The shapes that a model of all layers states, and the model as one trace of unknown sizes."""
+    model = model_of_all({"scores": [], **branches()}, head=objects.head(), inputs=(None, 3))
+    shapes = {name: tuple(output.shape) for name, output in model.output.items()}
+    return shapes, tf.function(lambda x: model(x, training=False), [tf.TensorSpec([None, None, 3])], autograph=False)
+
+
+@pytest.fixture(scope="module")
+def of_two_sizes(of_any_size):
+    return [of_any_size[1](objects.features(*shape)[0]) for shape in [(1, 3), (3, 5)]]
+
+
+@each_layer
+def test_unknown_sizes(of_any_size, of_two_sizes, index):
+    case, name = LAYERS[index], f"layer_{index}"
+    shape = of_any_size[0][name]
+    assert shape[0] is None
+    for results in of_two_sizes:
+        result = results[name]
+        assert all(known in (None, size) for known, size in zip(shape, result.shape, strict=True))
+        np.testing.assert_allclose(result, case.make()(case.inputs(results["scores"])), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("case", [*objects.LAYERS, *objects.HEADS, *objects.FEATURE_LAYERS], ids=str)
@@ -264,24 +301,32 @@ def test_deterministic_at_inference(case):
         np.testing.assert_array_equal(weight, state)
 
 
-@layer_cases
-def test_padding_changes_no_output(case):
-    model = objects.features_model("functional", *case.layers())
+@pytest.fixture(scope="module")
+def narrow_and_wide(of_any_size):
+    """What a model of all layers gives for lists, and for the same lists with padding."""
     x, y = objects.features()
-    narrow = model.predict(x, verbose=0)
-    wide = model.predict(objects.pad(x, y)[0], verbose=0)
+    return [of_any_size[1](each) for each in (x, objects.pad(x, y)[0])]
+
+
+@each_layer
+def test_padding_changes_no_output(narrow_and_wide, index):
+    narrow, wide = (results[f"layer_{index}"].numpy() for results in narrow_and_wide)
     np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)
 
 
 # What makes a prediction, and a loss that takes it.
 TRAINED = {
-    **{str(case): (case.layers, ks.PermutationCrossEntropyLoss) for case in objects.LAYERS if case.is_matrix},
-    **{str(case): (case.predictors, case.make) for case in objects.LOSSES if case.takes_lists},
+    **{str(case): (case.layers, ks.PermutationCrossEntropyLoss) for case in LAYERS if case.is_matrix},
+    **{str(case): (case.predictors, case.make) for case in LOSSES if case.takes_lists},
 }
+QUICK = [str(case) for case in [objects.LAYERS[0], *objects.first_of_class(LOSSES)]]
 
 
 # The way a model is written bears on how masks travel, not on what is made of them.
-WAYS = [(name, "functional") for name in TRAINED] + [(next(iter(TRAINED)), way) for way in ("sequential", "subclassed")]
+WAYS = [
+    *(pytest.param(name, "functional", marks=[] if name in QUICK else [pytest.mark.nightly]) for name in TRAINED),
+    *((next(iter(TRAINED)), way) for way in ("sequential", "subclassed")),
+]
 
 
 @pytest.mark.parametrize(("name", "way"), WAYS)
@@ -295,20 +340,30 @@ def test_padding_changes_no_training_step(name, way):
         model = objects.features_model(way, *layers())
         metrics = [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
         model.compile(keras.optimizers.SGD(1.0), loss=loss(), weighted_metrics=metrics)
+        model(inputs)  # which makes the weights of a subclassed model
+        before = np.concatenate([weight.ravel() for weight in model.get_weights()])
         tf.random.set_seed(0)
         logs = model.train_on_batch(inputs, labels, return_dict=True)
         outcomes.append([*logs.values(), *np.concatenate([weight.ravel() for weight in model.get_weights()])])
+        assert np.max(np.abs(outcomes[-1][-len(before) :] - before)) > 1e-4
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
 
 
-@layer_cases
-def test_mask_given_in_the_call(case):
+@pytest.fixture(scope="module")
+def masked_in_the_call():
+    """What a model that hands a mask to all layers gives for padded scores."""
     scores, mask = keras.Input((None,)), keras.Input((None,), dtype="bool")
-    inputs = case.adapter()(scores) if case.adapter else scores
-    model = keras.Model([scores, mask], case.make()(inputs, mask=case.mask(mask)))
-    x = objects.scores()
-    keep = np.ones((4, 8), bool)
-    keep[:, 5:] = False
-    wide = model.predict([np.pad(x, [(0, 0), (0, 3)], constant_values=50), keep], verbose=0)
-    narrow = case.make()(case.inputs(x)).numpy()
+    outputs = {}
+    for i, case in enumerate(LAYERS):
+        inputs = case.adapter()(scores) if case.adapter else scores
+        outputs[f"layer_{i}"] = case.make()(inputs, mask=case.mask(mask))
+    model = tf.function(keras.Model([scores, mask], outputs), autograph=False)
+    x = np.pad(objects.scores(), [(0, 0), (0, 3)], constant_values=50)
+    return model([x, np.tile(np.arange(8) < 5, [4, 1])])
+
+
+@each_layer
+def test_mask_given_in_the_call(masked_in_the_call, index):
+    case, wide = LAYERS[index], masked_in_the_call[f"layer_{index}"].numpy()
+    narrow = case.make()(case.inputs(objects.scores())).numpy()
     np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)

@@ -59,8 +59,16 @@ def test_gradient(options):
     check_gradients(loss_of(**options), EMBEDDINGS)
 
 
-@pytest.mark.parametrize("mode", ["unknown_shape", "xla"])
-@pytest.mark.parametrize("options", [{"distance": "euclidean"}, {"objective": "log", "num_queries": 3}], ids=str)
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [
+        ({"distance": "euclidean"}, "unknown_shape"),
+        ({"objective": "log", "num_queries": 3}, "xla"),
+        pytest.param({"distance": "euclidean"}, "xla", marks=pytest.mark.nightly),
+        pytest.param({"objective": "log", "num_queries": 3}, "unknown_shape", marks=pytest.mark.nightly),
+    ],
+    ids=str,
+)
 def test_modes(options, mode):
     labels = LABELS.copy()
     labels[[1, 5]] = -1
@@ -68,7 +76,7 @@ def test_modes(options, mode):
     function, embeddings = loss_of(labels, k=2, **options), tf.constant(EMBEDDINGS)
     value, found = modes.run(mode, function, [embeddings], fixed_weights(wanted.shape))
     np.testing.assert_allclose(value, wanted, rtol=1e-10)
-    _, eager = modes.run("eager", function, [embeddings], fixed_weights(wanted.shape))
+    _, eager = modes.run("op_by_op", function, [embeddings], fixed_weights(wanted.shape))
     np.testing.assert_allclose(found[0], eager[0], rtol=1e-9, atol=1e-12)
     assert np.abs(found[0]).max() > 1e-4
 

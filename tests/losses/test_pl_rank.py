@@ -80,7 +80,7 @@ def expected_loss(labels, scores, weights, *, k=None, gain="exponential", discou
 
 @pytest.mark.parametrize(
     ("arguments", "mode"),
-    [*((each, "eager") for each in ARGUMENTS), *((ARGUMENTS[1], mode) for mode in modes.MODES[1:])],
+    modes.of_first([ARGUMENTS[1], *ARGUMENTS[:1], *ARGUMENTS[2:]]),
     ids=str,
 )
 def test_value_and_gradient_within_four_standard_errors_of_enumeration(arguments, mode):

@@ -78,9 +78,15 @@ def slopes(labels, scores, upstream, weights=None, **options):
 
 @pytest.mark.parametrize(
     ("options", "mode"),
-    [(options, "eager") for options in OPTIONS]
-    + [(options, "xla") for options in FEW]
-    + [(options, mode) for options in FEW[::2] for mode in ("traced", "unknown_shape")],
+    [
+        *((options, "op_by_op") for options in OPTIONS),
+        *((FEW[i], mode) for i, mode in [(0, "eager"), (0, "unknown_shape"), (1, "xla"), (2, "unknown_shape")]),
+        *(
+            pytest.param(options, mode, marks=pytest.mark.nightly)
+            for options in FEW
+            for mode in ("eager", "xla", "unknown_shape")
+        ),
+    ],
     ids=str,
 )
 def test_value_and_gradient(options, mode):

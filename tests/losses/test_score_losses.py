@@ -53,11 +53,14 @@ CASES = {
     "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
 }
 LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
-# The first case of each loss goes through the modes, traced with unknown shapes alone where tracing takes seconds.
+# The first case of each loss goes through the modes.
 FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) for cls in LOSSES}
+ALL = ("eager", "xla", "unknown_shape")
+# XLA takes 6 seconds for its loops, and `test_gpu_lowering` lowers them.
+QUICK_MODES = {"neural": ("eager", "unknown_shape")}
 IN_MODES = [
-    *((case, mode) for case in FIRST.values() for mode in modes.MODES if (case, mode) != ("neural", "traced")),
-    *((case, "eager") for case in CASES if case not in FIRST.values()),
+    *(parameter for case in FIRST.values() for parameter in modes.of_first([case], quick=QUICK_MODES.get(case, ALL))),
+    *((case, "op_by_op") for case in CASES if case not in FIRST.values()),
 ]
 # Losses that grow with the scores.
 UNBOUNDED = {ks.NeuralSortCrossEntropyLoss, ks.SoftmaxLoss}

@@ -49,7 +49,14 @@ def test_operator(operation, monkeypatch):
     assert_lowers(operation.function, operation.tensors, has_gradient=not operation.forward_only)
 
 
-@pytest.mark.parametrize("case", objects.LOSSES, ids=str)
+FIRST = objects.first_of_class(objects.LOSSES)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in objects.LOSSES],
+    ids=str,
+)
 def test_loss(case):
     labels = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]])
     predicted = objects.scores(2) if case.takes_scores else np.full([2, 5, 5], 0.2, "float32")

@@ -61,11 +61,13 @@ def trained_model():
 
 MODELS = {
     f"{i:02}": (str(case), lambda case=case: objects.scores_model(*case.layers()))
-    for i, case in enumerate(objects.LAYERS)
+    for i, case in enumerate(objects.LAYERS if objects.EVERYTHING else objects.first_of_class(objects.LAYERS))
 }
 MODELS["99"] = ("jit_compile", trained_model)
-# What Keras adds by exporting is the same for all objects of a class, of which the last is taken.
-EXPORTED = [*sorted({case.cls: f"{i:02}" for i, case in enumerate(objects.LAYERS)}.values()), "99"]
+# What Keras adds by exporting hangs on the class: here on a weight, a seed, and a list of inputs.
+SIMPLE = {cls.__name__ for cls in (ks.SoftTopKLayer, ks.GumbelSoftmaxLayer, ks.DkNNLayer)}
+LAST = {title.split("-")[0]: key for key, (title, _) in MODELS.items()}
+EXPORTED = [key for name, key in LAST.items() if objects.EVERYTHING or name in {*SIMPLE, "jit_compile"}]
 
 SERVE = """
 import json, pathlib, sys

@@ -34,6 +34,7 @@ def asked(ids=True, **options):
     return request, "with_ids" if ids else "serving_default", rankers.expected(**request, top_k=TOP_K)
 
 
+@pytest.mark.nightly
 def test_a_saved_model_cli_runs_it(folder, tmp_path):
     request, signature, wanted = asked(ids=False)  # it reads no strings
     np.savez(tmp_path / "request.npz", **request)
@@ -143,35 +144,29 @@ def sequential():
     return keras.Sequential([keras.Input((None, 3)), *objects.head(), rankers.of_one_tensor().layers[-1]])
 
 
-def test_other_models_and_options(tmp_path):
-    """One tensor, padding by value; subclassed and sequential; integer ids or none; mixed precision."""
-    subclassed = Scorer()
+@pytest.mark.parametrize("kind", ["functional", "subclassed", pytest.param("sequential", marks=pytest.mark.nightly)])
+def test_other_models_and_options(kind, tmp_path):
+    """One tensor, padding by value; subclassed and sequential; integer ids or none."""
     request = rankers.request()
-    subclassed(request["documents"])
-    told = {"features": tf.TensorSpec([None, None, 3], tf.float32)}
-    ids = np.arange(20, dtype=np.int64).reshape(4, 5)
-    exports = {
-        "int64": serving.export_ranker(
-            rankers.of_one_tensor(), tmp_path / "one", padding=objects.PAD, item_ids="int64"
-        ),
-        None: serving.export_ranker(
-            subclassed, tmp_path / "two", padding=objects.PAD, item_ids=None, features=told["features"]
-        ),
-        "int32": serving.export_ranker(sequential(), tmp_path / "three", padding=objects.PAD, item_ids="int32"),
-    }
-    for item_ids, path in exports.items():
-        names = set(tf.saved_model.load(path).signatures)
-        assert names == {"serving_default"} | ({"with_ids"} if item_ids else set())
-        inputs = {"features": request["documents"], "sizes": request["sizes"]}
-        wanted = rankers.expected(request["documents"], request["sizes"])
-        if item_ids:
-            inputs["item_ids"] = ids
-            at = np.clip(wanted["order"], 0, None)
-            wanted["sorted_ids"] = np.where(wanted["order"] < 0, -1, np.take_along_axis(ids, at, axis=1))
-        signature = "with_ids" if item_ids else "serving_default"
-        (answer,) = serving.predict_offline(path, [inputs], signature_name=signature)
-        rankers.assert_same(answer.outputs, wanted)
-        assert item_ids is None or answer.outputs["sorted_ids"].dtype == item_ids
+    models = {"functional": rankers.of_one_tensor, "subclassed": Scorer, "sequential": sequential}
+    model, options = models[kind](), {"item_ids": {"functional": "int64", "sequential": "int32"}.get(kind)}
+    if kind == "subclassed":
+        model(request["documents"])
+        options["features"] = tf.TensorSpec([None, None, 3], tf.float32)
+    item_ids = options["item_ids"]
+    path = serving.export_ranker(model, tmp_path, padding=objects.PAD, **options)
+    names = set(tf.saved_model.load(path).signatures)
+    assert names == {"serving_default"} | ({"with_ids"} if item_ids else set())
+    inputs = {"features": request["documents"], "sizes": request["sizes"]}
+    expected = rankers.expected(request["documents"], request["sizes"])
+    if item_ids:
+        inputs["item_ids"] = ids = np.arange(20, dtype=np.int64).reshape(4, 5)
+        items = np.clip(expected["order"], 0, None)
+        expected["sorted_ids"] = np.where(expected["order"] < 0, -1, np.take_along_axis(ids, items, axis=1))
+    signature = "with_ids" if item_ids else "serving_default"
+    (answer,) = serving.predict_offline(path, [inputs], signature_name=signature)
+    rankers.assert_same(answer.outputs, expected)
+    assert item_ids is None or answer.outputs["sorted_ids"].dtype == item_ids
 
 
 def test_loading_prints_no_warning(tmp_path, caplog):

@@ -63,7 +63,7 @@ class OpCase:
             arrays.append(VALUES if self.values_rank else VALUES[..., 0])
         return [array.astype(dtype) for array in arrays], MASK if self.masked else None
 
-    @functools.cache  # noqa: B019  (values and gradients are tested apart but compiled once)
+    @functools.cache  # noqa: B019  (values and gradients are tested apart but traced once)
     def outcome(self, mode):
         """Value and gradients in a mode of execution, as arrays."""
         arrays, mask = self.arguments()
@@ -95,7 +95,7 @@ CORE = [
     for case in ALL
     if (case.masked or ("direction", "ASCENDING") not in case.options) and ("top_k", 3) not in case.options
 ]
-# For the modes that compile with XLA: each operator, method and power once, with a mask and what is not the default.
+# For the modes that trace: each operator, method and power once, with a mask and what is not the default.
 FEW = [
     OpCase("neural_sort", (("direction", "DESCENDING"), ("top_k", None))),
     OpCase("neural_sort", (("direction", "ASCENDING"), ("top_k", 3)), masked=True),
@@ -109,17 +109,11 @@ FEW = [
 ]
 
 
-def _of_unknown_shape(case):
-    """Products are then traced twice, for short and for long lists: of those, few that differ in everything."""
-    different = (True, "ASCENDING", None), (True, "ASCENDING", 1), (False, "DESCENDING", 0)
-    is_product = case.op in {"soft_values", "soft_rank"}
-    needed = not is_product or (case.masked, dict(case.options)["direction"], case.values_rank) in different
-    return pytest.param(case, "unknown_shape", marks=[] if needed else [pytest.mark.nightly])
-
-
+# What is traced for unknown shapes holds the algorithms for short and for long lists: each operator and method once.
 IN_MODES = [
-    *map(_of_unknown_shape, CORE),
-    *(pytest.param(case, "eager", marks=pytest.mark.default_stack_only) for case in FEW),
-    # An eager call is compiled by XLA, forward and backward, and a trace of unknown shapes is one.
+    *(pytest.param(case, "op_by_op") for case in CORE),
+    *(pytest.param(case, "unknown_shape") for case in FEW),
+    *(pytest.param(case, "eager", marks=[] if i % 2 else [pytest.mark.nightly]) for i, case in enumerate(FEW)),
     *(pytest.param(case, mode, marks=pytest.mark.nightly) for case in FEW for mode in ("traced", "xla")),
+    *(pytest.param(case, "unknown_shape", marks=pytest.mark.nightly) for case in CORE if case not in FEW),
 ]

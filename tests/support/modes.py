@@ -5,12 +5,25 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+from keras_softsort.ops._core import tracing
 from support.gradients import tape_gradients
 
-# Eager calls compile with XLA inside the operator; the traced ones leave that to the surrounding function.
-MODES = ("eager", "traced", "xla", "unknown_shape")
-# Of a public operator, whose eager calls are what XLA compiles.
-OP_MODES = ("eager", "traced", pytest.param("xla", marks=pytest.mark.nightly), "unknown_shape")
+# An eager call runs as the operator's own trace of unknown sizes. Op by op, its values are computed without any trace:
+# the choice for the many cases whose modes do not differ. A trace of known shapes is part of what XLA compiles.
+TRACED = pytest.param("traced", marks=pytest.mark.nightly)
+MODES = ("eager", TRACED, "xla", "unknown_shape")
+# Of a public operator, which `test_gpu_lowering` lowers for XLA.
+OP_MODES = ("eager", TRACED, pytest.param("xla", marks=pytest.mark.nightly), "unknown_shape")
+
+
+def of_first(cases, quick=("eager", "unknown_shape")):
+    """Parameters (case, mode): each of `cases` op by op, the first in the `quick` modes too, and all in all nightly."""
+    parameters = [pytest.param(case, "op_by_op") for case in cases]
+    for i, case in enumerate(cases):
+        for mode in ("eager", "traced", "xla", "unknown_shape"):
+            marks = [] if i == 0 and mode in quick else [pytest.mark.nightly]
+            parameters.append(pytest.param(case, mode, marks=marks))
+    return parameters
 
 
 def run(mode, function, tensors, weights, mask=None):
@@ -22,9 +35,10 @@ def run(mode, function, tensors, weights, mask=None):
         mask = inputs[len(tensors) + 1] if masks else None
         return tape_gradients(lambda *args: function(*args, mask), list(inputs[: len(tensors)]), inputs[len(tensors)])
 
-    if mode == "eager":
-        return both(*inputs)
+    if mode in {"eager", "op_by_op"}:
+        with tracing.eager_calls_traced(mode == "eager"):
+            return both(*inputs)
     if mode == "unknown_shape":
         signature = [tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype) for tensor in inputs]
-        return tf.function(both, input_signature=signature)(*inputs)
-    return tf.function(both, jit_compile=True if mode == "xla" else None)(*inputs)
+        return tf.function(both, input_signature=signature, autograph=False)(*inputs)
+    return tf.function(both, jit_compile=True if mode == "xla" else None, autograph=False)(*inputs)

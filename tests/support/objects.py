@@ -1,5 +1,6 @@
 """Every Keras object of the package with arguments that are not the defaults, and models to try it in."""
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ import keras_softsort as ks
 keras = tf.keras
 IS_KERAS_3 = getattr(keras, "__version__", "2").startswith("3.")
 PAD = -9.0
+# Set by `tests/conftest.py`.
+EVERYTHING = "KERAS_SOFTSORT_EVERYTHING" in os.environ
 
 
 @dataclass(frozen=True)
@@ -307,6 +310,19 @@ LAMBDA_WEIGHTS = [
     KerasCase(ks.losses.LambdaWeight, {"metric": "precision", "k": 2, "min_label": 2.0}),
 ]
 ALL = [*LAYERS, *HEADS, *FEATURE_LAYERS, *LOSSES, *LAMBDA_WEIGHTS, *METRICS]
+
+
+def first_of_class(cases):
+    """One case of each class."""
+    return list({case.cls: case for case in reversed(cases)}.values())[::-1]
+
+
+def needed(cases):
+    """All cases on Keras 3; on Keras 2 the last of each class, most of which learn their temperature, and the first."""
+    if IS_KERAS_3 or EVERYTHING:
+        return cases
+    last = {case.cls: case for case in cases}.values()
+    return [case for i, case in enumerate(cases) if i == 0 or any(case is each for each in last)]
 
 
 def pairs(scores):

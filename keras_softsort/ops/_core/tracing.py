@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
@@ -11,6 +12,19 @@ import tensorflow as tf
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
 _TRACED: list[Any] = []
+# Off in tests of values: run op by op, a call with new arguments costs no trace.
+_trace_eager_calls = True
+
+
+@contextlib.contextmanager
+def eager_calls_traced(enabled: bool) -> Iterator[None]:
+    """Within this context eager calls of operators are traced, or run op by op."""
+    global _trace_eager_calls  # noqa: PLW0603
+    before, _trace_eager_calls = _trace_eager_calls, enabled
+    try:
+        yield
+    finally:
+        _trace_eager_calls = before
 
 
 def number_of_traces() -> int:
@@ -23,7 +37,7 @@ def traced_if_eager(function: Function) -> Function:
 
     A function is traced once per rank, dtype and static argument (a Python value). Sizes are unknown in the trace, so a
     new list size needs no new trace. Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses
-    graphs that require it.
+    graphs that require it. After `tf.config.run_functions_eagerly(True)`, calls run op by op, as a debugger needs it.
     """
     traced = tf.function(function, autograph=False)
     _TRACED.append(traced)
@@ -35,6 +49,8 @@ def traced_if_eager(function: Function) -> Function:
     def run(*args: Any) -> Any:
         if not tf.executing_eagerly():
             return plain(*args)
+        if not _trace_eager_calls or tf.config.functions_run_eagerly():
+            return function(*args)
         leaves = tf.nest.flatten(args)
         key = tuple((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves)
         if key not in known:

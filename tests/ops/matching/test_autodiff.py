@@ -7,7 +7,7 @@ from support import autodiff
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
+pytestmark = [pytest.mark.default_stack_only, pytest.mark.traced_eagerly]
 
 RNG = np.random.default_rng(0)
 # Two matrices, each with its own temperature.
@@ -26,7 +26,7 @@ NIGHTLY_OPERATORS = {
 
 # TensorFlow fails in forward mode of conditionals that a tape went through before.
 BACKWARD = [way for way in autodiff.WAYS if not way.endswith("forward")]
-QUICK = {("sinkhorn", way) for way in autodiff.QUICK_WAYS} | {("gumbel_sinkhorn", "gradient_of_map")}
+QUICK = {("sinkhorn", way) for way in ("jacobian", "gradient_in_strict_map", "traced_second")}
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_modes_dtypes_and_leading_axes(mode):
 
 def test_xla_of_unknown_shapes():
     run = tf.function(linear_assignment, input_signature=MATRICES, jit_compile=True)
-    for shape in [(3, 5, 4), (3, 4, 5), (2, 0, 3), (2, 3, 0), (0, 2, 2)]:
+    for shape in [(3, 5, 4), (2, 3, 0)]:  # each of which XLA compiles anew
         scores = RANDOM.normal(size=shape)
         check_best(scores, run(scores))
 

@@ -33,8 +33,13 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(
     ("layout", "mode"),
-    [(name, "traced") for name in LAYOUTS]
-    + [("many blocks", "xla"), ("a loop", "xla"), ("blocks", "unknown_shape"), ("a loop", "unknown_shape")],
+    [
+        *((name, "op_by_op") for name in LAYOUTS),
+        ("a loop", "xla"),
+        ("blocks", "unknown_shape"),
+        ("a loop", "unknown_shape"),
+        pytest.param("many blocks", "xla", marks=pytest.mark.nightly),
+    ],
 )
 def test_each_layout_gives_the_same(monkeypatch, layout, mode):
     check_layout(monkeypatch, layout, mode, {})
@@ -42,7 +47,7 @@ def test_each_layout_gives_the_same(monkeypatch, layout, mode):
 
 @pytest.mark.parametrize("layout", ["many blocks", "a loop"])
 def test_each_layout_gives_the_same_with_ties(monkeypatch, layout):
-    check_layout(monkeypatch, layout, "traced", {"ties": "half"})
+    check_layout(monkeypatch, layout, "op_by_op", {"ties": "half"})
 
 
 def check_layout(monkeypatch, layout, mode, options):
@@ -95,7 +100,7 @@ def test_the_layout_follows_the_size(monkeypatch):
     assert chosen == [8, "loop"]
 
 
-@pytest.mark.parametrize(("mode", "sigma"), [("traced", 1.0), ("eager", 2.5), ("xla", 2.5), ("unknown_shape", 2.5)])
+@pytest.mark.parametrize(("mode", "sigma"), [("op_by_op", 1.0), ("eager", 2.5), ("xla", 2.5), ("unknown_shape", 2.5)])
 def test_explicit_pairs(mode, sigma):
     difference, weight = RANDOM.normal(size=(3, 4)), RANDOM.uniform(size=(4,))
     upstream = fixed_weights((3, 4))

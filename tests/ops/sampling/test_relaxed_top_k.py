@@ -27,8 +27,11 @@ def memberships(keys, tau, k):
     return result
 
 
-@pytest.mark.parametrize("mode", modes.OP_MODES)
-@pytest.mark.parametrize("tau", [np.array(0.7), TAU, TAU[:, np.newaxis]], ids=np.shape)
+@pytest.mark.parametrize(
+    ("tau", "mode"),
+    modes.of_first([TAU[:, np.newaxis], np.array(0.7), TAU]),
+    ids=str,
+)
 def test_value_and_gradients_in_every_mode(tau, mode):
     weights = fixed_weights(LOGITS.shape)
 
@@ -56,7 +59,6 @@ def test_in_the_unit_interval_summing_to_k_at_the_ends_of_every_range(k, scale, 
     assert np.all(np.isfinite(tape.gradient(total, logits)))
 
 
-@tf.function
 def relaxed_top_k(logits, tau, k):
     return ops.relaxed_top_k(logits, k, tau)
 
@@ -114,7 +116,8 @@ OPERATORS = {
 }
 
 
-@pytest.mark.parametrize(("name", "way"), autodiff.cases(OPERATORS))
+@pytest.mark.traced_eagerly
+@pytest.mark.parametrize(("name", "way"), autodiff.cases(OPERATORS, ("jacobian", "forward", "traced_second")))
 def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name], [LOGITS, np.array([0.6, 0.9, 1.3])])
 

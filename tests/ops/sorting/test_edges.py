@@ -1,5 +1,8 @@
 """The ends of every range: empty and one-item lists, huge scores, extreme temperatures, ties; how calls are traced."""
 
+import ast
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,11 +22,7 @@ def value_and_gradients(op, scores, tau, **options):
     scores, tau = tf.constant(scores), tf.constant(tau, tf.float32)
     weights = fixed_weights((*scores.shape, scores.shape[-1]))
 
-    @tf.function
-    def run(scores, tau):
-        return tape_gradients(lambda s, t: getattr(ops, op)(s, t, **options), [scores, tau], weights)
-
-    value, (of_scores, of_tau) = run(scores, tau)
+    value, (of_scores, of_tau) = tape_gradients(lambda s, t: getattr(ops, op)(s, t, **options), [scores, tau], weights)
     return value.numpy(), of_scores.numpy(), of_tau.numpy()
 
 
@@ -72,7 +71,6 @@ def test_all_masked(method, garbage):
     scores = tf.constant([[garbage, 1.0, garbage], [3.0, 1.0, 2.0]])
     mask = tf.constant([[False] * 3, [True] * 3])
 
-    @tf.function
     def run(scores):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(scores)
@@ -125,15 +123,24 @@ def test_a_positive_temperature_below_the_range_of_the_scores_is_no_zero(op, tau
     np.testing.assert_array_equal(found, np.eye(4)[[2, 0, 3, 1]])
 
 
-@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64], ids=lambda dtype: dtype.name)
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "compiled"),
+    [
+        ("float16", False),
+        ("float32", False),
+        ("float64", False),
+        ("float32", True),
+        *(pytest.param(dtype, True, marks=pytest.mark.nightly) for dtype in ("float16", "float64")),
+    ],
+)
 @BOTH
 def test_tied_items_have_the_same_weight_to_the_last_bit(op, compiled, dtype):
     scores = tf.cast([0.1, 2.3, 0.1, -1.7, 2.3, 0.1, 0.7], dtype)
-    found = tf.function(getattr(ops, op), jit_compile=compiled)(scores, 0.9).numpy()
+    function = tf.function(getattr(ops, op), jit_compile=True) if compiled else getattr(ops, op)
+    found = function(scores, 0.9).numpy()
     for group in ([0, 2, 5], [1, 4]):
         np.testing.assert_array_equal(found[:, group], found[:, group[:1]].repeat(len(group), axis=1))
-    ranks = tf.function(ops.soft_rank)(scores, 0.9, method=op).numpy()
+    ranks = ops.soft_rank(scores, 0.9, method=op).numpy()
     assert ranks[0] == ranks[2] == ranks[5]
     assert ranks[1] == ranks[4] != ranks[0]
 
@@ -151,7 +158,6 @@ def test_a_list_of_ties_alone_is_uniform(op):
 def test_a_list_that_is_no_number_gives_nan_in_every_result_and_no_other_list_does(method, bad):
     scores = tf.constant([[2.0, bad, 1.0], [2.0, 4.0, 1.0]])
 
-    @tf.function
     def run(scores):
         matrix = getattr(ops, method)(scores)
         return [
@@ -173,7 +179,7 @@ def test_a_list_that_is_no_number_gives_nan_in_every_result_and_no_other_list_do
 @pytest.mark.parametrize("tau", [0.0, -1.0, np.nan])
 @BOTH
 def test_a_tensor_temperature_that_is_not_positive_gives_nan(op, tau):
-    found = tf.function(getattr(ops, op))(tf.constant([1.0, 2.0]), tf.constant(tau))
+    found = getattr(ops, op)(tf.constant([1.0, 2.0]), tf.constant(tau))
     assert np.all(np.isnan(found))
 
 
@@ -197,6 +203,7 @@ def test_every_form_of_a_temperature_agrees(op):
     np.testing.assert_array_equal(matrix(scores, 2), matrix(scores, 2.0))
 
 
+@pytest.mark.traced_eagerly
 def test_eager_calls_trace_once_per_algorithm():
     def traces(size, tau, **options):
         before = tracing.number_of_traces()
@@ -212,6 +219,7 @@ def test_eager_calls_trace_once_per_algorithm():
     assert [traces(7, 0.5, **masked) for _ in range(2)] == [1, 0]
 
 
+@pytest.mark.traced_eagerly
 def test_an_eager_trace_holds_one_algorithm(monkeypatch):
     """Of those for the list size no other is traced."""
     made = []
@@ -225,6 +233,14 @@ def test_an_eager_trace_holds_one_algorithm(monkeypatch):
     assert made == []
 
 
+def test_nothing_in_the_package_asks_for_xla():
+    """TensorFlow Serving refuses a graph that demands it. `tests/serving` look at the graphs themselves."""
+    for path in pathlib.Path(ops.__file__).parents[1].rglob("*.py"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        assert not [call for call in calls for option in call.keywords if option.arg == "jit_compile"], path
+
+
+@pytest.mark.nightly
 def test_traced_graphs_do_not_demand_xla():
     @tf.function(input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None, None], tf.bool)])
     def model(scores, mask):

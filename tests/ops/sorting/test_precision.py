@@ -42,7 +42,7 @@ def test_float32_keeps_five_digits_on_long_lists(long_rows, op, tau, atol):
 @pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
 def test_float32_far_from_zero(op, tau):
     scores = (1000 + np.random.default_rng(1).normal(size=500)).astype(np.float32)
-    found = tf.function(getattr(ops, op))(tf.constant(scores), tau)
+    found = getattr(ops, op)(tf.constant(scores), tau)
     wanted = getattr(oracles, op)(scores, np.float64(np.float32(tau)))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
