@@ -32,10 +32,11 @@ def tf_ranking_python() -> str | None:
 
 
 def run_tests(session: nox.Session, *options: str) -> None:
-    """Run all tests in two groups, or only the files given: compiled programs stay in memory until the end."""
+    """Run all tests, or only the files given. With `--everything` in two groups: compiled programs stay in memory."""
     files = sorted(str(path) for path in Path("tests").rglob("test_*.py"))
     chosen = any(argument.startswith("tests") for argument in session.posargs)
-    for part in [()] if chosen else [files[::2], files[1::2]]:
+    everything = "--everything" in (*options, *session.posargs)
+    for part in [files[::2], files[1::2]] if everything and not chosen else [()]:
         session.run(*PYTEST, *options, *part, *session.posargs, env=QUIET)
 
 

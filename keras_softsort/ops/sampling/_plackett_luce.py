@@ -1,4 +1,4 @@
-"""The log-probability of choosing items one after another, computed in log space for any range of log-scores."""
+"""The log-probability of choosing items one after another, computed in log space for any range of logits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import tensorflow as tf
 SAFE_RANGE = 600.0
 
 
-def subtract_max(log_scores: tf.Tensor) -> tf.Tensor:
-    """Subtract the largest of each list from `log_scores`, in float64, so that differences keep their precision."""
-    wide = tf.cast(log_scores, tf.float64)
+def subtract_max(logits: tf.Tensor) -> tf.Tensor:
+    """Subtract the largest of each list from `logits`, in float64, so that differences keep their precision."""
+    wide = tf.cast(logits, tf.float64)
     peak = tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
     return wide - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
 
@@ -20,8 +20,8 @@ def subtract_max(log_scores: tf.Tensor) -> tf.Tensor:
 def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.Tensor:
     """The log-probability of each choice: `a_i - logsumexp(a_i, ..., a_k, others)`, `[..., k]`.
 
-    `chosen` `[..., k]` holds log-scores in the order in which their items are chosen, as `subtract_max` returns them.
-    `others` `[...]` is the logsumexp of the items that are never chosen. If only log-scores of -inf are left, a choice
+    `chosen` `[..., k]` holds logits in the order in which their items are chosen, as `subtract_max` returns them.
+    `others` `[...]` is the logsumexp of the items that are never chosen. If only logits of -inf are left, a choice
     has probability 1. Choosing a log-score of -inf earlier has log-probability -inf. NaN gives NaN.
     """
     count = chosen.shape[-1] or tf.shape(chosen)[-1]
@@ -30,7 +30,7 @@ def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.T
 
 
 def log_shares(chosen: tf.Tensor, normalizers: tf.Tensor) -> tf.Tensor:
-    """The log-probability of choices, `chosen - normalizers`; 0 if only log-scores of -inf are left."""
+    """The log-probability of choices, `chosen - normalizers`; 0 if only logits of -inf are left."""
     over = tf.equal(normalizers, -math.inf)
     zeros = tf.zeros_like(chosen)
     return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))
