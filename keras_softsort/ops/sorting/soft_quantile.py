@@ -55,7 +55,8 @@ def soft_quantile(
     """
     quantiles = checked_quantiles(q)
     args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power)
-    result = _traced_quantiles(_never_empty(args), tuple(quantiles.ravel().tolist()))
+    # As a tensor, so that other quantiles need no new trace.
+    result = _traced_quantiles(_never_empty(args), tf.constant(quantiles.ravel()))
     return result[..., 0] if quantiles.ndim == 0 else result
 
 
@@ -82,10 +83,10 @@ def _never_empty(args: SortArguments) -> SortArguments:
     return args._replace(scores=tf.pad(args.scores, padding), mask=tf.pad(mask, padding))
 
 
-def _quantiles(args: SortArguments, quantiles: tuple[float, ...]) -> tf.Tensor:
-    kept = tf.ones_like(args.scores, tf.int32) if args.mask is None else tf.cast(args.mask, tf.int32)
-    last = tf.maximum(tf.reduce_sum(kept, axis=-1, keepdims=True) - 1, 0)
-    position = tf.cast(last, tf.float64) * tf.constant(quantiles, tf.float64)
+def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
+    valid = tf.ones_like(args.scores, tf.int32) if args.mask is None else tf.cast(args.mask, tf.int32)
+    last = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True) - 1, 0)
+    position = tf.cast(last, tf.float64) * quantiles
     below = tf.cast(tf.floor(position), tf.int32)
     above = tf.minimum(below + 1, last)
     rows = tf.concat([below, above], axis=-1)

@@ -46,7 +46,8 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float
     Gradient Descent", ICML 2005.
     """
     difference = validation.floating_tensor("score_difference", score_difference)
-    sigma = arguments.positive_number("sigma", sigma)
+    # As a tensor, so that another number needs no new trace.
+    sigma = tf.constant(arguments.positive_number("sigma", sigma), compute_dtype(difference.dtype))
     if weight is None:
         return _costs(difference, None, sigma)
     weight = tf.cast(validation.real_tensor("weight", weight), compute_dtype(difference.dtype))
@@ -57,7 +58,7 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float
 
 
 @traced_if_eager
-def _costs(difference: tf.Tensor, weight: tf.Tensor | None, sigma: float) -> tf.Tensor:
+def _costs(difference: tf.Tensor, weight: tf.Tensor | None, sigma: tf.Tensor) -> tf.Tensor:
     lead = tf.cast(difference, compute_dtype(difference.dtype)) * -sigma
     if weight is None:
         return tf.cast(tf.math.softplus(lead), difference.dtype)
