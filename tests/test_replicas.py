@@ -49,6 +49,13 @@ def test_the_state_of_the_noise_is_one_for_all_replicas(found):
         assert first[0] == 4 * 256  # steps, not replicas
 
 
+def test_the_memory_of_retrieval_is_that_of_the_first_replica(found):
+    result = found["memory"]
+    labels = result["labels"]
+    assert np.all(np.isfinite(result["losses"]))
+    assert result["memory"] == [[*labels[8:12], *labels[:2]]] * 2
+
+
 @pytest.mark.parametrize("name", ["PermutationCrossEntropyLoss", "PlackettLuceLoss", "SetLoss"])
 def test_same_training_as_on_one_replica(found, name):
     alone, together = found["trained"][name]

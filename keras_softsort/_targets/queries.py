@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort._targets.reduction import WeightedLosses, minus_gains
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._classes import class_rows
@@ -22,8 +22,7 @@ class LabelledEmbeddings(NamedTuple):
 
     def losses_of_shares(self, shares: tf.Tensor, num_queries: int | None) -> WeightedLosses:
         """Minus the weighted shares of the queries: the first `num_queries` items, or all."""
-        weights, is_query = self.weights[:num_queries], self.mask[:num_queries]
-        return WeightedLosses(-shares * weights, tf.math.count_nonzero(is_query), weights)
+        return minus_gains(shares, self.weights[:num_queries], self.mask[:num_queries])
 
 
 def labelled_embeddings(
@@ -38,6 +37,50 @@ def labelled_embeddings(
     mask = not_negative(labels)
     mask = tf.reduce_all(mask, axis=-1) if labels.shape.rank == 2 else mask
     return LabelledEmbeddings(embeddings, labels, mask, _weights(sample_weight, embeddings, mask))
+
+
+class JudgedQueries(NamedTuple):
+    """Queries and what they are to find; without `candidates` they find each other."""
+
+    queries: tf.Tensor  # [batch, d] in the dtype to compute in
+    candidates: tf.Tensor | None  # [batch, d]
+    labels: tf.Tensor  # [batch], or without candidates [batch, classes]
+    candidate_labels: tf.Tensor
+    mask: tf.Tensor  # [batch] bool, True = valid
+    candidate_mask: tf.Tensor
+    weights: tf.Tensor  # [batch]; 0 where masked
+
+
+def judged_queries(y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType | None = None) -> JudgedQueries:
+    """Check and resolve embeddings [batch, d], or those of two towers stacked as [batch, 2, d].
+
+    Two towers share labels [batch], or have one each in [batch, 2].
+    """
+    both = validation.floating_tensor("y_pred", y_pred)
+    if both.shape.rank == 2:
+        batch = labelled_embeddings(y_true, both, sample_weight, dtype)
+        return JudgedQueries(batch.embeddings, None, batch.labels, batch.labels, batch.mask, batch.mask, batch.weights)
+    if both.shape.rank != 3 or both.shape[1] != 2:
+        raise ValueError(f"y_pred must be embeddings [batch, d], or [batch, 2, d] of two towers, got {both.shape}")
+    labels = validation.real_tensor("y_true", y_true)
+    # Keras 2 gives labels the rank of what they are of.
+    flat = tf.squeeze(labels, axis=-1) if labels.shape.rank in (2, 3) and labels.shape[-1] == 1 else labels
+    if not (flat.shape.rank == 1 or (flat.shape.rank == 2 and flat.shape[1] == 2)):
+        raise ValueError(f"y_true must have shape [batch] or [batch, 2] with two towers, got {labels.shape}")
+    columns = [flat, flat] if flat.shape.rank == 1 else tf.unstack(flat, axis=1)
+    queries, candidates = (
+        labelled_embeddings(own, each, None, dtype) for own, each in zip(columns, tf.unstack(both, axis=1), strict=True)
+    )
+    weights = _weights(sample_weight, queries.embeddings, queries.mask)
+    return JudgedQueries(
+        queries.embeddings,
+        candidates.embeddings,
+        queries.labels,
+        candidates.labels,
+        queries.mask,
+        candidates.mask,
+        weights,
+    )
 
 
 def not_negative(labels: tf.Tensor) -> tf.Tensor:

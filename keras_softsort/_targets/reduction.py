@@ -20,6 +20,11 @@ class WeightedLosses(NamedTuple):
     weights: tf.Tensor  # [m]
 
 
+def minus_gains(gains: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
+    """The losses of gains [m], of which a mean is over those that the mask counts."""
+    return WeightedLosses(-gains * weights, tf.math.count_nonzero(mask), weights)
+
+
 def checked_reduction(reduction: str | None) -> str:
     """Check `reduction`. None becomes "none", and Keras 2's "auto" the mean, its meaning outside of custom loops."""
     name = arguments.one_of("reduction", reduction or "none", REDUCTIONS)

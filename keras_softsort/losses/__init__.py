@@ -13,6 +13,7 @@ from keras_softsort.losses.listwise.softmax import SoftmaxLoss
 from keras_softsort.losses.listwise.spearman import SpearmanLoss
 from keras_softsort.losses.matching.set_loss import SetLoss
 from keras_softsort.losses.neighbors.dknn import DkNNLoss
+from keras_softsort.losses.neighbors.retrieval import RetrievalLoss
 from keras_softsort.losses.pairwise.pairwise_hinge import PairwiseHingeLoss
 from keras_softsort.losses.pairwise.pairwise_mse import PairwiseMSELoss
 from keras_softsort.losses.pairwise.pairwise_soft_zero_one import PairwiseSoftZeroOneLoss
@@ -32,6 +33,7 @@ __all__ = [
     "PermutationCrossEntropyLoss",
     "PlackettLuceLoss",
     "RankNetLoss",
+    "RetrievalLoss",
     "ScoreLoss",
     "SetLoss",
     "SoftmaxLoss",

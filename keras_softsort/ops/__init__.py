@@ -6,6 +6,7 @@ from keras_softsort.ops.matching.match import MatchResult, match
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
+from keras_softsort.ops.neighbors.soft_retrieval_metric import soft_retrieval_metric
 from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
 from keras_softsort.ops.ranking.listwise.list_mle import list_mle
 from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg
@@ -59,6 +60,7 @@ __all__ = [
     "soft_neighbor_membership",
     "soft_quantile",
     "soft_rank",
+    "soft_retrieval_metric",
     "soft_sort",
     "soft_top_k",
     "soft_top_k_membership",

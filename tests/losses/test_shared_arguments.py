@@ -15,6 +15,7 @@ NONE = objects.NO_REDUCTION
 LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
 LIST_LOSSES = list({case.cls: None for case in objects.LOSSES if case.takes_lists})
+EMBEDDING_LOSSES = {ks.DkNNLoss: {"k": 1}, ks.RetrievalLoss: {}}
 SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntropyLoss]
 # Labels below 0 have no meaning to these.
 RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss]
@@ -256,15 +257,15 @@ def test_masking_and_dense_without_a_reshape(cls):
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
 
 
-ALL_LOSSES = [*LIST_LOSSES, ks.DkNNLoss, ks.SetLoss]
+ALL_LOSSES = [*LIST_LOSSES, *EMBEDDING_LOSSES, ks.SetLoss]
 
 
 def arguments_for(cls):
     if cls is ks.SetLoss:
         functions = {"pair_cost": objects.squared_distances, "matched_loss": objects.squared_errors}
         return LABELS, SCORES, np.float32([1, 2, 0.5]), {**functions, "normalization": "none"}
-    if cls is ks.DkNNLoss:
-        return np.float32([0, 1, 0, 1, 1]), SCORES.T, np.float32([1, 2, 0, 0.5, 3]), {"k": 1}
+    if cls in EMBEDDING_LOSSES:
+        return np.float32([0, 1, 0, 1, 1]), SCORES.T, np.float32([1, 2, 0, 0.5, 3]), EMBEDDING_LOSSES[cls]
     return LABELS, prediction(cls, SCORES), np.float32([1, 2, 0.5]), QUICK.get(cls, {})
 
 

@@ -78,15 +78,19 @@ class KerasCase:
             return [Unmasked()]
         return [] if self.takes_scores else [ks.NeuralSortLayer()]
 
+    def labels(self, y):
+        """What a loss compares with, from labels [batch, n]: a class of each list for retrieval."""
+        return np.argmax(y, axis=1) % 2 if self.cls is ks.RetrievalLoss else y
+
     @property
     def is_hard(self):
         return self.arguments.get("hard", False)
 
     @property
     def is_noisy(self):
-        """Whether it trains on noise, or on queries that shuffling draws, as large as what it learns."""
+        """Whether it trains on noise, or on queries or candidates that vary, by as much as it learns."""
         noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | ks.PLRankLoss
-        return issubclass(self.cls, noisy) or bool(self.arguments.keys() & {"stochastic", "num_queries"})
+        return issubclass(self.cls, noisy) or bool(self.arguments.keys() & {"stochastic", "num_queries", "memory_size"})
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""
@@ -241,6 +245,12 @@ LOSSES += [
     KerasCase(
         ks.DkNNLoss,
         {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort", "power": 1.5},
+    ),
+    # The first is what XLA compiles: this one has no loops.
+    KerasCase(ks.RetrievalLoss, {"metric": "mrr", "memory_size": 6}),
+    KerasCase(
+        ks.RetrievalLoss,
+        {"metric": "ndcg", "k": 2, "tau": 0.5, "distance": "euclidean", "reduction": "sum", "name": "mine"},
     ),
 ]
 # Sets of numbers.

@@ -38,9 +38,21 @@ def main(folder):
         "noise": noise(strategy),
         "noisy_training": noisy_training(strategy),
         "trained": {name: [result for _, result in pair] for name, pair in models.items()},
+        "memory": remembered(strategy),
         "saved": saved(strategy, models["PlackettLuceLoss"][1][0], pathlib.Path(folder)),
     }
     print(json.dumps(found))
+
+
+def remembered(strategy):
+    """Labels given to `RetrievalLoss`, those in its memory on each replica, and its losses."""
+    x, y = np.random.default_rng(0).normal(size=(2 * BATCH, 3)).astype("float32"), np.arange(2 * BATCH) % 5
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        model.compile("sgd", loss=ks.RetrievalLoss(memory_size=6), jit_compile=False)
+    losses = model.fit(x, y, batch_size=BATCH, epochs=2, shuffle=False, verbose=0).history["loss"]
+    copies = strategy.experimental_local_results(model.loss._memory.labels)
+    return {"labels": y.tolist(), "memory": [copy.numpy().tolist() for copy in copies], "losses": losses}
 
 
 def scope_of(strategy):

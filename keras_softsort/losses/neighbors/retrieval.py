@@ -1,0 +1,132 @@
+"""Retrieval metrics as losses of embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from keras_softsort import ops
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort._targets.queries import judged_queries
+from keras_softsort._targets.reduction import WeightedLosses, minus_gains
+from keras_softsort.losses._base import WeightedLoss
+from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
+from keras_softsort.ops.neighbors._distances import DISTANCES
+from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
+
+
+@register
+class RetrievalLoss(WeightedLoss):
+    """Minus a retrieval metric of embeddings, with soft ranks in place of ranks.
+
+    Every embedding of a batch is a query, and the others are its candidates. Those of its class are relevant. With the
+    similarity `s_j = -distance(query, j)` the soft rank of a candidate i is
+    `1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. As tau goes to 0 the loss becomes minus the metric itself. See
+    `ops.soft_retrieval_metric` for the formula of each metric.
+
+    Args:
+      metric: `"average_precision"` (Smooth-AP), `"ndcg"`, `"mrr"`, `"precision"` or `"recall"`.
+      k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
+      tau: temperature in units of the distance, a positive number. Cosines of trained embeddings differ by about 1, so
+        that 0.01 to 0.1 fit `"cosine"`.
+      distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
+      memory_size: number of embeddings of past batches that are candidates too, without gradient (XBM). They are
+        variables of the loss, saved with the compiled model by `model.save` and `save_weights`, and not exported. A
+        batch enters the memory when its gradient is computed, so that `evaluate` does not change it. With replicas
+        the memory holds the embeddings of the first.
+      reduction: `"sum_over_batch_size"` or `"mean"` (the mean over queries), `"sum"`, `"mean_with_sample_weight"`, or
+        None or `"none"` (one loss per query).
+      name: name of the loss.
+      dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
+
+    Call arguments: `y_pred` holds embeddings `[batch, d]` and `y_true` classes `[batch]` or `[batch, 1]`, or rows
+    `[batch, classes]`, of which two are relevant to each other if their inner product is above 0. With two towers
+    `y_pred` is `[batch, 2, d]`: the queries `[:, 0]`, and their candidates `[:, 1]`, which one
+    `keras.ops.stack([query, candidate], axis=1)` makes. `y_true` `[batch]` then names the matching candidate, for
+    instance by its id, so that one candidate in two rows is relevant to both queries; `np.arange(n)` matches by row.
+    `y_true` `[batch, 2]` holds a label for each tower. Items with a negative label are padding: neither queries nor
+    candidates, and not counted in the mean. `sample_weight` `[batch]` or `[batch, 1]` multiplies the losses of queries.
+    A query without a relevant candidate costs 0 and has a zero gradient. Tied candidates stand half above each other.
+
+    Raises:
+      ValueError: unknown `metric`, `distance` or `reduction`, `k` < 1 or above the number of candidates, no `k` for
+        precision or recall, `tau` <= 0, `memory_size` < 0, shapes that do not match, `memory_size` with rows of classes
+        or with embeddings of unknown d.
+      TypeError: an argument of another type, labels that are not numbers, embeddings that are not floating-point.
+
+    Cost: with n candidates (the batch and the memory) and at most p relevant ones per query, O(p batch n) time for
+    average precision and NDCG, O(batch n) for the others, O(batch n log n) more with `k`. Memory is O(batch n): the
+    gradient computes comparisons again.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, embeddings = tf.constant([0, 0, 1, 1]), tf.constant([[1.0, 0.0], [0.0, 1.0], [0.1, 0.9], [0.2, 0.8]])
+    >>> round(float(ks.RetrievalLoss(tau=0.01)(labels, embeddings)), 3)
+    -0.551
+
+    Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
+    Retrieval", ECCV 2020; the memory: X. Wang, H. Zhang, W. Huang, M. Scott, "Cross-Batch Memory for Embedding
+    Learning", CVPR 2020.
+    """
+
+    def __init__(
+        self,
+        metric: str = "average_precision",
+        k: int | None = None,
+        tau: float = 0.05,
+        *,
+        distance: str = "cosine",
+        memory_size: int = 0,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "retrieval",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        self.metric = arguments.one_of("metric", metric, METRICS)
+        self.k = None if k is None else arguments.positive_integer("k", k)
+        if k is None and metric in AT_K:
+            raise ValueError(f"k must be given with metric={metric!r}, got None")
+        self.tau = arguments.positive_number("tau", tau)
+        self.distance = arguments.one_of("distance", distance, DISTANCES)
+        self.memory_size = arguments.integer("memory_size", memory_size)
+        if self.memory_size < 0:
+            raise ValueError(f"memory_size must be at least 0, got {memory_size}")
+        self._memory = EmbeddingMemory(self.memory_size) if self.memory_size else None
+
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
+        """The loss of each query [batch], 0 for padding, and how many queries there are."""
+        batch = judged_queries(y_true, y_pred, sample_weight, self.given_dtype)
+        options: dict[str, Any] = {"metric": self.metric, "k": self.k, "tau": self.tau, "distance": self.distance}
+        if self._memory is not None:
+            if batch.labels.shape.rank != 1:
+                raise ValueError(f"y_true must have shape [batch] with memory_size, got {batch.labels.shape}")
+            own = batch.queries if batch.candidates is None else batch.candidates
+            found = self._memory.extend(own, batch.candidate_labels, batch.candidate_mask)
+            batch = batch._replace(
+                candidates=found.embeddings, candidate_labels=found.labels, candidate_mask=found.mask
+            )
+            options["exclude_self"] = own is batch.queries
+        if batch.candidates is not None:
+            options |= {"candidate_labels": batch.candidate_labels, "candidate_mask": batch.candidate_mask}
+        gains = ops.soft_retrieval_metric(
+            batch.queries, batch.candidates, labels=batch.labels, mask=batch.mask, **options
+        )
+        return minus_gains(gains, batch.weights, batch.mask)
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Write the memory; Keras calls this when it saves a model that is compiled with the loss."""
+        if self._memory is not None:
+            self._memory.save(store)
+
+    def load_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Read the memory that `save_own_variables` wrote."""
+        if self._memory is not None:
+            self._memory.load(store)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = ("metric", "k", "tau", "distance", "memory_size")
+        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -1,0 +1,232 @@
+"""Retrieval metrics of embeddings by soft ranks of their similarities."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core import validation
+from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.nan_where import nan_where
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.neighbors._classes import agreement, class_rows
+from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
+from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
+from keras_softsort.ops.neighbors._soft_ranks import JudgedCandidates
+from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership
+
+
+class RetrievalOptions(NamedTuple):
+    """Checked options; a nest of tensors and Python values, so `tf.function` can take it whole."""
+
+    metric: str
+    k: int | None
+    tau: tf.Tensor
+    distance: str
+    exclude_self: bool
+
+
+class RetrievalBatch(NamedTuple):
+    """Checked tensors."""
+
+    queries: tf.Tensor  # [q, d]
+    candidates: tf.Tensor  # [c, d]
+    labels: tf.Tensor | None  # [q] or [q, classes]; None matches rows
+    candidate_labels: tf.Tensor | None
+    mask: tf.Tensor  # [q]
+    candidate_mask: tf.Tensor  # [c]
+
+
+def soft_retrieval_metric(
+    queries: Any,
+    candidates: Any = None,
+    *,
+    labels: Any = None,
+    candidate_labels: Any = None,
+    metric: str = "average_precision",
+    k: int | None = None,
+    tau: Any = 0.05,
+    distance: str = "cosine",
+    mask: Any = None,
+    candidate_mask: Any = None,
+    exclude_self: bool | None = None,
+) -> tf.Tensor:
+    """Compute a retrieval metric of each query by soft ranks of its candidates.
+
+    With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i is
+    `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j. With P
+    the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
+    the similarities; 1 without `k`):
+
+    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / min(k, |P|)`;
+    - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
+    - `"mrr"`: `m_i / r_i` of the most similar relevant candidate i, where r_i counts the irrelevant ones above it;
+    - `"precision"`: `sum_{i in P} m_i / k`;
+    - `"recall"`: `sum_{i in P} m_i / |P|`.
+
+    As tau goes to 0 these become the metrics themselves, in which of two tied candidates each stands half above the
+    other.
+
+    Args:
+      queries: embeddings `[q, d]`.
+      candidates: embeddings `[c, d]`. None: the queries are the candidates of each other.
+      labels: classes of the queries, `[q]` or `[q, 1]`, or rows `[q, classes]` of numbers of at least 0. A candidate
+        is relevant if its class is the same, or if the inner product of the rows is above 0.
+      candidate_labels: classes of the candidates, given if and only if `candidates` and `labels` are. If neither
+        labels are given, the relevant candidate of query i is candidate i.
+      metric: one of those above.
+      k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
+      tau: temperature in units of the distance: a positive number, or a tensor that is a scalar or holds one per query.
+      distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
+      mask: bool `[q]`, True for valid queries; the others have 0. Without `candidates` they are no candidates either.
+      candidate_mask: bool `[c]`, True for valid candidates.
+      exclude_self: candidate i is no candidate of query i. None: True without `candidates`, False with them.
+
+    Returns:
+      `[q]`, from 0 to 1, in the dtype of `queries`; half precision is computed in float32. A query without a relevant
+      candidate has 0 and a zero gradient. Valid embeddings that are not finite give NaN to their own queries and to
+      those that have them as candidates, and so do NaN labels.
+
+    Raises:
+      ValueError: unknown `metric` or `distance`, `k` < 1 or above the number of candidates or missing, `tau` <= 0,
+        shapes that do not match, labels that are missing.
+      TypeError: embeddings that are not floating-point, labels that are not numbers, a mask that is not bool, an
+        argument of another type.
+      InvalidArgumentError: sizes that do not match, where they were not known when traced. XLA drops that check.
+
+    Cost: the distances, and with p the most relevant candidates that a query has, O(p q c) time for
+    `"average_precision"` and `"ndcg"`, O(q c) for the others; O(q c log c) more with `k`. Memory is O(q c) with the
+    gradient: comparisons are not stored.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> embeddings = tf.constant([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    >>> ks.ops.soft_retrieval_metric(embeddings, labels=[0, 0, 1, 1]).numpy().round(3).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+
+    Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
+    Retrieval", ECCV 2020; memberships: see `soft_top_k_membership`.
+    """
+    queries = _embeddings("queries", queries)
+    is_own = candidates is None
+    candidates = queries if is_own else _embeddings("candidates", candidates)
+    if not (queries.shape[1:].is_compatible_with(candidates.shape[1:]) and queries.dtype == candidates.dtype):
+        raise ValueError(
+            f"queries and candidates must have shapes [q, d] and [c, d] and one dtype, got {queries.shape} "
+            f"{queries.dtype.name} and {candidates.shape} {candidates.dtype.name}"
+        )
+    arguments.one_of("metric", metric, METRICS)
+    if k is None and metric in AT_K:
+        raise ValueError(f"k must be given with metric={metric!r}, got None")
+    options = RetrievalOptions(
+        metric=metric,
+        k=None if k is None else arguments.positive_integer("k", k),
+        tau=validation.temperature(tau, compute_dtype(queries.dtype), queries),
+        distance=arguments.one_of("distance", distance, DISTANCES),
+        exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
+    )
+    if k is not None:
+        candidates = _at_least(candidates, k)
+    if labels is None and candidate_labels is None and not is_own:
+        candidates = _as_many(candidates, queries)
+    labels, candidate_labels = _labels(labels, candidate_labels, queries, candidates, is_own)
+    mask = _mask("mask", mask, queries)
+    batch = RetrievalBatch(
+        queries,
+        candidates,
+        labels,
+        candidate_labels,
+        mask,
+        mask if is_own and candidate_mask is None else _mask("candidate_mask", candidate_mask, candidates),
+    )
+    return _values(batch, options)
+
+
+@traced_if_eager
+def _values(batch: RetrievalBatch, options: RetrievalOptions) -> tf.Tensor:
+    dtype = compute_dtype(batch.queries.dtype)
+    queries, candidates = (
+        tf.where(mask[:, tf.newaxis], tf.cast(vectors, dtype), tf.zeros([], dtype))
+        for vectors, mask in ((batch.queries, batch.mask), (batch.candidates, batch.candidate_mask))
+    )
+    similarities = -pairwise_distances(queries, candidates, options.distance)
+    is_candidate = tf.logical_and(batch.mask[:, tf.newaxis], batch.candidate_mask)
+    if options.exclude_self:
+        diagonal = tf.linalg.diag_part(is_candidate)
+        is_candidate = tf.linalg.set_diag(is_candidate, tf.zeros_like(diagonal))
+    agrees = _agreement(batch, similarities)
+    is_relevant = tf.logical_and(is_candidate, agrees > 0)
+    members = tf.ones_like(similarities)
+    if options.k is not None:
+        members = soft_top_k_membership(similarities, options.k, options.tau, mask=is_candidate)
+    tau = tf.reshape(tf.broadcast_to(options.tau, tf.shape(queries)[:1]), [-1, 1])
+    judged = JudgedCandidates(similarities, tau, members, is_candidate, is_relevant)
+    values = METRICS[options.metric](judged, options.k)
+    if agrees.dtype.is_floating:
+        failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
+        values = nan_where(failed, values)
+    return tf.cast(values, batch.queries.dtype)
+
+
+def _agreement(batch: RetrievalBatch, similarities: tf.Tensor) -> tf.Tensor:
+    """Above 0 for pairs of one class, or on the diagonal: [q, c]."""
+    if batch.labels is None or batch.candidate_labels is None:
+        ones = tf.ones_like(batch.mask, similarities.dtype)
+        return tf.linalg.diag(ones)
+    return agreement(batch.labels, batch.candidate_labels, similarities.dtype)
+
+
+def _embeddings(name: str, values: Any) -> tf.Tensor:
+    tensor = validation.floating_tensor(name, values)
+    if tensor.shape.rank != 2:
+        raise ValueError(f"{name} must be embeddings [batch, d], got shape {tensor.shape}")
+    return tensor
+
+
+def _at_least(candidates: tf.Tensor, k: int) -> tf.Tensor:
+    """`candidates`, checked to be at least k."""
+    size = tf.shape(candidates)[0] if candidates.shape[0] is None else candidates.shape[0]
+    return validation.checked(candidates, size >= k, f"k must be at most the number of candidates, got {k} for", size)
+
+
+def _as_many(candidates: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
+    """`candidates`, checked to be as many as the queries."""
+    sizes = [each.shape[0] for each in (queries, candidates)]
+    same: Any = sizes[0] == sizes[1]
+    if None in sizes:
+        sizes = [tf.shape(each)[0] for each in (queries, candidates)]
+        same = tf.equal(*sizes)
+    return validation.checked(candidates, same, "without labels candidates must be as many as queries, got", *sizes)
+
+
+def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor, is_own: bool) -> tuple[Any, Any]:
+    """The labels of queries and candidates in one dtype; None and None to match rows."""
+    if is_own and (labels is None or others is not None):
+        raise ValueError("labels, and no candidate_labels, must be given without candidates")
+    if (labels is None) != (others is None) and not is_own:
+        raise ValueError("labels and candidate_labels must be given together")
+    if labels is None:
+        return None, None
+    labels = class_rows("labels", labels, queries)
+    if is_own:
+        return labels, labels
+    others = class_rows("candidate_labels", others, candidates)
+    if labels.shape.rank != others.shape.rank or not labels.shape[1:].is_compatible_with(others.shape[1:]):
+        raise ValueError(
+            "labels and candidate_labels must both be classes, or rows of equally many classes, got shapes "
+            f"{labels.shape} and {others.shape}"
+        )
+    return labels, tf.cast(others, labels.dtype)
+
+
+def _mask(name: str, mask: Any, vectors: tf.Tensor) -> tf.Tensor:
+    if mask is None:
+        return tf.ones_like(vectors[:, 0], tf.bool)
+    mask = validation.bool_mask(name, mask)
+    if not (mask.shape.rank == 1 and mask.shape.is_compatible_with(vectors.shape[:1])):
+        raise ValueError(f"{name} must have shape [{vectors.shape[0]}], got {mask.shape}")
+    return validation.of_shape(name, mask, tf.shape(vectors)[:1])

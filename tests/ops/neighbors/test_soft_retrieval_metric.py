@@ -1,0 +1,239 @@
+"""`soft_retrieval_metric` beside its formulas, and beside the hard metrics and scikit-learn as tau goes to 0."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, neighbor_oracles, retrieval_oracles
+from support.gradients import fixed_weights
+
+import keras_softsort as ks
+from keras_softsort.ops.neighbors import _soft_ranks
+
+pytestmark = pytest.mark.default_stack_only
+RNG = np.random.default_rng(6)
+LABELS = np.array([0, 1, 2, 0, 1, 0, 0, 1, 3])
+EMBEDDINGS = RNG.normal(size=(9, 3))
+QUERIES, CANDIDATES = RNG.normal(size=(4, 3)), RNG.normal(size=(7, 3))
+QUERY_LABELS, CANDIDATE_LABELS = np.array([0, 1, 2, 3]), np.array([0, 1, 0, 2, 1, 1, 0])
+METRICS = [
+    {"metric": "average_precision"},
+    {"metric": "average_precision", "k": 3},
+    {"metric": "ndcg"},
+    {"metric": "ndcg", "k": 2},
+    {"metric": "mrr"},
+    {"metric": "mrr", "k": 2},
+    {"metric": "precision", "k": 3},
+    {"metric": "recall", "k": 3},
+]
+every_metric = pytest.mark.parametrize("options", METRICS, ids=str)
+
+
+def similarities(query, candidates, distance="cosine"):
+    return np.array([-neighbor_oracles.distance(query, candidate, distance) for candidate in candidates])
+
+
+def in_batch(embeddings=EMBEDDINGS, labels=LABELS, mask=None, *, distance="cosine", oracle=None, **options):
+    """The truth of each query among the others of its batch."""
+    valid = np.ones(len(labels), bool) if mask is None else mask
+    oracle, found = oracle or retrieval_oracles.soft_metric, np.zeros(len(labels))
+    for i in np.flatnonzero(valid):
+        others = np.flatnonzero(valid & (np.arange(len(labels)) != i))
+        found[i] = oracle(
+            similarities(embeddings[i], embeddings[others], distance), labels[others] == labels[i], **options
+        )
+    return found
+
+
+@every_metric
+def test_values_and_gradients(options):
+    def function(embeddings):
+        return ks.ops.soft_retrieval_metric(embeddings, labels=LABELS, tau=0.3, **options)
+
+    values, gradient = with_gradient(function, EMBEDDINGS)
+    np.testing.assert_allclose(values, in_batch(tau=0.3, **options), rtol=1e-9)
+    # Along a random direction, so that the traces of the operator serve.
+    direction, step = np.random.default_rng(1).normal(size=EMBEDDINGS.shape), 1e-6
+    above, below = (function(tf.constant(EMBEDDINGS + each * direction)) for each in (step, -step))
+    slope = np.sum(fixed_weights(9) * (above - below)) / (2 * step)
+    assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-6)
+
+
+def with_gradient(function, array):
+    tensor = tf.constant(array)
+    with tf.GradientTape() as tape:
+        tape.watch(tensor)
+        values = function(tensor)
+    return values.numpy(), tape.gradient(values, tensor, output_gradients=fixed_weights(9)).numpy()
+
+
+def test_distances():
+    options = {"distance": "squared_euclidean", "metric": "ndcg", "k": 2, "tau": 2.0}
+    found = ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=LABELS, **options)
+    np.testing.assert_allclose(found, in_batch(**options), rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["eager", "unknown_shape", "xla"])
+def test_modes_masks_and_temperatures(mode):
+    mask = np.array([True, True, False, True, True, True, True, False, True])
+    tau, options = np.linspace(0.2, 1.0, 9), {"metric": "average_precision", "k": 3}
+
+    def function(embeddings, tau, mask):
+        return ks.ops.soft_retrieval_metric(embeddings, labels=LABELS, tau=tau, mask=mask, **options)
+
+    tensors = [tf.constant(EMBEDDINGS), tf.constant(tau)]
+    value, gradients = modes.run(mode, function, tensors, fixed_weights(9), mask)
+    wanted = [in_batch(mask=mask, tau=each, **options)[i] for i, each in enumerate(tau)]
+    np.testing.assert_allclose(value, wanted, rtol=1e-9)
+    assert np.all(gradients[0].numpy()[~mask] == 0)
+    if mode == "eager":
+        above, below = (function(EMBEDDINGS, tau + each, mask) for each in (1e-6, -1e-6))
+        np.testing.assert_allclose(gradients[1], fixed_weights(9) * (above - below) / 2e-6, rtol=1e-6, atol=1e-9)
+    _, eager = modes.run("eager", function, tensors, fixed_weights(9), mask)
+    for found, expected in zip(gradients, eager, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", METRICS[::5], ids=str)
+def test_two_sets_by_labels_and_by_rows(options):
+    found = ks.ops.soft_retrieval_metric(
+        QUERIES, CANDIDATES, labels=QUERY_LABELS, candidate_labels=CANDIDATE_LABELS, tau=0.3, **options
+    )
+    wanted = [
+        retrieval_oracles.soft_metric(similarities(query, CANDIDATES), label == CANDIDATE_LABELS, tau=0.3, **options)
+        for query, label in zip(QUERIES, QUERY_LABELS, strict=True)
+    ]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    rows = ks.ops.soft_retrieval_metric(QUERIES, CANDIDATES[:4], tau=0.3, **options)
+    by_number = {"labels": np.arange(4), "candidate_labels": np.arange(4)}
+    np.testing.assert_allclose(
+        rows, ks.ops.soft_retrieval_metric(QUERIES, CANDIDATES[:4], tau=0.3, **by_number, **options), rtol=1e-12
+    )
+
+
+def test_own_rows_are_left_out_of_more_candidates():
+    more = np.concatenate([EMBEDDINGS, CANDIDATES])
+    labels = np.concatenate([LABELS, CANDIDATE_LABELS])
+    found = ks.ops.soft_retrieval_metric(
+        EMBEDDINGS, more, labels=LABELS, candidate_labels=labels, tau=0.3, exclude_self=True
+    )
+    np.testing.assert_allclose(found, in_batch(more, labels, tau=0.3, metric="average_precision")[:9], rtol=1e-9)
+
+
+def test_rows_of_classes():
+    rows = np.eye(4)[LABELS]
+    found = ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=rows)
+    np.testing.assert_allclose(found, ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=LABELS), rtol=1e-12)
+    rows[:, 3] = 1  # a class that all share
+    np.testing.assert_allclose(ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=rows), 1, rtol=1e-9)
+
+
+@every_metric
+def test_hard_metric_as_tau_goes_to_0(options):
+    embeddings, labels = RNG.normal(size=(40, 4)), RNG.integers(0, 6, size=40)
+    found = ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=1e-9, **options)
+    wanted = in_batch(embeddings, labels, oracle=retrieval_oracles.hard_metric, **options)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_scikit_learn_agrees_as_tau_goes_to_0():
+    metrics = pytest.importorskip("sklearn.metrics")
+    embeddings, labels = RNG.normal(size=(30, 4)), RNG.integers(0, 4, size=30)
+    found = {
+        (name, k): ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=1e-9, metric=name, k=k).numpy()
+        for name, k in [("average_precision", None), ("ndcg", None), ("ndcg", 5), ("precision", 1)]
+    }
+    for i in range(12):
+        others = np.arange(30) != i
+        scores, relevant = similarities(embeddings[i], embeddings[others]), labels[others] == labels[i]
+        for k in (None, 5):
+            wanted = metrics.ndcg_score([relevant.astype(float)], [scores], k=k)
+            assert found["ndcg", k][i] == pytest.approx(wanted, rel=1e-6)
+        wanted = metrics.average_precision_score(relevant, scores)
+        assert found["average_precision", None][i] == pytest.approx(wanted, rel=1e-6)
+        assert found["precision", 1][i] == pytest.approx(float(relevant[np.argmax(scores)]), abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["traced", "unknown_shape"])
+def test_blocks_and_tiles(mode, monkeypatch):
+    """More relevant candidates than a tile holds, and more queries than a block."""
+    embeddings, labels = RNG.normal(size=(23, 3)), np.array([0] * 19 + [1] * 3 + [2])
+    monkeypatch.setattr(_soft_ranks, "TILE_SIZE", 23 * 7)  # 7 queries, a relevant candidate of each
+    wanted = in_batch(embeddings, labels, metric="average_precision", tau=0.3)
+
+    def function(embeddings, _):
+        return ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=0.3)
+
+    value, gradients = modes.run(mode, function, [tf.constant(embeddings)], np.ones(23))
+    np.testing.assert_allclose(value, wanted, rtol=1e-9)
+    monkeypatch.undo()
+    _, plain = modes.run("eager", function, [tf.constant(embeddings)], np.ones(23))
+    np.testing.assert_allclose(gradients[0], plain[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", METRICS[1::2] + METRICS[:1], ids=str)
+def test_ties_and_classes_of_one_have_finite_gradients(options):
+    embeddings = tf.constant(np.float32([[1, 0], [1, 0], [1, 0], [0, 1], [0, 0], [0, 0]]))
+    labels = np.array([0, 0, 1, 1, 2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(embeddings)
+        value = ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=1e-6, **options)
+    gradient = tape.gradient(value, embeddings)
+    assert np.all(np.isfinite(gradient))
+    assert np.all(value[4:] == 0)
+    assert np.all((value.numpy() >= 0) & (value.numpy() <= 1 + 1e-6))
+    if options == {"metric": "average_precision"}:
+        # Of two tied candidates each stands half above the other: ranks 1.5.
+        assert float(value[0]) == pytest.approx(1 / 1.5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision(dtype):
+    embeddings = tf.cast(EMBEDDINGS, dtype)
+    found = ks.ops.soft_retrieval_metric(embeddings, labels=LABELS)
+    assert found.dtype == embeddings.dtype
+    wanted = ks.ops.soft_retrieval_metric(tf.cast(embeddings, tf.float32), labels=LABELS)
+    np.testing.assert_allclose(tf.cast(found, tf.float32), wanted, atol=4e-3)
+
+
+def test_what_is_not_a_number_shows():
+    embeddings = np.where(np.arange(9)[:, None] == 2, np.nan, EMBEDDINGS)
+    found = ks.ops.soft_retrieval_metric(embeddings, labels=np.where(LABELS == 2, 0, LABELS))
+    assert np.all(np.isnan(found[:8]))
+    padded = ks.ops.soft_retrieval_metric(embeddings, labels=LABELS, mask=np.arange(9) != 2)
+    np.testing.assert_allclose(padded, in_batch(mask=np.arange(9) != 2, metric="average_precision", tau=0.05))
+    labels = np.where(np.arange(9) == 2, np.nan, LABELS.astype(float))
+    assert np.all(np.isnan(ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=labels)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"metric": "map"}, ValueError, "metric must be one of .*, got 'map'"),
+        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"k": 10}, ValueError, "k must be at most the number of candidates, got 10 for 9"),
+        ({"metric": "recall"}, ValueError, "k must be given with metric='recall', got None"),
+        ({"tau": -1.0}, ValueError, "tau must be positive and finite, got -1.0"),
+        ({"distance": "l1"}, ValueError, "distance must be one of .*, got 'l1'"),
+        ({"labels": None}, ValueError, "labels, and no candidate_labels, must be given without candidates"),
+        ({"labels": LABELS[:4]}, ValueError, r"labels must have shape .* batch 9 .*, got \(4,\)"),
+        ({"mask": LABELS}, TypeError, "mask must be bool .*, got dtype int64"),
+        ({"mask": LABELS[:4] > 0}, ValueError, r"mask must have shape \[9\], got \(4,\)"),
+        ({"candidates": CANDIDATES}, ValueError, "labels and candidate_labels must be given together"),
+        (
+            {"candidates": CANDIDATES, "labels": None},
+            ValueError,
+            "without labels candidates must be as many as queries, got 9 7",
+        ),
+        ({"candidates": CANDIDATES[:, :2]}, ValueError, r"queries and candidates must have shapes \[q, d\] and"),
+        (
+            {"candidates": CANDIDATES, "candidate_labels": np.eye(4)[CANDIDATE_LABELS]},
+            ValueError,
+            r"must both be classes, or rows .*, got shapes \(9,\) and \(7, 4\)",
+        ),
+        ({"queries": EMBEDDINGS[0]}, ValueError, r"queries must be embeddings \[batch, d\], got shape \(3,\)"),
+        ({"exclude_self": 1}, TypeError, "exclude_self must be True or False, got 1"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ks.ops.soft_retrieval_metric(**{"queries": EMBEDDINGS, "labels": LABELS, **arguments})
