@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ TINY = {
     "growth": ["--sizes", "8", "16", "--error-sizes", "8", "--modes", "TF", "--repeats", "1"],
     "lambda_gradients": ["--sizes", "6", "--repeats", "1", "--no-memory"],
     "toy_estimators": ["--etas", "0", "--repeats", "20"],
+    "set_matching": ["--shapes", "1x2x4", "--costs", "boxes", "--repeats", "1"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
 
@@ -68,6 +70,16 @@ def test_sinkhorn_compares_within_less_than_the_values(script, monkeypatch):
     with pytest.raises(AssertionError, match="result 0 of log matrix, XLA differs from that of ours, XLA by 1"):
         list(sinkhorn.times(["2x5"], [20], 1, []))
     tf.config.run_functions_eagerly(False)
+
+
+def test_set_prediction_reports_each_seed_and_their_mean(script, monkeypatch):
+    example = types.SimpleNamespace(
+        parse=list, main=lambda arguments: {"results": {"matched": [{"f1": float(arguments[1])}]}}
+    )
+    monkeypatch.setitem(sys.modules, "digit_detector", example)
+    rows = list(script("set_prediction").rows([1, 3], []))
+    expected = {"1": 1.0, "3": 3.0, "mean": "2.000 +- 1.414"}
+    assert rows == [{"targets": "matched", "seed": seed, "f1": value} for seed, value in expected.items()]
 
 
 def test_hlo_is_exported(script, tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.default_stack_only
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 TINY = {
+    "digit_detector": ["--scenes", "2", "--batch-size", "2", "--test-scenes", "8", "--most", "2", "--slots", "2"],
     "jigsaw": ["--steps", "2"],
     "learning_to_rank": ["--wards", "4", "--losses", "ListMLE"],
     "median": ["--steps", "2", "--test-lists", "20", "--no-baselines"],
@@ -27,6 +28,7 @@ TINY = {
     "tabular_ranks": ["--seeds", "1", "--epochs", "1"],
 }
 BAD = {
+    "digit_detector": [(["--slots", "3"], "--slots must be at least --most 5, got 3")],
     "jigsaw": [(["--pieces", "1"], "--pieces: must be at least 2, got 1")],
     "knn_digits": [(["--k", "101"], "--k must be at most --candidates 100, got 101")],
     "learning_to_rank": [
@@ -168,6 +170,46 @@ def test_lightgbm_row_says_how_to_install_it(example, monkeypatch, tmp_path, cap
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lightgbm" else find_spec(name))
     module.report({"random order": [{"NDCG@5": 0.5}]})
     assert 'LightGBM LambdaMART      not installed: pip install ".[examples]"' in capsys.readouterr().out
+
+
+class TestDigitScenes:
+    """Scenes, and the measures of boxes on them."""
+
+    @pytest.fixture
+    def scenes(self, example):
+        module = example("_shared.digit_scenes")
+        return module, module.draw_scenes(module.load(1700, 1797), 12, 4, seed=0)
+
+    def test_boxes_are_where_ink_is(self, scenes):
+        module, (images, targets) = scenes
+        assert images.shape == (12, module.CANVAS, module.CANVAS, 1)
+        for image, target in zip(images[..., 0], targets, strict=True):
+            real = target[target[:, 4] >= 0]
+            assert (target[len(real) :] == [0, 0, 0, 0, -1]).all()
+            assert 1 <= len(real) <= 4
+            inked = np.zeros_like(image, bool)
+            for x, y, width, height, _ in module.CANVAS * real:
+                box = (
+                    slice(round(y - height / 2), round(y + height / 2)),
+                    slice(round(x - width / 2), round(x + width / 2)),
+                )
+                assert image[box].max() > 200
+                inked[box] = True
+            assert not image[~inked].any()
+
+    def test_measures(self, scenes):
+        module, (_, targets) = scenes
+        truth = np.concatenate([targets[..., :4], np.eye(11, dtype="float32")[targets[..., 4].astype(int)]], axis=-1)
+        assert set(module.measure(targets, truth[:, ::-1]).values()) == {1.0}
+        digits = np.sum(targets[..., 4] >= 0)
+        twice = np.concatenate([truth, truth], axis=1)  # every box once more
+        assert module.measure(targets, twice)["precision"] == 0.5
+        moved = truth.copy()
+        moved[0, 0, 0] += moved[0, 0, 2] / 2  # the IoU is 1/3
+        assert module.measure(targets, moved)["recall"] == pytest.approx(1 - 1 / digits)
+        named = truth.copy()
+        named[1, 0, 4:] = np.roll(named[1, 0, 4:], 1)
+        assert module.measure(targets, named)["scenes_right"] == pytest.approx(11 / 12)
 
 
 class TestSlateSearch:
