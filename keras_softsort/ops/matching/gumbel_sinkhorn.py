@@ -26,31 +26,32 @@ def gumbel_sinkhorn(
     row_mask: Any = None,
     column_mask: Any = None,
 ) -> tf.Tensor:
-    """Samples of soft matchings: `sinkhorn(logits + noise_scale * Gumbel noise, tau)`.
+    """Draw samples of soft matchings: `sinkhorn(logits + noise_scale * Gumbel noise, tau)`.
 
-    As tau goes to 0 a sample becomes the exact matching of the largest sum of disturbed logits, which `hard=True`
-    gives. Gradients flow to the logits through each sample (reparameterized).
+    As tau goes to 0, a sample becomes the exact matching with the largest sum of logits plus noise, which `hard=True`
+    returns. Gradients flow to the logits through each sample (reparameterized).
 
     Args:
-      logits: `[..., n, m]`.
-      tau: temperature, as for `sinkhorn`; the noise is divided by it too.
+      logits: floating-point `[..., n, m]`.
+      tau: temperature, in units of the logits, as for `sinkhorn`. Logits plus noise are divided by it.
       seed: two integers. Equal seeds give equal noise: eagerly, traced, and under XLA.
-      num_samples: how many samples for each matrix.
-      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor; 0 gives `sinkhorn` itself.
-      num_iterations: as for `sinkhorn`, and so are -inf, NaN, empty and infeasible input.
-      tolerance: as for `sinkhorn`, for each sample by itself.
-      hard: return exact matchings of the disturbed logits, with the gradient of the soft ones.
-      row_mask: bool `[..., n]`, True = valid, the same for all samples.
-      column_mask: bool `[..., m]`, True = valid.
+      num_samples: number of samples per matrix.
+      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `sinkhorn`.
+      num_iterations: as for `sinkhorn`.
+      tolerance: as for `sinkhorn`, for each sample separately.
+      hard: whether to return exact matchings of logits plus noise, with the gradient of the soft ones.
+      row_mask: bool `[..., n]`, True for valid rows, the same for all samples.
+      column_mask: bool `[..., m]`, True for valid columns.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `logits`. The noise is drawn in float32, or float64 for float64.
+      `[..., num_samples, n, m]` in the dtype of `logits`. The noise is drawn in float64 for float64 logits and in
+      float32 otherwise. -inf, NaN, empty and infeasible matrices are treated as by `sinkhorn`.
 
     Raises:
-      TypeError, ValueError: as for `sinkhorn`; `seed` does not hold two integers, `num_samples` < 1,
-        `noise_scale` < 0.
+      TypeError, ValueError: the errors of `sinkhorn`; `seed` does not hold two integers, `num_samples` is below 1, or
+        `noise_scale` is below 0.
 
-    Cost: that of `sinkhorn` for each sample.
+    Cost: that of `sinkhorn`, per sample.
 
     Example:
 
@@ -95,7 +96,7 @@ def _sample(matching: Matching, noise_scale: tf.Tensor, seed: tf.Tensor, num_sam
 
 
 def _repeat(tensor: tf.Tensor | None, count: int, axis: int) -> tf.Tensor | None:
-    """`tensor` `count` times along a new axis."""
+    """Repeat `tensor` `count` times along a new axis."""
     if tensor is None:
         return None
     multiples = [1] * (tensor.shape.rank + 1)

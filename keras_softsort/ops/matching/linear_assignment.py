@@ -12,30 +12,29 @@ from keras_softsort.ops.matching._masked_assignment import assign
 
 
 def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = None) -> tf.Tensor:
-    """The column of each row in the assignment of the greatest total score: argmax_a sum_i scores[i, a(i)].
+    """Find the assignment of rows to columns with the largest total score: argmax_a sum_i scores[i, a(i)].
 
-    No column is given twice, and as many pairs are made as there are rows or columns, whichever are fewer. The result
-    is exact, computed in float64 whatever the dtype, and has no gradient. Of several best assignments it is one; which
-    one is not specified, and may differ from SciPy's.
+    Each column is assigned at most once, and there are as many pairs as there are rows or columns, whichever are fewer.
+    To minimize a cost, pass its negative. The result is exact, computed in float64, and has no gradient; `sinkhorn` has
+    one. If several assignments are best, the result is one of them, and may differ from SciPy's.
 
     Args:
-      scores: `[..., n, m]`, the score of each pair. -inf is a pair that is never made.
-      row_mask: `[..., n]` bool, True = keep. The scores of a masked row, NaN included, have no effect.
-      column_mask: `[..., m]` bool, likewise.
+      scores: `[..., n, m]`, the score of each pair. A pair with -inf is never assigned.
+      row_mask: bool `[..., n]`, True for valid rows. Masked rows, even with NaN, change nothing.
+      column_mask: bool `[..., m]`, True for valid columns.
 
     Returns:
-      int32 `[..., n]`: the column of each row; -1 for a row that is masked, or left over where rows outnumber columns.
-      A matrix gives -1 for every row if all its full assignments hold a pair of score -inf, or if an unmasked score
-      is NaN or +inf; other matrices are unaffected. An empty matrix gives `[..., 0]`, or -1 for every row.
+      int32 `[..., n]`: the column of each row. Masked rows get -1, and so do the remaining rows if there are more rows
+      than columns. All rows of a matrix get -1 if every full assignment contains a pair with -inf, or if a valid score
+      is NaN or +inf; other matrices are not affected. An empty matrix gives `[..., 0]`, or -1 for every row.
 
     Raises:
-      TypeError: `scores` is not floating-point, or a mask not bool.
-      ValueError: `scores` has fewer than two axes, or a mask another shape than its axes of `scores`.
+      TypeError: `scores` is not floating-point, or a mask is not bool.
+      ValueError: `scores` has fewer than two axes, or a mask has another shape.
 
-    Cost: with k the shorter and s the longer side, at most O(k^2) sequential steps, each O(s) for every matrix, as long
-    as the slowest matrix of the batch has work. On square matrices the measured time grows with about n^1.5 on random
-    scores and with about n^2.5 on hard ones. A tf.function
-    without XLA pays several times more for each step.
+    Cost: at most O(k^2) sequential steps for the shorter side k, each O(s) for the longer side s. A batch takes as many
+    steps as its slowest matrix. On square matrices the measured time grows about as n^1.5 for random scores, and as
+    n^2.5 for hard ones. Each step takes several times longer in a `tf.function` without XLA.
 
     Example:
 

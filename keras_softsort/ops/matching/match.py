@@ -10,30 +10,30 @@ from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_
 
 
 def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchResult:
-    """Match targets (rows) to predictions (columns) at the least total cost.
+    """Match targets (rows) to predictions (columns) with the smallest total cost.
 
-    No prediction is given twice, and as many pairs are made as there are valid targets or valid predictions, whichever
-    are fewer. The result is exact and has no gradient. Use it in a training step of your own; `losses.SetLoss` does the
-    rest for losses that are sums over matched and unmatched items.
+    Each prediction is matched at most once, and there are as many pairs as there are valid targets or valid
+    predictions, whichever are fewer. The result is exact and has no gradient. Use it in your own training step. For
+    losses that are sums over matched and unmatched items, use `losses.SetLoss`.
 
     Args:
-      cost: floating-point `[..., m, n]`, the cost of each pair. +inf is a pair that is never made.
-      row_mask: bool `[..., m]`, True for valid targets. The costs of a masked row, NaN included, have no effect.
-      column_mask: bool `[..., n]`, likewise for predictions.
+      cost: floating-point `[..., m, n]`, the cost of each pair. A pair with +inf is never matched.
+      row_mask: bool `[..., m]`, True for valid targets. Masked rows, even with NaN, change nothing.
+      column_mask: bool `[..., n]`, True for valid predictions.
 
     Returns:
-      A named tuple of tensors. Indices of items without a partner are 0, so that they are safe to gather with; the
-      masks tell which ones count.
+      A named tuple of tensors. Indices of items without a partner are 0, so that they can be used in a gather; the
+      masks mark the items with a partner.
 
       - `columns`: int32 `[..., m]`, the prediction of each target.
-      - `row_matched`: bool `[..., m]`. False for masked targets, and for those left over where targets outnumber
-        predictions.
+      - `row_matched`: bool `[..., m]`. False for masked targets, and for the remaining ones if there are more targets
+        than predictions.
       - `rows`: int32 `[..., n]`, the target of each prediction.
       - `column_matched`: bool `[..., n]`. False for masked predictions and for those without a target.
 
-      A matrix without rows or columns, or whose items are all masked, has no pairs. Neither has a matrix whose valid
-      costs hold NaN or -inf, nor one all of whose full matchings hold a pair of cost +inf; other matrices are
-      unaffected. Of several best matchings it is one; which one is not specified.
+      A matrix has no pairs if it has no valid rows or columns, if a valid cost is NaN or -inf, or if every full
+      matching contains a pair with +inf; other matrices are not affected. If several matchings are best, the result is
+      one of them.
 
     Raises:
       TypeError: `cost` is not floating-point, or a mask is not bool.

@@ -29,50 +29,50 @@ def sinkhorn(
     column_mask: Any = None,
     return_residual: bool = False,
 ) -> tf.Tensor | SinkhornResult:
-    """The matrix `exp(logits / tau)` with rows and columns normalized in turn: softly, a matching.
+    """Compute a soft matching of rows and columns by normalizing the rows and columns of `exp(logits / tau)` in turn.
 
-    One iteration divides every row by its sum, then every column by its sum. As iterations go on, a square matrix
-    becomes doubly stochastic: of all such matrices P the one of the largest `sum(P * logits) + tau entropy(P)`.
-    As tau goes to 0 it becomes the permutation of the largest sum, `linear_assignment(logits)`.
+    One iteration divides every row by its sum, and then every column by its sum. A square matrix converges to the
+    doubly stochastic matrix P with the largest `sum(P * logits) + tau entropy(P)`. As tau goes to 0, it becomes the
+    permutation matrix with the largest sum of logits, `linear_assignment(logits)`.
 
-    After the last iteration the columns are exact to rounding; the rows are off by at most the residual, which grows
-    as tau falls: 20 iterations may leave 0.06 at a tenth of the spread of the logits, and 1.0 at a hundredth. Ask for
-    it, or set a tolerance.
+    After the last iteration the columns sum to 1 up to rounding. The rows sum to 1 up to the residual, which grows as
+    tau falls: 20 iterations may leave 0.06 if tau is a tenth of the spread of the logits, and 1.0 if it is a hundredth.
+    Check it with `return_residual=True`, or set a tolerance.
 
-    With more columns than rows, rows sum to 1 and columns to at most 1 (one slack row, of the surplus as its mass and
-    of equal logits, takes what is left); with more rows than columns the other way round.
+    If there are more columns than rows, the rows sum to 1 and the columns to at most 1: a slack row with uniform logits
+    takes the rest. If there are more rows than columns, it is the other way round.
 
     Args:
-      logits: `[..., n, m]`, float16, bfloat16, float32 or float64. -inf means "never".
-      tau: temperature, in units of the logits: a positive number, or a tensor or variable that is a scalar or
+      logits: `[..., n, m]`, float16, bfloat16, float32 or float64. A pair with -inf is never matched.
+      tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
         broadcasts against the leading axes (a temperature per matrix). A tensor that is not positive gives NaN.
-      num_iterations: how many iterations are made, or with a tolerance the most that are made.
-      tolerance: stop for each matrix by itself as soon as its residual is at most this (float32 reaches about 1e-6).
-      hard: return the exact matching of the largest sum, with the gradient of the soft one.
-      row_mask: bool `[..., n]`, True = valid. Masked rows are 0, and as if they were not there.
-      column_mask: bool `[..., m]`, True = valid.
-      return_residual: return a `SinkhornResult` of the matrix and its residual.
+      num_iterations: number of iterations; with a `tolerance`, the maximum number.
+      tolerance: largest residual at which a matrix stops early (float32 reaches about 1e-6). None runs all iterations.
+      hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
+      row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0 and change nothing.
+      column_mask: bool `[..., m]`, True for valid columns.
+      return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
-      `[..., n, m]` in the dtype of `logits` (half precision is computed in float32, and logits that span a wide range
-      in float64, so that 1e4 at tau 1e-3 is as exact as small numbers). Equal logits share evenly. A matrix
-      that holds NaN or infinity, or a valid row or column whose every entry is -inf where no slack can take it, is NaN
-      and changes no other. Where -inf leaves no complete matching, no matrix has the right sums: the residual stays
-      large, and `hard` gives NaN. Without valid rows or columns the matrix is 0. The residual `[...]` is the largest
-      `|row sum - 1|` (slack included; 0 without rows), of the soft matrix also with `hard`; it has no gradient.
+      `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32, and logits of a wide range in
+      float64. Equal logits share evenly. A matrix with a valid NaN or +inf is NaN and changes no other matrix. So is
+      one with a valid row or column of -inf only, unless it is on the longer side and may stay unmatched. If -inf
+      allows no complete matching, no matrix has the right sums: the residual stays large, and `hard` gives NaN. Without
+      valid rows or columns the matrix is 0. The residual `[...]` is the largest `|row sum - 1|` of the soft matrix
+      (including the slack row; 0 without rows), and has no gradient.
 
     Raises:
-      TypeError: `logits` are not floating-point, a mask is not bool, `num_iterations` is not an integer.
-      ValueError: `tau` <= 0, `num_iterations` < 1, `tolerance` < 0, fewer than two axes, a mask of another shape.
+      TypeError: `logits` is not floating-point, a mask is not bool, or `num_iterations` is not an integer.
+      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, `logits` has fewer than
+        two axes, or a mask has another shape.
 
-    Gradient: that of the iterations made, exactly, however many; once they have converged it is the implicit one.
-    `tf.vectorized_map`, `tape.jacobian` and second derivatives work too. Forward mode does not, and raises a
-    RuntimeError.
+    Gradients are the exact gradients of the iterations made. After convergence they equal the implicit gradient.
+    `tf.vectorized_map`, `tape.jacobian` and second derivatives also work. Forward mode raises a RuntimeError.
 
-    Cost: O(n m) time per iteration, forward and backward. Where no logit is further than 24 * tau below the largest of
-    its row and column (200 * tau in float64), an iteration is two products of the matrix with a vector; beyond, all
-    matrices of the batch take an exponential of the matrix for each normalization. O(n m) memory plus
-    sqrt(num_iterations) (n + m), not growing otherwise. `hard` adds `linear_assignment`.
+    Cost: O(n m) time per iteration, forward and backward. If no logit is further than 24 * tau below the largest of its
+    row and column (200 * tau in float64), an iteration is two matrix-vector products. Otherwise every normalization
+    takes an exponential of the matrix. Memory is O(n m) plus sqrt(num_iterations) (n + m). `hard` adds the cost of
+    `linear_assignment`.
 
     Example:
 
@@ -86,8 +86,8 @@ def sinkhorn(
 
     Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
     Networks", ICLR 2018; R. Sinkhorn, P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices",
-    1967; scalings absorbed into potentials: B. Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy
-    Regularized Transport Problems", 2019.
+    1967; for the stabilized iterations B. Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized
+    Transport Problems", 2019.
     """
     matching = checked_matching(
         logits,

@@ -1,1 +1,1 @@
-"""Soft sorting: permutation matrices, sorted values, ranks, the top k, quantiles."""
+"""Soft sorting: permutation matrices, sorted values, ranks, top-k and quantiles."""

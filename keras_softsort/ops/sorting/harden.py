@@ -14,15 +14,15 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 
 
 def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
-    """An exact permutation from a soft one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
+    """Turn a soft permutation into an exact one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 
-    From the first rank on, each takes the item of the largest weight that no earlier rank has taken (the first of
-    equals). So no item is taken twice, which a row-wise argmax does at ties; and where the argmax of the rows is a
-    permutation, as it is for `neural_sort` and `soft_sort` without ties, it is this one.
+    One rank after another takes the item with the largest weight that no earlier rank has taken; of equal weights, the
+    first. So no item is taken twice, as could happen at ties with the argmax of each row. If the argmaxes form a
+    permutation, as for `neural_sort` and `soft_sort` without ties, the result is that permutation.
 
     Args:
-      permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks. Weights of -inf are the
-        smallest, and equal.
+      permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks. Weights of -inf are equal and
+        smaller than all others.
       mask: bool `[..., n]`, True for valid items. Masked items take the ranks after the valid ones; their weights are
         not read and receive no gradient.
 
@@ -30,10 +30,10 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
       The same shape and dtype, with entries 0 and 1. A matrix with NaN at a valid item gives NaN.
 
     Raises:
-      TypeError: `permutation` is not floating-point, `mask` is not bool.
-      ValueError: `permutation` has fewer than two axes, or more ranks than items; `mask` of another shape.
+      TypeError: `permutation` is not floating-point, or `mask` is not bool.
+      ValueError: `permutation` has fewer than two axes or more ranks than items, or `mask` has another shape.
 
-    Cost: r sequential steps of O(n). `neural_sort(..., hard=True)`, which knows the scores, needs a sort only.
+    Cost: r sequential steps of O(n). `neural_sort(..., hard=True)` knows the scores, so it only needs a sort.
 
     Example:
 
@@ -62,7 +62,7 @@ def _harden(permutation: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
         permutation = tf.where(mask[..., tf.newaxis, :], permutation, tf.zeros_like(permutation))
     weights = tf.stop_gradient(flatten_lists(permutation, inner=2))
     count = tf.shape(weights)[1]
-    # Above -inf, which marks taken items, and above the smallest number, which TensorFlow's argmax never takes.
+    # Above -inf, which marks taken items, and above the lowest number, which TensorFlow's argmax never returns.
     by_rank = tf.maximum(tf.transpose(weights, [1, 0, 2]), weights.dtype.min / 2)
     minus_infinity = tf.constant(-math.inf, weights.dtype)
     valid = None if mask is None else flatten_lists(mask)

@@ -21,32 +21,33 @@ def neural_sort(
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
-    """The soft permutation matrix of NeuralSort: `P[..., rank, item]`, so that `P @ scores` is softly sorted.
+    """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
-    Row i (from 1) is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums to
-    1 and peaks at the item of that rank, so P is unimodal; as tau goes to 0 it becomes the permutation matrix that
-    sorts. It is computed from a sort and a cumulative sum with logits relative to the row's peak: in float32 several
-    digits more accurate than the formula as it is written, and finite for every tau.
+    Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums
+    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts. The
+    computation uses differences of neighbors in the sorted list. It is several digits more accurate in float32 than the
+    formula, and finite for every tau.
 
     Args:
       scores: `[..., n]`, float16, bfloat16, float32 or float64.
-      tau: temperature, a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list), in units of the logits, which are those of
-        the scores times the list size. A tensor that is not positive gives NaN.
-      top_k: compute the first `top_k` rows only.
-      hard: give the exact permutation (ties in stable order) with the gradient of the soft one.
-      mask: bool `[..., n]`, True = keep. Padding changes neither value nor gradient of what is kept.
-      direction: `"DESCENDING"` (row 0 = the largest score) or `"ASCENDING"`.
+      tau: temperature, in units of the scores times the list size n. A positive number, or a tensor or variable that is
+        a scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
+        start with n / 10. A tensor that is not positive gives NaN.
+      top_k: number of first rows to compute; None computes all.
+      hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
+      mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
+      direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
 
     Returns:
-      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores` (computed in float32 for half precision).
-      Masked items come last: the ranks after the kept items spread evenly over the masked ones. Tied items have
-      equal weights, and the gradient of `|0|` is 0. A list that holds NaN or infinity gives NaN in its kept rows and
-      changes no other list. Empty lists give `[..., 0, 0]`.
+      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
+      come last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
+      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows, and changes no other
+      list. Empty lists give `[..., 0, 0]`.
 
     Raises:
-      TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `tau` <= 0, `mask` of another shape, `top_k` larger than the list, unknown `direction`.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` is not positive, `mask` has another shape, `top_k` is greater than the list size, or `direction`
+        is unknown.
 
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 

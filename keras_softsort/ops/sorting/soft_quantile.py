@@ -16,30 +16,31 @@ from keras_softsort.ops.sorting._operators import ROWS, operator
 def soft_quantile(
     scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", power: float = 1.0, mask: Any = None
 ) -> tf.Tensor:
-    """Soft quantiles of each list: softly sorted values, interpolated between ranks as NumPy's linear method does.
+    """Compute soft quantiles of each list: softly sorted values, interpolated linearly between ranks as in NumPy.
 
-    With m kept items and their softly sorted values v in ascending order, `h = (m - 1) q`, the quantile is
+    For m valid items, their softly sorted values v in ascending order, and `h = (m - 1) q`, the quantile is
     `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
 
     Args:
-      scores: `[..., n]` floating-point.
+      scores: floating-point `[..., n]`.
       q: a Python or NumPy number in [0, 1], or a one-dimensional sequence of them.
-      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list) (see `neural_sort`, `soft_sort`).
-      method: a method with a permutation, as `neural_sort` and `soft_sort` give it.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
-      mask: bool `[..., n]`, True = keep.
+      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
+        `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or broadcasts against the leading
+        axes (a temperature per list).
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      mask: bool `[..., n]`, True for valid items.
 
     Returns:
-      `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. An empty or fully masked list
-      gives 0 with zero gradient, a list with a score that is not finite NaN.
+      `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. A list without valid items gives
+      0 and zero gradient. A list with a valid score that is not finite gives NaN.
 
     Raises:
-      TypeError: `scores` or `q` are not floating-point, `mask` is not bool.
-      ValueError: `q` outside [0, 1] or of rank above 1, `tau` or `power` <= 0, a `power` other than 1 with a method
-        that has none, `mask` of another shape, a `method` without a permutation.
+      TypeError: `scores` is not floating-point, `q` is not a number or a sequence of numbers, or `mask` is not bool.
+      ValueError: `q` is outside [0, 1] or has more than one axis, `tau` or `power` is not positive, `power` is not 1
+        with a method that has none, `mask` has another shape, or `method` has no permutation matrix.
 
-    Cost: O(len(q) n + n log n) time and O(len(q) n) memory: two rows of the soft permutation a quantile.
+    Cost: O(len(q) n + n log n) time and O(len(q) n) memory, for two rows of the soft permutation per quantile.
 
     Example:
 
@@ -51,7 +52,7 @@ def soft_quantile(
     >>> ks.ops.soft_quantile(scores, [0.0, 1.0], tau=0.01).numpy().tolist()
     [2.0, 10.0]
 
-    Source: as for `neural_sort` and `soft_sort`.
+    Source: that of `neural_sort` and `soft_sort`.
     """
     quantiles = checked_quantiles(q)
     args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power)
@@ -61,7 +62,7 @@ def soft_quantile(
 
 
 def checked_quantiles(q: Any) -> np.ndarray:
-    """`q` as a float64 array of rank 0 or 1, every entry in [0, 1]."""
+    """Return `q` as a float64 array of rank 0 or 1, checked to lie in [0, 1]."""
     if tf.is_tensor(q):
         raise TypeError("q must be a Python or NumPy number or sequence, got a tensor")
     quantiles = np.asarray(q)
@@ -75,7 +76,7 @@ def checked_quantiles(q: Any) -> np.ndarray:
 
 
 def _never_empty(args: SortArguments) -> SortArguments:
-    """A masked item more, where a list may hold none at all, so that there is a row to read."""
+    """Add a masked item if lists may be empty, so that there is a row to read."""
     if args.scores.shape[-1]:
         return args
     padding = [[0, 0]] * (args.scores.shape.rank - 1) + [[0, 1]]

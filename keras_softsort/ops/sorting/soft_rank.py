@@ -21,46 +21,45 @@ def soft_rank(
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
-    """Soft ranks, 1 = first.
+    """Compute the soft rank of each item, where 1 is the first.
 
-    With `"neural_sort"` and `"soft_sort"`: `P^T (1, ..., n)`, not renormalised. The columns of P sum to 1 only as tau
-    goes to 0 (its rows always do), so at a high temperature ranks may leave the range 1 to n. The ranks of the other
-    methods stay in it and sum to n (n + 1) / 2.
+    With `"neural_sort"` and `"soft_sort"` the ranks are `P^T (1, ..., n)`, for the soft permutation matrix P, and are
+    not normalized. The rows of P sum to 1, but its columns do only as tau goes to 0, so at a high temperature ranks may
+    leave the range from 1 to n. The ranks of the other methods stay in this range and sum to n (n + 1) / 2.
 
-    With `"projection"`: the point of the permutahedron (the convex hull of all orders of 1, ..., n) that is nearest to
-    `-scores / tau`. Neighbours further apart than tau have exact ranks; the ranks of a run that is pooled are the mean
-    of its places less what each score is above the run's mean, in units of tau. With `"projection_kl"`: the nearest by
-    Kullback-Leibler divergence to `exp(-scores / tau)`: a run's ranks are shares of the sum of its places. They are
-    those of `soft_rank(scores, regularization_strength=tau, regularization="l2"` or `"kl")` of fast-soft-sort and
-    torchsort, whose default, and torchsort's only direction, is `"ASCENDING"`. Where nothing is pooled the gradient is
-    0: choose tau well above the distance of neighbours.
+    With `"projection"` they are the point of the permutahedron (the convex hull of all orders of 1, ..., n) that is
+    nearest to `-scores / tau`. Neighbors in the sorted list that are further apart than tau have exact ranks. The
+    others are pooled in blocks. Within a block, a rank is the mean rank of the block minus (score - block mean) / tau.
+    With `"projection_kl"` the nearest point is that by Kullback-Leibler divergence to `exp(-scores / tau)`. The ranks
+    are those of `soft_rank(scores, regularization_strength=tau, regularization="l2"` or `"kl")` of fast-soft-sort and
+    torchsort, which rank in ascending order by default. Items that are not pooled have no gradient, so choose tau well
+    above the distance of neighbors.
 
-    With `"lapsum"`: `1/2 + sum_j F((s_j - s_i) / tau)` over all kept j, F being the distribution function of Laplace's
-    distribution: the ranks of scores with Laplace noise, in the mean. Every rank depends on all scores.
+    With `"lapsum"` they are `1/2 + sum_j F((s_j - s_i) / tau)` over all valid j, where F is the distribution function
+    of the Laplace distribution. It is the expected rank with Laplace noise. Every rank depends on all scores.
 
     Args:
-      scores: `[..., n]` floating-point.
-      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list). For `"neural_sort"` and `"soft_sort"`
-        see there; in units of the scores for the others.
-      method: a method with ranks: those described above.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
-      hard: give the exact ranks (ties in stable order) with the gradient of the soft ones.
-      mask: bool `[..., n]`, True = keep.
-      direction: with `"DESCENDING"` rank 1 is the largest score, with `"ASCENDING"` the smallest.
+      scores: floating-point `[..., n]`.
+      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
+        `"soft_sort"`, scores for the others. A positive number, or a tensor or variable that is a scalar or broadcasts
+        against the leading axes (a temperature per list).
+      method: `"neural_sort"`, `"soft_sort"`, `"projection"`, `"projection_kl"` or `"lapsum"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
+      mask: bool `[..., n]`, True for valid items.
+      direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
 
     Returns:
-      `[..., n]` in the dtype of `scores`. Masked items have rank 0, which no kept item has, and zero gradient. Tied
-      items have equal ranks, unless `hard`. A list with a score that is not finite gives NaN. Empty lists give empty
-      results.
+      `[..., n]` in the dtype of `scores`. Masked items have rank 0 and zero gradient. Tied items have equal ranks,
+      unless `hard`. A list with a valid score that is not finite gives NaN. Empty lists give empty results.
 
     Raises:
-      TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `tau` or `power` <= 0, a `power` other than 1 with a method that has none, `mask` of another shape,
-        unknown `direction`, a `method` without ranks.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `mask` has another
+        shape, `direction` is unknown, or `method` has no ranks.
 
-    Cost: with a soft permutation that of `soft_values`. Projections: O(n log^2 n) time whatever the scores,
-    `"lapsum"`: O(n log n), both in O(n) memory.
+    Cost: with a soft permutation matrix that of `soft_values`. Projections take O(n log^2 n) time and `"lapsum"`
+    O(n log n), both O(n) memory.
 
     Example:
 
@@ -74,7 +73,7 @@ def soft_rank(
     >>> ks.ops.soft_rank(tf.constant([5.0, 1.0, 2.0]), 2.0, method="projection", direction="ASCENDING").numpy().tolist()
     [3.0, 1.25, 1.75]
 
-    Source: as for `neural_sort` and `soft_sort`. Projections: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast
+    Source: that of `neural_sort` and `soft_sort`. Projections: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast
     Differentiable Sorting and Ranking", ICML 2020, https://arxiv.org/abs/2002.08871. LapSum: L. Struski, M. Bednarczyk,
     I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking, Sorting and Top-k Selection", ICML
     2025, https://arxiv.org/abs/2503.06242.

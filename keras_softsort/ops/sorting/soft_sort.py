@@ -22,31 +22,33 @@ def soft_sort(
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
-    """The soft permutation matrix of SoftSort: `P[..., rank, item]`, so that `P @ scores` is softly sorted.
+    """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
-    Row i is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. Every row sums to 1 and peaks at the item of that rank; as
-    tau goes to 0 the matrix becomes the permutation that sorts.
+    Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. Every row sums to 1 and is largest at the item of that
+    rank. As tau goes to 0, P becomes the permutation matrix that sorts. For the sorted values, which other libraries
+    call `soft_sort`, see `soft_values`.
 
     Args:
       scores: `[..., n]`, float16, bfloat16, float32 or float64.
-      tau: temperature, a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list), in units of the scores to the `power`. A
-        tensor that is not positive gives NaN.
-      power: positive number, the exponent of the distance. Below 1 the slope at distance 0 is taken as 0.
-      top_k: compute the first `top_k` rows only.
-      hard: give the exact permutation (ties in stable order) with the gradient of the soft one.
-      mask: bool `[..., n]`, True = keep. Padding changes neither value nor gradient of what is kept.
-      direction: `"DESCENDING"` (row 0 = the largest score) or `"ASCENDING"`.
+      tau: temperature, in units of the scores to the `power`. A positive number, or a tensor or variable that is a
+        scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
+        start with 0.1 to 1. A tensor that is not positive gives NaN.
+      power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
+      top_k: number of first rows to compute; None computes all.
+      hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
+      mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
+      direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
 
     Returns:
-      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores` (computed in float32 for half precision).
-      Masked items come last: the ranks after the kept items spread evenly over the masked ones. Tied items have
-      equal weights, and the gradient of `|0|` is 0. A list that holds NaN or infinity gives NaN in its kept rows and
-      changes no other list. Empty lists give `[..., 0, 0]`.
+      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
+      come last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
+      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows, and changes no other
+      list. Empty lists give `[..., 0, 0]`.
 
     Raises:
-      TypeError: `scores` are not floating-point, `mask` is not bool.
-      ValueError: `tau` or `power` <= 0, `mask` of another shape, `top_k` larger than the list, unknown `direction`.
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `power` is not positive, `mask` has another shape, `top_k` is greater than the list size, or
+        `direction` is unknown.
 
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 

@@ -30,31 +30,33 @@ def soft_top_k(
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> SoftTopK:
-    """The k softly largest (or smallest) scores, and the first k rows of the soft permutation that they come from.
+    """Compute the k largest (or smallest) scores softly, and the weights of the items in them.
 
-    `values = weights @ scores`, `weights = P[..., :k, :]`. Which items they are, as one number each that sum to k, is
-    told by `soft_top_k_membership`.
+    `weights = P[..., :k, :]` are the first k rows of the soft permutation matrix, and `values = weights @ scores`. For
+    one number per item that tells how much it belongs to the first k, see `soft_top_k_membership`.
 
     Args:
-      scores: `[..., n]` floating-point.
-      k: how many, 1 to n.
-      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list) (see `neural_sort`, `soft_sort`).
-      method: a method with a permutation, as `neural_sort` and `soft_sort` give it.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
-      hard: give the exact values and one-hot weights (ties in stable order) with the gradient of the soft ones.
-      mask: bool `[..., n]`, True = keep.
+      scores: floating-point `[..., n]`.
+      k: number of items, from 1 to n.
+      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
+        `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or broadcasts against the leading
+        axes (a temperature per list).
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      hard: whether to return exact values and one-hot weights, with the gradient of the soft ones. Tied items keep
+        their order.
+      mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
 
     Returns:
-      The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. Where fewer than k items are
-      kept, the values beyond are 0 and their weights spread over the masked items. Tied items share evenly. A list
-      with a score that is not finite gives NaN.
+      The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are
+      valid, the remaining values are 0, and their weights spread evenly over the masked items. Tied items share their
+      ranks evenly. A list with a valid score that is not finite gives NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
-      ValueError: `k` < 1 or larger than the list, `tau` or `power` <= 0, a `power` other than 1 with a method that has
-        none, `mask` of another shape, unknown `direction`, a `method` without a permutation.
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
+        a method that has none, `mask` has another shape, `direction` is unknown, or `method` has no permutation matrix.
 
     Cost: O(k n + n log n) time and O(k n) memory.
 
@@ -66,7 +68,7 @@ def soft_top_k(
     >>> values.numpy().tolist(), weights.numpy().tolist()
     ([5.0, 3.0], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
-    Source: as for `neural_sort` and `soft_sort`.
+    Source: that of `neural_sort` and `soft_sort`.
     """
     k = arguments.positive_integer("k", k)
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power)

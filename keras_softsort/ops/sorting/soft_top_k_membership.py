@@ -23,38 +23,39 @@ def soft_top_k_membership(
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
-    """How much each item belongs to the k largest (or smallest): numbers that sum to k.
+    """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
 
-    With `"lapsum"`: `p_i = F((s_i - b) / tau)`, F being the distribution function of Laplace's distribution, with the
-    threshold b for which they sum to k, found in closed form. Each lies in [0, 1]. The method orders nothing inside the
-    k, so that it has no weights `[k, n]` to offer in `soft_top_k`.
+    With `"lapsum"`, `p_i = F((s_i - b) / tau)`, where F is the distribution function of the Laplace distribution, and b
+    is the threshold for which the memberships sum to k, found in closed form. Each membership lies in [0, 1]. The k
+    items are not ordered, so `soft_top_k` does not have this method.
 
-    With `"neural_sort"` and `"soft_sort"`: the columns of `P[..., :k, :]` summed, which may exceed 1 at a high tau.
+    With `"neural_sort"` and `"soft_sort"`, the memberships are the sums of the columns of `P[..., :k, :]`, which may
+    exceed 1 at a high tau.
 
     Args:
-      scores: `[..., n]` floating-point.
-      k: how many, 1 to n.
-      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list). For `"lapsum"` in units of the scores,
-        for the others see there.
-      method: a method with memberships: those described above.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
-      hard: give 1 for the first k items (ties in stable order) and 0 for the others, with the gradient of the soft
-        memberships.
-      mask: bool `[..., n]`, True = keep.
+      scores: floating-point `[..., n]`.
+      k: number of items, from 1 to n.
+      tau: temperature, in the units of `method`: scores for `"lapsum"`, scores times list size for `"neural_sort"`,
+        scores to the `power` for `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or
+        broadcasts against the leading axes (a temperature per list).
+      method: `"lapsum"`, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      hard: whether to return 1 for the first k items and 0 for the others, with the gradient of the soft memberships.
+        Of tied items, the first are chosen.
+      mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
 
     Returns:
-      `[..., n]` in the dtype of `scores`. Masked items have 0, unless fewer than k are kept: they then share what is
-      left, and with `"lapsum"` every kept item has 1, with zero gradient. Tied items have equal parts,
-      unless `hard`. A list with a score that is not finite gives NaN.
+      `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
+      rest evenly, and with `"lapsum"` every valid item gets 1 and zero gradient. Tied items have equal memberships,
+      unless `hard`. A list with a valid score that is not finite gives NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, `k` is not an integer, `mask` is not bool.
-      ValueError: `k` < 1 or larger than the list, `tau` or `power` <= 0, a `power` other than 1 with a method that has
-        none, `mask` of another shape, unknown `direction`, a `method` without memberships.
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
+        a method that has none, `mask` has another shape, `direction` is unknown, or `method` has no memberships.
 
-    Cost: `"lapsum"` O(n log n) time and O(n) memory whatever k; the others as `soft_top_k`.
+    Cost: O(n log n) time and O(n) memory with `"lapsum"`, for any k; that of `soft_top_k` with the others.
 
     Example:
 

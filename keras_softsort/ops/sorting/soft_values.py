@@ -24,48 +24,49 @@ def soft_values(
     mask: Any = None,
     direction: str = "DESCENDING",
 ) -> tf.Tensor:
-    """Softly sorted scores, `P @ scores`, or other `values` carried along in that order, `P @ values`.
+    """Compute softly sorted scores, `P @ scores`, or other values in the same order, `P @ values`.
 
-    P is the soft permutation of `method`, as `neural_sort` and `soft_sort` give it; each result is a mean of the values
-    around its rank.
+    P is the soft permutation matrix of `method`, see `neural_sort` and `soft_sort`. Each result is a weighted mean of
+    the values around its rank.
 
-    Projections have no P, and `values` must be None. With `"projection"`: the point of the permutahedron of the scores
-    (the convex hull of all their orders) that is nearest to `(n, ..., 1) / tau`. Neighbours closer than 1 / tau stay as
-    they are; of a run that is pooled each value is the run's mean less what its rank is behind the run's middle, in
-    units of 1 / tau. With `"projection_kl"` those means are log-sum-exp, which makes it the logarithm of a projection
-    by Kullback-Leibler divergence; ascending values are then not descending ones reversed. They are those of
-    `soft_sort(scores, regularization_strength=tau, regularization="l2"` or `"kl")` of fast-soft-sort and torchsort,
-    whose default, and torchsort's only direction, is `"ASCENDING"`. The gradient is that of these
-    values; fast-soft-sort's of `"kl"` weighs a run's items by a softmax of its ranks instead of its scores.
+    Projections have no P, so `values` must be None. With `"projection"` the result is the point of the permutahedron of
+    the scores (the convex hull of all their orders) that is nearest to `(n, ..., 1) / tau`. Neighbors in the sorted
+    list that are closer than 1 / tau keep their values. The others are pooled in blocks. Within a block, a value is the
+    block mean minus (rank - block center) / tau. With `"projection_kl"`, the means are replaced by log-sum-exp, which
+    gives the logarithm of a projection by Kullback-Leibler divergence; ascending values are then not the reverse of
+    descending ones. The values are those of `soft_sort(scores, regularization_strength=tau, regularization="l2"` or
+    `"kl")` of fast-soft-sort and torchsort, which sort in ascending order by default. The gradient is that of these
+    values; fast-soft-sort's gradient of `"kl"` weights the items of a block by a softmax of ranks instead of scores.
 
     Args:
-      scores: `[..., n]` floating-point.
-      tau: temperature of `method`: a positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list). For `"neural_sort"` and `"soft_sort"`
-        see there; for projections in units of one over the scores.
-      method: a method with sorted values: those described above.
-      power: positive number, the exponent of the distance, for `"soft_sort"`.
-      values: None (the scores themselves), `[..., n]` or `[..., n, d]`, in the dtype of `scores`.
-      top_k: compute the first `top_k` values only.
-      hard: give the values in exact order (ties in stable order) with the gradient of the soft ones.
-      mask: bool `[..., n]`, True = keep. The values of masked items are never read.
-      direction: `"DESCENDING"` or `"ASCENDING"` order of the scores.
+      scores: floating-point `[..., n]`.
+      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
+        `"soft_sort"`, **one over** the scores for projections. A positive number, or a tensor or variable that is a
+        scalar or broadcasts against the leading axes (a temperature per list).
+      method: `"neural_sort"`, `"soft_sort"`, `"projection"` or `"projection_kl"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      values: `[..., n]` or `[..., n, d]`, in the dtype of `scores`; None sorts the scores themselves.
+      top_k: number of first values to compute; None computes all.
+      hard: whether to return the values in exact order, with the gradient of the soft ones. Tied items keep their
+        order.
+      mask: bool `[..., n]`, True for valid items. The values of masked items are never read.
+      direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
 
     Returns:
-      The shape of `values`, or of `scores`, with `top_k` in place of n where it is given. The ranks after the kept
-      items hold 0, with zero gradient. Tied items share evenly. A list with a score that is not finite gives NaN. Empty
-      lists give empty results.
+      A tensor of the shape of `values`, or of `scores`, with `top_k` in place of n if it is given. The ranks after the
+      valid items get 0 and zero gradient. Tied items share their ranks evenly. A list with a valid score that is not
+      finite gives NaN. Empty lists give empty results.
 
     Raises:
-      TypeError: `scores` or `values` are not floating-point or differ in dtype, `mask` is not bool.
-      ValueError: `tau` or `power` <= 0, a `power` other than 1 with a method that has none, a shape that does not fit,
-        `top_k` larger than the list, unknown `direction`, a `method` without sorted values, or without a permutation
-        for `values`.
+      TypeError: `scores` or `values` is not floating-point, they differ in dtype, or `mask` is not bool.
+      ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, shapes do not match,
+        `top_k` is greater than the list size, `direction` is unknown, `method` has no sorted values, or `values` are
+        given and it has no permutation matrix.
 
-    Cost: O(n^2 d) time and O(n^2) memory on short lists. From a few hundred items on the matrix is never made: O(n)
-    memory, and O(n w d) time for windows of w items, about `sqrt(30 tau / gap)` where scores lie evenly `gap` apart
-    (NeuralSort), or O(n log n + n d) (SoftSort). Projections: O(n log^2 n) time whatever the scores, O(n) memory.
-    Forward and backward.
+    Cost, forward and backward: O(n^2 d) time and O(n^2) memory on short lists. From a few hundred items on the matrix
+    is not formed, which takes O(n) memory and O(n log n + n d) time with SoftSort, or O(n w d) time with NeuralSort. w
+    is the number of neighbors that matter, about `sqrt(30 tau / gap)` for scores that lie evenly `gap` apart.
+    Projections take O(n log^2 n) time and O(n) memory.
 
     Example:
 
@@ -81,7 +82,7 @@ def soft_values(
     >>> ks.ops.soft_values(tf.constant([5.0, 1.0, 2.0]), 0.1, method="projection").numpy().tolist()
     [5.0, 2.0, 1.0]
 
-    Source: as for `neural_sort`, `soft_sort` and, of projections, `soft_rank`.
+    Source: that of `neural_sort` and `soft_sort`, and for projections that of `soft_rank`.
     """
     args = sort_arguments(
         scores,
