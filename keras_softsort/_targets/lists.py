@@ -18,7 +18,7 @@ class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with the mask and the weights of the items."""
 
     labels: tf.Tensor  # [B, n]; 0 where masked, NaN throughout a list with a valid label that is NaN
-    mask: tf.Tensor  # [B, n] bool, True = valid
+    mask: tf.Tensor  # [B, n] bool, True for valid items
     weights: tf.Tensor  # [B, n]; 0 where masked
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:

@@ -17,7 +17,7 @@ class LabelledEmbeddings(NamedTuple):
 
     embeddings: tf.Tensor  # [batch, d] in the compute dtype
     labels: tf.Tensor  # [batch] or [batch, classes]
-    mask: tf.Tensor  # [batch] bool, True = valid
+    mask: tf.Tensor  # [batch] bool, True for valid items
     weights: tf.Tensor  # [batch]; 0 where masked
 
     def losses_of_shares(self, shares: tf.Tensor, num_queries: int | None) -> WeightedLosses:
@@ -46,7 +46,7 @@ class JudgedQueries(NamedTuple):
     candidates: tf.Tensor | None  # [batch, d]
     labels: tf.Tensor  # [batch], or without candidates [batch, classes]
     candidate_labels: tf.Tensor
-    mask: tf.Tensor  # [batch] bool, True = valid
+    mask: tf.Tensor  # [batch] bool, True for valid items
     candidate_mask: tf.Tensor
     weights: tf.Tensor  # [batch]; 0 where masked
 

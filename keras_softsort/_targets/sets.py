@@ -22,8 +22,8 @@ class Sets(NamedTuple):
 
     targets: Any  # [batch, m, ...], 0 where masked
     predictions: Any  # [batch, n, ...]
-    target_mask: tf.Tensor  # [batch, m] bool, True = valid
-    prediction_mask: tf.Tensor  # [batch, n] bool, True = valid
+    target_mask: tf.Tensor  # [batch, m] bool, True for valid items
+    prediction_mask: tf.Tensor  # [batch, n] bool, True for valid items
     weights: tf.Tensor  # [batch]
 
     def normalized(self, losses: tf.Tensor, normalization: str) -> WeightedLosses:

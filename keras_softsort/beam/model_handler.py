@@ -17,17 +17,17 @@ _BUCKETS = [8, 16, 32, 64, 128, 256, 512, 1024]
 class RankerModelHandler(ModelHandler):
     """Score lists by `RunInference` with a model from `serving.export_ranker`, loaded once per worker process.
 
-    Takes features `[n, ...]` of a list, or a mapping of features for a model of several inputs, as `serving.Scorer`.
-    The result is a `PredictionResult` whose `inference` is the scores `[n]`. Wrap it in Beam's `KeyedModelHandler` to
-    carry the query along. Beam makes batches of about eight times `batch_items` items, whatever the sizes of the lists,
-    and the scorer sorts each of them by size.
+    The elements are features `[n, ...]` of a list, or a mapping of features for a model of several inputs, as for
+    `serving.Scorer`. The result is a `PredictionResult` whose `inference` is the scores `[n]`. Wrap the handler in
+    Beam's `KeyedModelHandler` to keep the query with its scores. Beam makes batches of about eight times `batch_items`
+    items, and the scorer sorts the lists of a batch by size.
 
     Args:
       path: the folder of a version, which every worker can read: in the container, or with a scheme that TensorFlow
         supports.
       batch_items: number of items, padding included, that the model scores at a time.
-      max_batch_duration_secs: seconds that a list of a stream waits for others at most. Beam then keeps lists of
-        similar sizes together across bundles. `None` batches within bundles, as suits files.
+      max_batch_duration_secs: longest time in seconds that a list of a stream waits for others. Beam then keeps lists
+        of similar sizes together across bundles. `None` batches within bundles, which is best for files.
 
     Raises:
       ValueError: `batch_items` below 1. In the pipeline: the errors of `serving.Scorer`.

@@ -20,8 +20,8 @@ _ROWS = 2**14  # that are decoded at a time
 class ReadParquet(GroupedFiles):
     """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
 
-    The rows with the same value of the group column are one list, in the order of file names and rows, also if they
-    stand in several files. Each file is read by one worker.
+    The rows with the same value in the group column are one list, in the order of file names and rows, even if they are
+    in several files. Each file is read by one worker.
 
     Args:
       pattern: a path or a pattern such as `"gs://bucket/train-*.parquet"`.

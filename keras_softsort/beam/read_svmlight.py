@@ -17,7 +17,7 @@ from keras_softsort.data._svmlight.blocks import read_blocks
 class ReadSVMlight(GroupedFiles):
     """Read lists from SVMlight or LETOR files: elements `(query, (features [n, f], labels [n]))`.
 
-    The lines with the same `qid:` are one list, in the order of file names and lines, also if they stand in several
+    The lines with the same `qid:` are one list, in the order of file names and lines, even if they are in several
     files. Each file is read by one worker, so the number of files limits the number of readers.
 
     Args:
@@ -26,7 +26,8 @@ class ReadSVMlight(GroupedFiles):
       zero_based: whether indices begin at 0 instead of 1.
 
     Raises:
-      ValueError: in the pipeline, a malformed line or a line without `qid:`, as `ks.data.read_svmlight` says it.
+      ValueError: in the pipeline, a malformed line or a line without `qid:`, with the message of
+        `ks.data.read_svmlight`.
       BeamIOError: when the pipeline runs, a pattern that matches no file.
 
     Example:

@@ -10,18 +10,18 @@ from keras_softsort.ops.ranking._pairs import metric as plain
 
 @register
 class LambdaWeight(plain.LambdaWeight):
-    """How much each pair of a pairwise loss weighs: what a metric would change if its two items were swapped.
+    """The weight of each pair in a pairwise loss: the change of a metric if the two items of the pair were swapped.
 
-    Pass it as `lambda_weight` where the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
+    Pass it as `lambda_weight` if the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
     The weight has no gradient. With ranks r in the current order of the scores, gains g, discount D, and the ideal DCG
-    m, a pair weighs
+    m, the weights of pairs are:
 
     - `"ndcg"`: `|g_i - g_j| |D(r_i) - D(r_j)| / m` (LambdaRank);
     - `"dcg"`: the same with m = 1;
     - `"mrr"`: the same as `"ndcg"` with g the label and D(r) = 1 / r;
     - `"map"`: the change of average precision;
     - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
-    - `"label_diff"`: `|label_i - label_j|`, whatever the ranks.
+    - `"label_diff"`: `|label_i - label_j|`, which does not depend on the ranks.
 
     Args:
       metric: one of these names.
@@ -35,18 +35,18 @@ class LambdaWeight(plain.LambdaWeight):
         `k`. Between them the two are mixed.
       version: for the same metrics: 2 is LambdaLoss for all pairs, those with an item after the first `k` divided by
         `1 - D(max(r_i, r_j))`, which is TF-Ranking's `NDCGLambdaWeightV2`. The default is 1.
-      neighbors_only: for the same metrics: whether only pairs of neighbors in the current order weigh anything, as in
+      neighbors_only: for the same metrics: whether only pairs of neighbors in the current order count, as in
         `YetiLogisticLoss`. The default is False.
       min_label: for `"map"` and `"precision"`: items are relevant from this label on; 1 by default.
 
-    Functions of one's own are saved with a model if they are registered with Keras.
+    To save a model with functions of your own, register them with Keras.
 
-    TF-Ranking's weights are n times as large, but for `PrecisionLambdaWeight` and `LabelDiffLambdaWeight`: see the
+    TF-Ranking's weights are n times as large, except for `PrecisionLambdaWeight` and `LabelDiffLambdaWeight`: see the
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
       ValueError: an unknown name, `k` < 1, `smooth_fraction` outside [0, 1], another version, an option that the
-        metric does not read.
+        metric does not use.
       TypeError: an argument of another type.
 
     Example:

@@ -1,4 +1,4 @@
-"""Lists of any lengths scored in this process by an exported ranker."""
+"""Scores of lists of any lengths by an exported ranker, in this process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from keras_softsort.serving._versions import local_path
 
 
 class Scorer:
-    """Score lists of any lengths with a model from `export_ranker`, NumPy in and NumPy out.
+    """Score lists of any lengths, given as NumPy arrays, with a model from `export_ranker`.
 
     The SavedModel is loaded once, by `tf.saved_model.load`. Lists are batched by size and padded to few sizes, two per
-    power of 2. No shape is traced again, since the signatures are graphs with unknown sizes. Neither Keras nor a layer
-    of this package takes part. The scores are those of a server and of `predict_offline`.
+    power of 2. New sizes need no new trace, since the signatures are graphs of unknown sizes. Neither Keras nor a layer
+    of this package is used. The scores are those of a server and of `predict_offline`.
 
-    Create it in the process that uses it, since TensorFlow does not survive a fork. Several threads may use one scorer.
+    Create the scorer in the process that uses it, since TensorFlow does not survive a fork. Several threads may share
+    one scorer.
 
     Args:
       path: the folder of a version, as returned by `export_ranker`. A path with a scheme, such as

@@ -1,4 +1,4 @@
-"""Losses by name: ours beside those of TF-Ranking."""
+"""Losses by name, of this package and of TF-Ranking."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def get_loss(
     ragged: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """The loss of that name, as `tfr.keras.losses.get`, which it calls for the keys of TF-Ranking.
+    """Return the loss with a given name, of this package or of TF-Ranking, as `tfr.keras.losses.get` does.
 
     | name | loss |
     |---|---|
@@ -48,20 +48,22 @@ def get_loss(
     | `"plackett_luce_loss"` | `PlackettLuceLoss` |
     | `"ranknet_loss"` | `RankNetLoss` |
     | `"spearman_loss"` | `SpearmanLoss` |
-    | one of `tfr.keras.losses.RankingLossKey` | that of TF-Ranking |
+    | one of `tfr.keras.losses.RankingLossKey` | the loss of TF-Ranking |
 
     Args:
-      loss: one of those names. `LOSSES` holds those that are ours.
-      reduction: a `tf.keras.losses.Reduction`. `"auto"` is for our losses the mean over lists; TF-Ranking's are then
-        means over lists or, where they have a value an item, over items, those of the padding included.
-      lambda_weight: for `"ranknet_loss"` the name of one, as `"ndcg"`; for those of TF-Ranking an object of theirs.
-      name: of the loss, `None` for the one that it has by itself.
-      ragged: whether TF-Ranking's losses are to be given ragged labels and scores. Ours take both kinds at any time.
-      **kwargs: the further arguments of the loss.
+      loss: one of these names. `LOSSES` holds the names of this package.
+      reduction: a `tf.keras.losses.Reduction`. With `"auto"` the losses of this package are means over lists.
+        TF-Ranking's are then means over lists, or, if they have a value per item, over items including padding.
+      lambda_weight: for the losses of this package, the name of a metric, such as `"ndcg"`; for TF-Ranking's losses,
+        one of its lambda weight objects.
+      name: name of the loss; `None` takes its default name.
+      ragged: whether TF-Ranking's losses get ragged labels and scores. The losses of this package always take both
+        kinds.
+      **kwargs: other arguments of the loss.
 
     Raises:
-      ValueError: an unknown name; the message lists all.
-      TypeError: `ragged` is no bool, an argument that the loss does not have (as `ragged` where it is TF-Ranking's
+      ValueError: the name is unknown; the message lists all names.
+      TypeError: `ragged` is not a bool, or the loss does not have an argument (such as `ragged` in TF-Ranking's
         `"calibrated_softmax_loss"`).
 
     Example:

@@ -1,4 +1,4 @@
-"""The one place that imports TF-Ranking, which runs on no TensorFlow after 2.15."""
+"""The one place that imports TF-Ranking, which does not run on TensorFlow after 2.15."""
 
 from __future__ import annotations
 

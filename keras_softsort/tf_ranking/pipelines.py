@@ -1,4 +1,4 @@
-"""TF-Ranking's pipelines with our losses, by name or as objects."""
+"""TF-Ranking's pipelines with the losses of this package, by name or as objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keras_softsort.tf_ranking._stack import tfr
 
 
 class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
-    """A pipeline whose losses and metrics may be ragged, and whose losses may be ours."""
+    """Base class of pipelines that allow ragged tensors and the losses of this package."""
 
     def __init__(self, model_builder: Any, dataset_builder: Any, hparams: Any, *, ragged: bool = False) -> None:
         super().__init__(model_builder, dataset_builder, hparams)
@@ -38,22 +38,21 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
 
 
 class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
-    """`tfr.keras.pipeline.SimplePipeline` whose `hparams.loss` may be ours: one loss for all labels.
+    """`tfr.keras.pipeline.SimplePipeline` whose `hparams.loss` may be a loss of this package.
 
     Args:
       model_builder: a `tfr.keras.model.AbstractModelBuilder`.
       dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`.
-      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a name that `get_loss` knows, made with
-        `loss_reduction`, or a Keras loss, which has its own.
-      ragged: whether labels and scores are ragged tensors, not padded ones.
+      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a name that `get_loss` knows, which gets
+        `loss_reduction`, or a Keras loss with a reduction of its own.
+      ragged: whether labels and scores are ragged instead of padded tensors.
 
-    All else is TF-Ranking's: strategies, metrics (NDCG), checkpoints, the export with the signatures of the dataset
-    builder. Padding is told by labels below 0: give the feature of the labels -1 as default value, which pads the
-    lists of a batch.
+    The rest is that of TF-Ranking: strategies, metrics (NDCG), checkpoints, and the export with the signatures of the
+    dataset builder. Labels below 0 mark padding: give the label feature the default value -1, which fills the padding.
 
     Raises:
-      ValueError: an unknown name of a loss, when the pipeline runs; the message lists all.
-      TypeError: `ragged` is no bool.
+      ValueError: when the pipeline runs, the name of the loss is unknown; the message lists all names.
+      TypeError: `ragged` is not a bool.
 
     Example:
 
@@ -83,20 +82,21 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
 
 
 class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
-    """`tfr.keras.pipeline.MultiTaskPipeline` whose `hparams.loss`, a dict by task, may hold ours.
+    """`tfr.keras.pipeline.MultiTaskPipeline` whose `hparams.loss`, a dictionary by task, may hold losses of ours.
 
     Args:
-      model_builder: a `tfr.keras.model.AbstractModelBuilder`, whose model gives a dict of scores by task.
-      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`, whose labels are such a dict.
-      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a dict; each value is a name that `get_loss` knows,
-        made with `loss_reduction`, or a Keras loss, which has its own. `loss_weights` weigh the tasks.
-      ragged: whether labels and scores are ragged tensors, not padded ones.
+      model_builder: a `tfr.keras.model.AbstractModelBuilder` whose model returns a dictionary of scores by task.
+      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder` whose labels are a dictionary by task.
+      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a dictionary. Each value is a name that `get_loss`
+        knows, which gets `loss_reduction`, or a Keras loss with a reduction of its own. `loss_weights` weights the
+        tasks.
+      ragged: whether labels and scores are ragged instead of padded tensors.
 
-    All else is TF-Ranking's, as in `SimplePipeline`.
+    The rest is that of TF-Ranking, as in `SimplePipeline`.
 
     Raises:
-      TypeError: `ragged` is no bool; when the pipeline runs, a `loss` that is no dict.
-      ValueError: an unknown name of a loss, when the pipeline runs; the message lists all.
+      TypeError: `ragged` is not a bool; when the pipeline runs, `loss` is not a dictionary.
+      ValueError: when the pipeline runs, the name of a loss is unknown; the message lists all names.
 
     Example:
 

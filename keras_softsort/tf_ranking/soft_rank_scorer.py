@@ -1,4 +1,4 @@
-"""A scorer of TF-Ranking that shows each document its soft rank in the list."""
+"""A scorer for TF-Ranking that adds the soft rank of each document to its features."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from keras_softsort.tf_ranking._stack import tfr
 
 
 class SoftRankScorer(tfr.keras.model.Scorer):
-    """Scores that know the list: a first scorer's soft ranks are one more feature of each document for a second one.
+    """Score documents by two scorers: the soft ranks of the first one's scores are a feature for the second one.
 
-    The feature is `rank / m` `[batch, list, 1]`, with m documents in the list and the soft rank of `SoftRankLayer`:
-    about 1 / m for the document that the first scorer puts first, and 1 for the last. It is differentiable, so that
-    both scorers learn from the loss of the second one's scores.
+    The feature is `rank / m` `[batch, list, 1]`, where m is the number of documents in the list and the rank is that of
+    `SoftRankLayer`: about 1 / m for the document that the first scorer ranks first, and 1 for the last. It is
+    differentiable, so both scorers learn from the loss of the second one's scores.
 
     Args:
-      first: a scorer as of `tfr.keras.model.ModelBuilder`: of context features, example features and the mask it makes
-        scores `[batch, list]`. A feature itself will do: `lambda context, example, mask: example["bm25"][:, :, 0]`.
-      second: a scorer, which is given the same features and the soft ranks. Its result is that of this scorer; in
-        multi-task models a dict.
-      tau: initial temperature of the soft ranks, positive, in units of `method`.
+      first: a scorer for `tfr.keras.model.ModelBuilder`: a function of context features, example features and the mask
+        that returns scores `[batch, list]`. It may return a feature, as
+        `lambda context, example, mask: example["bm25"][:, :, 0]`.
+      second: a scorer that gets the same features and the soft ranks. Its result is the result of this scorer; in
+        multi-task models it is a dictionary.
+      tau: initial temperature of the soft ranks, positive, in the units of `method`.
       method: `"neural_sort"` or `"soft_sort"`.
-      feature_name: of the soft ranks among the example features.
+      feature_name: name of the soft ranks among the example features.
 
-    Padding changes no score, and its soft rank is 0. What TF-Ranking's `regress` signature scores is one document at
-    a time, the first in a list of its own: let whole lists be scored, by `predict`.
+    Padding never affects a score, and its soft rank is 0. TF-Ranking's `regress` signature scores each document as a
+    list of its own, where it is always first. Use the `predict` signature, which scores whole lists.
 
     Raises:
       TypeError: `tau` is not a number.
       ValueError: `tau` <= 0, unknown `method`, an example feature that has the `feature_name`, scores of `first` that
         are not `[batch, list]`.
 
-    Cost: that of both scorers, and O(n^2) time and memory a list.
+    Cost: that of both scorers, and O(n^2) time and memory per list.
 
     Example:
 
@@ -49,7 +50,7 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     >>> [round(float(share), 3) for share in scorer({}, documents, mask)[0]]
     [1.0, 0.333, 0.667, 0.0]
 
-    Source: ranks as a feature of a second network: none; the soft ranks as for `ops.soft_rank`.
+    Source: ranks as a feature of a second network are from this package; for the soft ranks see `ops.soft_rank`.
     """
 
     def __init__(

@@ -14,22 +14,22 @@ from keras_softsort.layers.ranking._masks import without_padding
 
 @register
 class ConcatFeatures(keras.layers.Layer):
-    """Joins features by name into one tensor `[batch, n, d]`, with those of a list repeated for each of its items.
+    """Join features by name into one tensor `[batch, n, d]`, with the features of a list repeated for each item.
 
     Features of lists come first, then those of the items, each in the order of their names, as in TF-Ranking's
     layer of the same name.
 
     Args:
-      **kwargs: arguments of a Keras layer.
+      **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
       example_features: features of items by name, `[batch, n]` or `[batch, n, ...]`, numbers of any dtype.
       context_features: features of lists by name, `[batch, ...]`, numbers; `None` for none.
       mask: bool `[batch, n]`, True for valid items; `None` if all are valid.
 
-    Output: `[batch, n, d]` in the dtype of the layer, where d is the number of all numbers of an item and its list.
-    Padding gets zeros, even if its features are NaN. Dimensions after `[batch, n]`, or `[batch]`, are flattened. Masks
-    that Keras keeps with the features are not used, and no mask is passed on.
+    Output: `[batch, n, d]` in the dtype of the layer, where d is the total number of features of an item and its list.
+    Padding gets zeros, even if its features are NaN. Axes after `[batch, n]`, or `[batch]`, are flattened. Keras masks
+    of the features are ignored, and the output has no mask.
 
     Raises:
       TypeError: `example_features` or `context_features` that are not a dictionary.

@@ -16,25 +16,25 @@ _EPSILON = 1e-6
 
 @register
 class DocumentInteractionAttention(keras.layers.Layer):
-    """Features of items that know the other items of their list: masked self-attention over lists.
+    """Compute features of items that depend on the other items of their list, by masked self-attention.
 
     The features are projected to `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
     `h_l = LayerNorm(h_(l-1) + Dropout(MultiHeadAttention(h_(l-1))))`, in which every item attends to the valid items of
-    its list. Another order of the items gives the same features in that order.
+    its list. If the items are reordered, their features are reordered in the same way.
 
     Args:
       num_heads: number of attention heads of each layer.
       head_size: size of each head, and of the features that are returned.
       num_layers: number of attention layers.
-      dropout: share of attention weights, and of attention outputs, that training drops: at least 0, below 1.
-      input_noise_stddev: standard deviation of Gaussian noise that training adds to `h_0`; `None` for no noise.
-      **kwargs: arguments of a Keras layer.
+      dropout: share of attention weights, and of attention outputs, dropped during training: at least 0, below 1.
+      input_noise_stddev: standard deviation of Gaussian noise added to `h_0` during training; `None` for no noise.
+      **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: features `[batch, n, d]` and a bool mask `[batch, n]` (True = valid), given or from Keras.
+    Call arguments: features `[batch, n, d]` and a bool mask `[batch, n]` (True for valid items), given or from Keras.
 
-    Output: `[batch, n, head_size]`, to be scored by a `Dense(1)`, alone or concatenated with the features. Padding gets
-    zeros, and affects neither values nor gradients of valid items, even if it is NaN. A list without valid items gives
-    zeros. The mask is passed on.
+    Output: `[batch, n, head_size]`. Score it with a `Dense(1)`, by itself or concatenated with the features. Padding
+    gets zeros, and never affects the values or gradients of valid items, even if it is NaN. A list without valid items
+    gives zeros. The output has the mask of the input.
 
     Raises:
       ValueError: `num_heads`, `head_size` or `num_layers` below 1, `dropout` not in [0, 1), `input_noise_stddev` that

@@ -12,7 +12,7 @@ from keras_softsort.layers.ranking._masks import everything_if_empty, without_pa
 
 @register
 class MaskedBatchNormalization(keras.layers.BatchNormalization):
-    """Keras' batch normalization of features of items, with the mean and variance of the valid items of a batch.
+    """Normalize features of items by the mean and variance of the valid items of a batch, as `BatchNormalization` does.
 
     `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, for each feature. Training takes the mean and variance of
     the batch, and inference their moving averages.
@@ -20,11 +20,11 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     Args:
       **kwargs: the arguments of `keras.layers.BatchNormalization`, such as `momentum`.
 
-    Call arguments: features `[batch, n, d]` and a bool mask `[batch, n]` (True = valid), given or from Keras. Without a
-    mask all items are valid.
+    Call arguments: features `[batch, n, d]` and a bool mask `[batch, n]` (True for valid items), given or from Keras.
+    Without a mask all items are valid.
 
-    Output: `[batch, n, d]`. Padding affects neither the values of valid items nor the moving averages, even if it is
-    NaN. What padding gets has no meaning. The mask is not passed on: give it to the next layer that needs it.
+    Output: `[batch, n, d]`. Padding never affects the values of valid items or the moving averages, even if it is NaN.
+    The values at padding are undefined. The output has no mask: pass the mask to the next layer that needs it.
 
     Cost: O(n d) time and memory per list.
 

@@ -1,4 +1,4 @@
-"""Losses of predicted sets, matched to their targets."""
+"""The loss of predicted sets that are matched to their targets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "pre
 
 @register
 class SetLoss(WeightedLoss):
-    """Loss of a predicted set: match predictions to targets, then sum the losses of pairs and of the others.
+    """The loss of a predicted set: match predictions to targets, then add up the losses of matched and unmatched ones.
 
-    Take it where a model predicts a set, whose order means nothing: boxes of an image, particles of an event, sources
-    of a mixture. The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly and has no gradient. The loss of a set
-    is `sum_i matched_loss(t_i, p_a(i)) + sum_(j not in a) unmatched_loss(p_j)`; by default the sum over the batch is
+    Use it if a model predicts a set, whose order does not matter: boxes of an image, particles of an event, sources of
+    a mixture. The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly, and has no gradient. The loss of a set
+    is `sum_i matched_loss(t_i, p_a(i)) + sum_(j not in a) unmatched_loss(p_j)`. By default the sum over the batch is
     divided by the number of targets in the batch, as in DETR.
 
     Args:
@@ -30,13 +30,13 @@ class SetLoss(WeightedLoss):
         target, `[batch, m, ...]`.
       unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the
         cross-entropy with the class "no object". None for 0.
-      target_mask: which targets are no padding: the key of an entry of `y_true`, or a function of `y_true`, that holds
-        or gives `[batch, m]`. True or a number from 0 on is valid, False or a negative number is padding. None: all
-        targets are valid.
-      prediction_mask: likewise for predictions, `[batch, n]`. A Keras mask on `y_pred` masks predictions in addition.
-      normalization: what the sum of losses is divided by. `"batch"`: the number of valid targets in the batch, at least
-        1, so that each target counts the same. `"set"`: the number of valid targets of each set, at least 1, and the
-        number of sets, so that each set counts the same. `"none"`: the number of sets.
+      target_mask: the valid targets, `[batch, m]`: the key of an entry of `y_true`, or a function of `y_true`. True, or
+        a number of at least 0, is valid; False, or a negative number, is padding. None: all targets are valid.
+      prediction_mask: the valid predictions, `[batch, n]`, in the same form. A Keras mask of `y_pred` also masks
+        predictions.
+      normalization: divisor of the sum of losses. `"batch"`: the number of valid targets in the batch, at least 1, so
+        that all targets have the same weight. `"set"`: the number of valid targets of each set, at least 1, and the
+        number of sets, so that all sets have the same weight. `"none"`: the number of sets.
       reduction: `"sum_over_batch_size"` or `"mean"`, divided as above; `"sum"`, and None or `"none"` (one loss per
         set), divided only by the targets of each set with `normalization="set"`; `"mean_with_sample_weight"`, as the
         mean, with targets or sets counted by their weight.
@@ -50,26 +50,26 @@ class SetLoss(WeightedLoss):
       y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors.
       sample_weight: a number, or one weight per set, `[batch]` or `[batch, 1]`.
 
-    What is masked, NaN included, changes no value and no gradient. m = 0 and sets without valid targets are fine: their
-    predictions are all unmatched. Where targets outnumber predictions the costliest to match stay unmatched and add
-    nothing. A set with a cost of NaN or -inf, or without a matching of finite cost, gives NaN and NaN gradients; the
-    other sets of the batch keep their values.
+    Masked items, even with NaN, never affect the loss or its gradient. In sets without valid targets (or with m = 0)
+    all predictions are unmatched. If there are more targets than predictions, the remaining targets add nothing. A set
+    with a cost of NaN or -inf, or without a matching of finite cost, gives NaN and NaN gradients, and changes no other
+    set.
 
-    In `model.compile` both sides are tensors: concatenate what a model predicts and split it in the functions. Keras
-    would call the loss for each tensor of a dictionary. Keras 3 hands a whole dictionary to the loss if the model
-    nests it under one name and `y_true` has the same keys:
+    In `model.compile` the targets and the predictions are one tensor each: concatenate what the model predicts, and
+    split it in the functions. Keras would call the loss for each tensor of a dictionary. Keras 3 passes a whole
+    dictionary to the loss if the model nests it under one name and `y_true` has the same keys:
     `keras.Model(inputs, {"objects": {"boxes": boxes, "classes": logits}})`,
     `compile(loss={"objects": SetLoss(...)})`, `y = {"objects": {"boxes": ..., "classes": ...}}`. Training steps of your
     own and `Model.compute_loss` may call the loss with any structures on either Keras.
 
-    With several replicas `"batch"` divides by the targets of each replica's part of the batch, and the replicas' losses
-    are averaged; other normalizations give what one replica gives.
+    With several replicas `"batch"` divides by the targets of each replica's part of the batch, and the losses of the
+    replicas are averaged. Other normalizations give the same result as on one replica.
 
-    A model with this loss is saved if the functions are registered (`keras.saving.register_keras_serializable`).
+    To save a model with this loss, register the functions (`keras.saving.register_keras_serializable`).
 
     Raises:
-      TypeError: a function is none, tensors of another type.
-      ValueError: an unknown name, shapes that do not match.
+      TypeError: a function is not callable, or tensors have another type.
+      ValueError: a name is unknown, or shapes do not match.
 
     Cost: that of `ops.match` on `[batch, m, n]`, and that of the functions.
 

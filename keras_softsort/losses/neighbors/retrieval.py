@@ -18,7 +18,7 @@ from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
 
 @register
 class RetrievalLoss(WeightedLoss):
-    """Minus a retrieval metric of embeddings, with soft ranks in place of ranks.
+    """Minus a retrieval metric of embeddings, computed with soft ranks (Smooth-AP and others).
 
     Every embedding of a batch is a query, and the others are its candidates. Those of its class are relevant. With the
     similarity `s_j = -distance(query, j)` the soft rank of a candidate i is
@@ -28,26 +28,27 @@ class RetrievalLoss(WeightedLoss):
     Args:
       metric: `"average_precision"` (Smooth-AP), `"ndcg"`, `"mrr"`, `"precision"` or `"recall"`.
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
-      tau: temperature in units of the distance, a positive number. Cosines of trained embeddings differ by about 1, so
-        that 0.01 to 0.1 fit `"cosine"`.
+      tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
+        of trained embeddings differ by about 1.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      memory_size: number of embeddings of past batches that are candidates too, without gradient (XBM). They are
-        variables of the loss, saved with the compiled model by `model.save` and `save_weights`, and not exported. A
-        batch enters the memory when its gradient is computed, so that `evaluate` does not change it. With replicas
-        the memory holds the embeddings of the first.
+      memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
+        variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves
+        them out. A batch enters the memory when its gradient is computed, so `evaluate` does not change it. With
+        replicas the memory holds the embeddings of the first replica.
       reduction: `"sum_over_batch_size"` or `"mean"` (the mean over queries), `"sum"`, `"mean_with_sample_weight"`, or
         None or `"none"` (one loss per query).
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
 
     Call arguments: `y_pred` holds embeddings `[batch, d]` and `y_true` classes `[batch]` or `[batch, 1]`, or rows
-    `[batch, classes]`, of which two are relevant to each other if their inner product is above 0. With two towers
-    `y_pred` is `[batch, 2, d]`: the queries `[:, 0]`, and their candidates `[:, 1]`, which one
-    `keras.ops.stack([query, candidate], axis=1)` makes. `y_true` `[batch]` then names the matching candidate, for
-    instance by its id, so that one candidate in two rows is relevant to both queries; `np.arange(n)` matches by row.
-    `y_true` `[batch, 2]` holds a label for each tower. Items with a negative label are padding: neither queries nor
-    candidates, and not counted in the mean. `sample_weight` `[batch]` or `[batch, 1]` multiplies the losses of queries.
-    A query without a relevant candidate costs 0 and has a zero gradient. Tied candidates stand half above each other.
+    `[batch, classes]`; two rows are relevant to each other if their inner product is above 0. With two towers `y_pred`
+    is `[batch, 2, d]`: the queries `[:, 0]` and their candidates `[:, 1]`, from
+    `keras.ops.stack([query, candidate], axis=1)`. `y_true` `[batch]` is then a label of the matching candidate, such as
+    its id: a candidate in two rows is relevant to both queries, and `np.arange(n)` matches by row. `y_true` `[batch,
+    2]` holds a label for each tower. Items with a negative label are padding: neither queries nor candidates, and the
+    mean does not count them. `sample_weight` `[batch]` or `[batch, 1]` multiplies the losses of queries. A query
+    without a relevant candidate costs 0 and has zero gradient. Each of two tied candidates counts half as above the
+    other.
 
     Raises:
       ValueError: unknown `metric`, `distance` or `reduction`, `k` < 1 or above the number of candidates, no `k` for
@@ -56,8 +57,8 @@ class RetrievalLoss(WeightedLoss):
       TypeError: an argument of another type, labels that are not numbers, embeddings that are not floating-point.
 
     Cost: with n candidates (the batch and the memory) and at most p relevant ones per query, O(p batch n) time for
-    average precision and NDCG, O(batch n) for the others, O(batch n log n) more with `k`. Memory is O(batch n): the
-    gradient computes comparisons again.
+    average precision and NDCG, and O(batch n) for the others; `k` adds O(batch n log n). O(batch n) memory: the
+    gradient recomputes comparisons.
 
     Example:
 

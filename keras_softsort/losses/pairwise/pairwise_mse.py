@@ -11,7 +11,7 @@ from keras_softsort.ops.ranking.pairwise.pairwise_mse import pairwise_mse
 class PairwiseMSELoss(PairwiseLoss):
     """Compute the squared error of the score differences of all pairs.
 
-    For numeric targets of which only the differences within a list matter, and for distillation. By default a label
+    Use it for numeric targets if only their differences within a list matter, and for distillation. By default a label
     below 0 marks padding.
 
     A pair of items i and j with labels y and scores s costs `((s_i - s_j) / temperature - (y_i - y_j))^2`, times the
@@ -29,9 +29,9 @@ class PairwiseMSELoss(PairwiseLoss):
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights are not negative. A list of fewer than two items
-    gives 0 and has zero gradient. A score or label that is not finite makes its list's result NaN. There is a gradient
-    of the scores only, and none of second order.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. A list of fewer than two items
+    gives 0 and has zero gradient. A score or label that is not finite makes the result of its list NaN. There is a
+    gradient of the scores only, and none of second order.
 
     TF-Ranking's `PairwiseMSELoss` is the sum over pairs divided by `batch * n`, padding included: see the
     documentation, "Coming from TF-Ranking: losses".
@@ -41,7 +41,7 @@ class PairwiseMSELoss(PairwiseLoss):
       TypeError: an argument of another type, `y_pred` is not floating-point.
       InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
 
-    Cost: O(n^2) time, the gradient included; memory for one block of pairs, whatever the list size.
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
 

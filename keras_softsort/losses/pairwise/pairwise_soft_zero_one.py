@@ -29,9 +29,9 @@ class PairwiseSoftZeroOneLoss(PairwiseLoss):
       name: name of the loss.
       dtype: see `ListLoss`.
 
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights are not negative. A list without any pair gives 0
-    and has zero gradient. A NaN label, or a score that is not finite, makes its list's result NaN.
-    There is a gradient of the scores only, and none of second order.
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. A list without any pair gives 0
+    and has zero gradient. A NaN label, or a score that is not finite, makes the result of its list NaN.
+    Only the scores have a gradient, and there are no second derivatives.
 
     TF-Ranking's `PairwiseSoftZeroOneLoss` is the sum over pairs divided by `batch * n`, padding included: see the
     documentation, "Coming from TF-Ranking: losses".
@@ -41,7 +41,7 @@ class PairwiseSoftZeroOneLoss(PairwiseLoss):
       TypeError: an argument of another type, `y_pred` is not floating-point.
       InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
 
-    Cost: O(n^2) time, the gradient included; memory for one block of pairs, whatever the list size.
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
 

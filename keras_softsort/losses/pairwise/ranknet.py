@@ -77,7 +77,7 @@ class RankNetLoss(ScoreLoss):
       TypeError: an argument of another type, `y_pred` is not floating-point.
       InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
 
-    Cost: O(n^2) time, the gradient included; memory for one block of pairs, whatever the list size.
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Sinkhorn normalisation: a doubly stochastic matrix from scores."""
+"""Sinkhorn normalization: a doubly stochastic matrix from scores."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def neighbor_share(
     num_samples: int | None = None,
     seed: Any = None,
 ) -> tf.Tensor:
-    """Share of each query's soft k nearest neighbors that are of its class (DkNN).
+    """Compute the share of each query's soft k nearest neighbors that have its class (DkNN).
 
     `s_i = sum_j m_ij [y_i = y_j] / k`, with the memberships m of `soft_neighbor_membership`. A query is never its own
     candidate. Minus the mean share is the loss of `DkNNLoss`.
@@ -54,7 +54,7 @@ def neighbor_share(
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      num_samples: number of noisy samples that the share is the mean of, see `soft_neighbor_membership`.
+      num_samples: number of noisy samples to average, see `soft_neighbor_membership`; None: no noise.
       seed: two integers, given with `num_samples`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How much of each query's soft k nearest neighbors every candidate is."""
+"""Soft memberships of candidates in the k nearest neighbors of queries."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def soft_neighbor_membership(
     num_samples: int | None = None,
     seed: Any = None,
 ) -> tf.Tensor:
-    """Soft membership of each candidate in the k nearest neighbors of each query.
+    """Compute the soft membership of each candidate in the k nearest neighbors of each query.
 
-    `m_ij` is the sum of the first k rows of the soft permutation that sorts the candidates j of query i by distance,
-    the nearest first. It sums to k over candidates. As `tau` goes to 0 it goes to 1 for the k nearest and to 0 for the
-    others.
+    The membership `m_ij` of candidate j for query i is the sum over the first k rows of a soft permutation that sorts
+    the candidates by distance, the nearest first. The memberships of a query sum to k. As `tau` goes to 0, they become
+    1 for the k nearest candidates and 0 for the others.
 
     Args:
       queries: embeddings `[..., q, d]`.

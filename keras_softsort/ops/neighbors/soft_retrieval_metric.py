@@ -53,7 +53,7 @@ def soft_retrieval_metric(
     candidate_mask: Any = None,
     exclude_self: bool | None = None,
 ) -> tf.Tensor:
-    """Compute a retrieval metric of each query by soft ranks of its candidates.
+    """Compute a retrieval metric of each query from soft ranks of its candidates.
 
     With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i is
     `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j. With P
@@ -66,7 +66,7 @@ def soft_retrieval_metric(
     - `"precision"`: `sum_{i in P} m_i / k`;
     - `"recall"`: `sum_{i in P} m_i / |P|`.
 
-    As tau goes to 0 these become the metrics themselves, in which of two tied candidates each stands half above the
+    As tau goes to 0 these become the exact metrics, in which each of two tied candidates counts half as above the
     other.
 
     Args:
@@ -80,9 +80,9 @@ def soft_retrieval_metric(
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
       tau: temperature in units of the distance: a positive number, or a tensor that is a scalar or holds one per query.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      mask: bool `[q]`, True for valid queries; the others have 0. Without `candidates` they are no candidates either.
+      mask: bool `[q]`, True for valid queries; the others get 0. Without `candidates` they are not candidates either.
       candidate_mask: bool `[c]`, True for valid candidates.
-      exclude_self: candidate i is no candidate of query i. None: True without `candidates`, False with them.
+      exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
 
     Returns:
       `[q]`, from 0 to 1, in the dtype of `queries`; half precision is computed in float32. A query without a relevant

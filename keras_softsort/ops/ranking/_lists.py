@@ -30,7 +30,7 @@ class RankingLists(NamedTuple):
 
     scores: tf.Tensor  # 0 where masked or invalid
     labels: tf.Tensor  # 0 where masked or invalid
-    mask: tf.Tensor  # bool, True = valid
+    mask: tf.Tensor  # bool, True for valid items
     weights: tf.Tensor  # 0 where masked
     tau: Any  # a scalar or [B, 1], if the loss has a temperature
 

@@ -33,22 +33,21 @@ def pairwise_soft_zero_one(
       temperature: positive number, in units of the scores.
       lambda_weight: None, all pairs weigh 1; the name of the metric whose change weighs a pair; or a
         `losses.LambdaWeight`. See `RankNetLoss` for the names.
-      normalization: what the sum over pairs is divided by: `"pairs"`, their number; `"list"`, the number of items;
-        or `"none"`, 1.
+      normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
     Returns:
-      `[...]` in the dtype of `scores`. Pairs with a masked item take no part. A list without any pair gives 0.
-      A NaN label, or a score that is not finite, makes its list's result NaN. There is a gradient of
-      the scores only, and none of second order.
+      `[...]` in the dtype of `scores`. Pairs with a masked item are left out. A list without any pair gives 0.
+      A NaN label, or a score that is not finite, makes the result of its list NaN. Only the scores have a gradient, and
+      there are no second derivatives.
 
     Raises:
       TypeError: `scores` are not floating-point, an argument of another type.
       ValueError: `temperature` <= 0, an unknown name, shapes that do not match, a negative weight.
       InvalidArgumentError: a negative weight in a traced function (not checked under XLA).
 
-    Cost: O(n^2) time with the gradient; memory for one block of pairs.
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
 

@@ -103,7 +103,7 @@ def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor
 def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     """The position [L, 1] at which `sum_i F(threshold - position_i)` over the kept places is `k` [L, 1].
 
-    Between two neighbours that sum is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation.
+    Between two neighbors that sum is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation.
     """
     weights = tf.cast(kept, tf.float64)
     size = tf.shape(positions)[1]
