@@ -1,4 +1,4 @@
-"""NeuralSort's matrix, dense: logits taken relative to each row's peak, gradient in closed form."""
+"""NeuralSort's dense matrix, with logits relative to the largest of each row, and a closed-form gradient."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How far NeuralSort's logits fall short of their row's peak, by comparing each item with each: no sort.
+"""The gaps of NeuralSort's logits below the largest of their row, from all pairs of items, without a sort.
 
-The formula as published, ((n - 1 - 2 i) s_j - sum_k |s_j - s_k|) for ranks i from 0, in float64, less the largest of
-the row. Tied items take the same sums, so that their weights are equal to the last bit.
+It is the published formula, (n - 1 - 2 i) s_j - sum_k |s_j - s_k| for ranks i from 0, in float64, minus the largest of
+the row. Tied items have the same sums, so their weights are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class PairwiseLogitGaps:
     def __init__(self, lists: OrderedLists, rows: tf.Tensor) -> None:
         self.mask = lists.mask
         self.factors = lists.valid_counts() - 1 - 2 * rows
-        # -1, 0 or 1 for a kept item k [B, k, 1] beside j [B, 1, j], 0 for a masked one.
+        # -1, 0 or 1 for a valid item k [B, k, 1] compared with j [B, 1, j], 0 for a masked one.
         self.signs = self._of_kept(tf.sign(_differences(tf.stop_gradient(lists.scores))))
 
     def logits(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
@@ -35,7 +35,7 @@ class PairwiseLogitGaps:
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
         """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
         signs = tf.cast(self.signs, d_logits.dtype)
-        # With its own sign taken in, an item's factor is small near its rank, where its weights are.
+        # With this form, the factor of an item is small near its rank, where its weights are.
         own = tf.reduce_sum(signs, axis=1)
         factors = tf.cast(self.factors, d_logits.dtype)
         direct = tf.reduce_sum(d_logits * (factors[:, :, tf.newaxis] + own[:, tf.newaxis, :]), axis=1)

@@ -1,14 +1,14 @@
-"""How far NeuralSort's logits fall short of their row's peak, in sorted coordinates: a sort and two cumulative sums.
+"""The gaps of NeuralSort's logits below the largest of their row, from a sort and two cumulative sums.
 
-With x_0 >= x_1 >= ... in units of tau and the gaps d_p = x_{p-1} - x_p, row i's peak is the item of rank i, and the
-item of rank a falls short of it by
+With the sorted scores x_0 >= x_1 >= ... in units of tau and d_p = x_{p-1} - x_p, row i is largest at the item of rank
+i. The logit of the item of rank a is below it by
 
     gap(i, a) = F_a - F_i - (2 i - n) (G_a - G_i) >= 0,
     F_a = sum_{p <= a} (2 p - 1 - n) d_p,    G_a = sum_{p <= a} d_p.
 
-No weight is seen across a very large d_p, so such a d_p is cut to a size that hides nothing, and costs the others no
-digits. The sums are float64, and float32 logits take them as pairs: high parts on a common grid, on which all of the
-formula is exact, and small low parts.
+Weights across a very large d_p are 0, so such a d_p is clipped, which keeps the precision of the others. The sums are
+float64. Float32 logits use pairs of them: high parts on a common grid, on which the formula is exact, and small low
+parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists, in_temperatures
 
-# Logarithms of weights are kept as long as they do not overflow.
+# Logarithms of weights are computed unless they overflow.
 MAX_GAP_LOG = {tf.float32: 1e28, tf.float64: 1e280}
 
 
@@ -28,7 +28,7 @@ class PrefixSumLogitGaps:
     def __init__(self, lists: OrderedLists, rows: tf.Tensor, log: bool = False) -> None:
         self.lists, self.rows = lists, rows
         self.max_gap = (MAX_GAP_LOG if log else MAX_GAP)[lists.scores.dtype]
-        # Tied items share the rank of the first of them, so that their weights are equal to the last bit.
+        # Tied items use the rank of the first of them, so that their weights are equal to the last bit.
         self.first, self.last = lists.ties()
 
     def logits(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
@@ -43,7 +43,7 @@ class PrefixSumLogitGaps:
         if dtype == tf.float64:
             return self._outer(sums)
         high = _on_grid(sums, wide_size)
-        # Differences only: TensorFlow's graph optimizer would regroup sums, and what is exact would be no longer.
+        # Only differences: TensorFlow's graph optimizer regroups sums, which would make exact results inexact.
         return self._outer(tf.cast(high, dtype)) - self._outer(tf.cast(high - sums, dtype))
 
     def _outer(self, sums: tf.Tensor) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""Products of values with dense rows of a soft permutation, of which the gradient keeps the digits of close values."""
+"""Products of values with dense rows of a soft permutation. The gradient keeps the precision of close values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import tensorflow as tf
 def multiply_rows(matrix: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """`matrix @ values` of rows [B, r, n] that sum to 1 and values [B, n, d]: [B, r, d].
 
-    The gradient of row i, `u_i w_j`, is given as `u_i (w_j - (P w)_i)`: a constant of a row is no matter to a softmax,
-    and the difference of close values is exact where the product of either would be rounded.
+    The gradient of row i, `u_i w_j`, is replaced by `u_i (w_j - (P w)_i)`. The gradient of a softmax does not depend on
+    a constant per row, and the difference of close values is exact.
     """
 
     @tf.custom_gradient
@@ -20,7 +20,7 @@ def multiply_rows(matrix: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
             if values.shape[2] == 1:
                 d_matrix = (tf.linalg.matrix_transpose(values) - result) * upstream
             else:
-                # Differences of each row would take d times the memory of the matrix: values relative to one of them.
+                # Values relative to one of them; differences per row would take d times the memory of the matrix.
                 reference = values[:, :1]
                 d_matrix = tf.matmul(upstream, values - reference, transpose_b=True)
                 d_matrix -= tf.reduce_sum(upstream * (result - reference), axis=-1, keepdims=True)

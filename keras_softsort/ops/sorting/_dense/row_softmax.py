@@ -8,9 +8,9 @@ import tensorflow as tf
 
 
 def masked_logits(logits: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tensor | None) -> tf.Tensor:
-    """`logits` [B, r, n] with masks; the softmax of them is the matrix.
+    """Mask `logits` [B, r, n]; their softmax is the matrix.
 
-    A valid row spreads over unmasked items, another row evenly over masked ones.
+    A valid row spreads over the valid items, and the other rows spread evenly over the masked ones.
     """
     if mask is not None and valid_rows is not None:
         valid = valid_rows[:, :, tf.newaxis]
@@ -21,7 +21,7 @@ def masked_logits(logits: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tens
 
 
 def temperature_gradient(d_logits: tf.Tensor, logits: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-    """The gradient of `tau` [B, 1] where logits are inverse to it: [B, 1]. Masked logits count for nothing."""
+    """The gradient of `tau` [B, 1] for logits that are inversely proportional to it: [B, 1]. Masked logits count 0."""
     finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
     return -tf.reduce_sum(finite * d_logits, axis=[1, 2])[:, tf.newaxis] / tau
 

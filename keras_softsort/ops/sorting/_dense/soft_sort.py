@@ -1,4 +1,4 @@
-"""SoftSort's matrix, dense: softmax_j(-|sorted_i - s_j|^power / tau), gradient in closed form."""
+"""SoftSort's dense matrix, softmax_j(-|sorted_i - s_j|^power / tau), with a closed-form gradient."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Products with a soft permutation by the blocks of it that matter: O(n) memory, and the gradient's sums likewise.
+"""Products with a soft permutation, and their gradients, from the blocks of the matrix that matter: O(n) memory.
 
-Exponentials are of the dtype asked for, sums of them float64: prefix sums over the whole list add up what rounding
-leaves of sums that are 0.
+Exponentials are computed in the requested dtype, and their sums in float64, because prefix sums over the whole list
+accumulate rounding errors of sums that are 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Band = NeuralSortBand | SoftSortBand
 
 
 class BandedRows(NamedTuple):
-    """What a walk over rows gives, by blocks."""
+    """The results of a pass over rows, in blocks."""
 
     valid: tf.Tensor  # [blocks, BLOCK, 1]: 1 where the item and the rank are not masked, else 0
     means: tf.Tensor  # [blocks, BLOCK, d]: P w, less the first w of the block
@@ -49,7 +49,7 @@ def walk_rows(band: Band, valid: tf.Tensor, values: tf.Tensor) -> BandedRows:
 def _relative(valid: tf.Tensor, values: tf.Tensor, rows: tf.Tensor, items: tf.Tensor) -> tf.Tensor:
     """Values of blocks of items less the first of each block of rows, and 1; 0 where masked: [T, BLOCK, d + 1].
 
-    Of sorted scores the differences are small where the weights are not: what counts of them is not rounded away.
+    For sorted scores the differences are small where the weights are large, so their precision is kept.
     """
     kept = tf.gather(valid, items)
     return kept * tf.concat([tf.gather(values, items) - tf.gather(values[:, :1], rows), tf.ones_like(kept)], axis=-1)

@@ -1,4 +1,4 @@
-"""Sorted lists cut into blocks, and sums over the pairs of blocks that matter: what matrix-free engines walk."""
+"""Sorted lists cut into blocks, and sums over the pairs of blocks that matter, for matrix-free products."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-# Places of a block, and how many blocks are walked at a time: their pairs fill the cache, and no more.
+# Positions of a block, and the number of blocks processed at a time, whose pairs fit into the cache.
 BLOCK, TILE = 64, 64
 
 
 class BlockedLists(NamedTuple):
-    """Lists `[L, n]` cut into blocks of `BLOCK` places, the last one padded, numbered through all lists."""
+    """Lists `[L, n]` cut into blocks of `BLOCK` positions. The last one is padded; numbers run through all lists."""
 
     per_list: tf.Tensor
     lists: tf.Tensor
@@ -46,20 +46,20 @@ def outer(operation: Callable, rows: tf.Tensor, columns: tf.Tensor, transposed: 
 
 
 class BlockRange(NamedTuple):
-    """The contiguous blocks that matter to each block: the first one's number, and how many."""
+    """The contiguous blocks that matter to each block: the number of the first, and their count."""
 
     first: tf.Tensor  # [blocks]
     count: tf.Tensor  # [blocks]
 
 
 def blocks_of(values: tf.Tensor) -> BlockedLists:
-    """How `values` [L, n] are cut."""
+    """The blocks of `values` [L, n]."""
     lists, size = tf.unstack(tf.shape(values))
     return BlockedLists(-(-size // BLOCK), lists, size)
 
 
 def block_range(blocks: BlockedLists, matters: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> BlockRange:
-    """How far `matters(own, other)`, of block numbers, holds from each block on; beyond where it fails it fails."""
+    """The distance from each block up to which `matters(own, other)` holds. It is monotone in the distance."""
     own = tf.range(blocks.lists * blocks.per_list)
     number = blocks.numbers()
     before = _bisect_extent(number, lambda distance: matters(own, own - distance))
@@ -68,7 +68,7 @@ def block_range(blocks: BlockedLists, matters: Callable[[tf.Tensor, tf.Tensor], 
 
 
 def _bisect_extent(limits: tf.Tensor, holds: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """The largest distance up to `limits` of which `holds` is true, by bisection; it is true of 0."""
+    """The largest distance up to `limits` for which `holds` is true, by bisection. It is true for 0."""
 
     def halve(inside: tf.Tensor, outside: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         middle = (inside + outside) // 2

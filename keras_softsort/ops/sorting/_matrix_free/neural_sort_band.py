@@ -1,12 +1,12 @@
 """NeuralSort's weights between blocks of ranks and of items, in sorted coordinates and without the matrix.
 
-With x_0 >= x_1 >= ... and the gaps d_p = x_p - x_{p+1}, the logit of row i and the item at rank j falls short of the
-row's peak, which is at j = i, by
+With x_0 >= x_1 >= ... and the gaps d_p = x_p - x_{p+1}, the logit of row i and the item at rank j is below the largest
+of the row, which is at j = i, by
 
     drop(i, j) = F_j - F_i - 2 i (G_j - G_i) >= 0,    G_j = sum_{p < j} d_p,    F_j = sum_{p < j} (2 p + 1) d_p.
 
-It grows with the distance of j from i on either side, and the other way from row to row: what a block of rows and one
-of columns have at least between them is the drop at the corner where they are closest.
+It grows with the distance of j from i on both sides. So the smallest drop between a block of rows and a block of
+columns is the one at the corner where they are closest.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NeuralSortBand(NamedTuple):
         return tf.cast(tf.exp(tf.cast(rise, self.dtype)), tf.float64)
 
     def offsets(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-        """How far each rank of a block lies behind the first of a block of items: [T, BLOCK, 1]."""
+        """The distance of each rank of a block from the first rank of a block of items: [T, BLOCK, 1]."""
         return tf.cast((rows - columns) * BLOCK, tf.float64)[:, tf.newaxis, tf.newaxis] + _positions()
 
     def own_offsets(self) -> tf.Tensor:
@@ -56,7 +56,7 @@ class NeuralSortBand(NamedTuple):
 
 
 def neural_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> NeuralSortBand:
-    """Of descending `scores` [L, padded n] in float64, in units of tau; drops beyond `cut` are left out."""
+    """The band for descending `scores` [L, padded n] in float64, in units of tau. Drops beyond `cut` are left out."""
     # Nothing is seen across a gap of this size: one of any size is as good, and loses no digits of the others. A gap of
     # `cut` would leave weights that count where they are multiplied by values far apart.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.maximum(cut, MAX_GAP[dtype]))

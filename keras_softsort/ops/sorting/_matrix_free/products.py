@@ -1,8 +1,8 @@
-"""Soft permutations without their matrix: products and their gradients, by the algorithm that a method has.
+"""Products with soft permutations and their gradients, without the matrix, by the algorithm of the method.
 
 With logits l_ij of sorted lists, P = softmax_j(l) and a form sum_ij u_i P_ij w_j, the gradient with respect to l_ij is
-`A_ij = P_ij u_i (w_j - (P w)_i)`. The algorithms give P w, P^T u, and the sums of A that the gradient of the
-scores consists of; the rest is here. All of it has the shape of the lists: nothing grows with n^2.
+`A_ij = P_ij u_i (w_j - (P w)_i)`. The algorithms compute P w, P^T u, and the sums of A that make up the gradient of the
+scores; the rest is here. All tensors have the shape of the lists: nothing grows with n^2.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MatrixFreeProducts(NamedTuple):
 
 
 def default_eps(dtype: tf.DType) -> float:
-    """Below the rounding of `dtype`: how much of a row's weight may be left out, for all of its items together."""
+    """The largest total weight of a row that may be left out, below the rounding error of `dtype`."""
     return 2.0**-60 if dtype == tf.float64 else 2.0**-30
 
 
@@ -109,7 +109,7 @@ def _to_arguments(lists: OrderedLists, slopes: tf.Tensor, scores: tf.Tensor, tau
 def neural_sort_products(
     lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None
 ) -> MatrixFreeProducts:
-    """NeuralSort's, banded."""
+    """The banded products of NeuralSort."""
     ordered, valid = _sorted_scores(lists, scores, tau)
     blocks = blocks_of(scores)
     units = blocks.extend(ordered / tf.cast(tau, tf.float64))
@@ -117,7 +117,7 @@ def neural_sort_products(
 
 
 def soft_sort_products(power: float) -> MakeProducts | None:
-    """SoftSort's of this power: separable for 1, banded for 2, None for another."""
+    """The products of SoftSort with this power: separable for 1, banded for 2, None for others."""
     return {1.0: _separable_soft_sort, 2.0: _banded_soft_sort}.get(power)
 
 
@@ -137,14 +137,14 @@ def _banded_soft_sort(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, ep
 
 
 def _cut(blocks: BlockedLists, scores: tf.Tensor, eps: float | None) -> tf.Tensor:
-    """What is left out of a row are fewer than n weights, each at most exp(-cut) of its largest."""
+    """The cut for `eps`: a row leaves out fewer than n weights, each at most exp(-cut) times its largest."""
     return tf.math.log(tf.cast(blocks.size, tf.float64)) - math.log(eps or default_eps(scores.dtype))
 
 
 def _sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Descending scores [L, n] in float64, masked ones as the least of the others; and [L, n, 1]: 1, or 0 if masked.
+    """Descending scores [L, n] in float64, with masked ones as the lowest valid one; and [L, n, 1]: 1, or 0 if masked.
 
-    In a list with a score that is no number all that is not masked is none.
+    If a list has a valid score that is not finite, all its valid entries are NaN.
     """
     ordered = tf.cast(take(scores, lists.order), tf.float64)
     number = tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau))
@@ -194,7 +194,7 @@ def _banded(lists: OrderedLists, band: banded.Band, valid: tf.Tensor, tau: tf.Te
 
 
 def _neural_sort_slopes(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor) -> tf.Tensor:
-    """As in the dense products: what an item's score does to the logits of all others, by prefix sums."""
+    """The effect of the score of an item on the logits of all others, by prefix sums, as in the dense products."""
     first, last = lists.ties()
     tied = tf.cast(first + last - 2 * tf.range(tf.shape(first)[1]), tf.float64)
     above = take(tf.cumsum(total, axis=-1, exclusive=True), first)
@@ -204,6 +204,6 @@ def _neural_sort_slopes(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor
 
 
 def _items_and_ranks(lists: OrderedLists, items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
-    """SoftSort's two gradients [L, n], that of the items' scores and that of the sorted ones, as one of the items'."""
+    """Add the two gradients [L, n] of SoftSort, that of the items' scores and that of the sorted scores."""
     every = tf.broadcast_to(tf.range(tf.shape(ranks)[1]), tf.shape(ranks))
     return take(items, lists.ranks) + lists.gradient_of_sorted_scores(ranks, every)

@@ -1,8 +1,8 @@
 """Products with SoftSort's matrix of power 1 in O(n log n): exp(-|t_i - t_j|) factors along the sorted order.
 
-A sum over all items is one over those before, one over those behind and the item's own: two first-order recurrences.
-Exponentials are of the dtype of the scores, sums of them float64, in which values that lie far apart cost each other no
-digits.
+A sum over all items is a sum over earlier items, a sum over later items and the item's own term: two first-order
+recurrences. Exponentials are computed in the dtype of the scores, and their sums in float64, so that values of
+different size keep their precision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keras_softsort.ops._core.laplace_sums import laplace_sums
 
 
 class SeparableRows(NamedTuple):
-    """What `products` gives, lists in sorted order."""
+    """The results of `products`, with lists in sorted order."""
 
     products: tf.Tensor  # [L, n, d]: P w
     norms: tf.Tensor  # [L, n, 1]: 1 / the sum of a row's weights; 0 for a rank of masked items
@@ -23,7 +23,7 @@ class SeparableRows(NamedTuple):
 
 
 class SortedPositions(NamedTuple):
-    """Places on a line, `[L, n]`, not decreasing, in units of tau; the first and the last rank of equal ones."""
+    """Positions on a line, `[L, n]`, not decreasing, in units of tau, and the first and last rank of equal ones."""
 
     positions: tf.Tensor
     valid: tf.Tensor  # [L, n, 1]: 1 where the item and the rank are not masked, else 0
@@ -35,7 +35,7 @@ class SortedPositions(NamedTuple):
 def products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
     """P w of `values` w [L, n, d] of the items, 0 where masked, in float64."""
     values = tf.cast(values, tf.float64)
-    # Relative to one of the values: what is equal to them all is no matter, to the last digit.
+    # Relative to one of the values: a constant added to all of them has no effect, up to the last bit.
     reference = values[:, :1]
     sums, slopes = _sums_and_slopes(line, line.valid * tf.concat([values - reference, line.valid], axis=-1))
     masked = tf.equal(line.valid, 0)
@@ -68,7 +68,7 @@ def _sums_and_slopes(line: SortedPositions, values: tf.Tensor) -> tuple[tf.Tenso
     """`sum_j exp(-|t_i - t_j|) v_j` and `sum_j exp(-|t_i - t_j|) sign(t_i - t_j) v_j`: [L, n, d] each."""
     own = tf.transpose(values, [0, 2, 1])
     before, behind = laplace_sums(line.positions, own, line.dtype)
-    # Those of an equal place have no sign: what is before the first of them, less what is behind the last.
+    # Equal positions have sign 0: the sum before the first of them minus the sum behind the last.
     strictly_before, strictly_behind = before - own, behind - own
     slopes = _at(strictly_before, line.first) - _at(strictly_behind, line.last)
     return tf.transpose(before + strictly_behind, [0, 2, 1]), slopes

@@ -11,7 +11,7 @@ from keras_softsort.ops.sorting._ordering import MAX_GAP
 
 
 class SoftSortBand(NamedTuple):
-    """Sorted scores in float64, by blocks; the matrix is symmetric but for what divides its rows."""
+    """Sorted scores in float64, in blocks. The matrix is symmetric except for the divisors of its rows."""
 
     blocks: BlockedLists
     dtype: tf.DType  # of the exponentials
@@ -25,7 +25,7 @@ class SoftSortBand(NamedTuple):
         return tf.cast(tf.exp(-tf.square(tf.cast(distance, self.dtype))), tf.float64)
 
     def offsets(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-        """How far the score of each rank of a block lies above that of the first of a block of items: [T, BLOCK, 1]."""
+        """The score of each rank of a block relative to that of the first of a block of items: [T, BLOCK, 1]."""
         apart = tf.gather(self.scores, rows) - tf.gather(self.scores[:, :1], columns)
         return apart[:, :, tf.newaxis]
 
@@ -35,7 +35,7 @@ class SoftSortBand(NamedTuple):
 
 
 def soft_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> SoftSortBand:
-    """Of descending `scores` [L, padded n] in float64, in units of sqrt(tau); drops beyond `cut` are left out."""
+    """The band for descending `scores` [L, padded n] in float64, in units of sqrt(tau), without drops beyond `cut`."""
     # As far as a gap that nothing is seen across; their sum loses no digits of the others.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.sqrt(tf.maximum(cut, MAX_GAP[dtype])))
     scores = tf.reshape(-tf.cumsum(tf.pad(gaps, [[0, 0], [1, 0]]), axis=1), [-1, BLOCK])

@@ -1,1 +1,1 @@
-"""The ways to sort: one object per method, and the registry that names them."""
+"""The methods of soft sorting, one object each, and their registry."""

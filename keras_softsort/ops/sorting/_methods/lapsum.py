@@ -1,7 +1,7 @@
 """LapSum: ranks and memberships by sums of Laplace distributions around the scores, in O(n log n).
 
-Sums over all other items decay exponentially along the sorted list. Scores are placed on it in float64 and in units of
-tau, so that neither scores far from 0 nor low temperatures cost precision.
+Sums over all other items decay exponentially along the sorted list. The scores are used in float64 and in units of tau,
+so that scores far from 0 and low temperatures keep their precision.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 
 
 def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
-    """`1/2 + sum_j F((s_j - s_i) / tau)` over the kept items j, F being Laplace's distribution function: [L, n].
+    """`1/2 + sum_j F((s_j - s_i) / tau)` over the valid items j, with the Laplace distribution function F: [L, n].
 
-    0 for masked items. `F(t) = 1 - exp(-t) / 2` for t >= 0 and `exp(t) / 2` below: the rank is the middle place of the
-    item's tie and half of what decays from the scores below it, less half of what decays from those above.
+    Masked items get 0. `F(t)` is `1 - exp(-t) / 2` for t >= 0 and `exp(t) / 2` below. So the rank is the middle rank of
+    the item's ties, plus half the decaying sum over the scores below it, minus half the one over the scores above.
     """
     positions, kept = _positions(lists)
     weights = tf.cast(kept, lists.scores.dtype)
@@ -29,13 +29,13 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
 
 
 def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
-    """`F((s_i - b) / tau)` with the threshold b that makes them sum to k: [L, n].
+    """`F((s_i - b) / tau)` with the threshold b for which they sum to k: [L, n].
 
-    Where no more than k items are kept they have 1, and the masked ones the rest in equal shares.
+    If at most k items are valid, they get 1, and the masked ones share the rest evenly.
     """
     positions, kept = _positions(lists)
     counts = tf.cast(lists.valid_counts(), tf.float64)
-    # There is no threshold for k >= counts, and any will do.
+    # There is no threshold for k >= counts; its value is not used.
     reachable = tf.minimum(tf.cast(k, tf.float64), tf.maximum(counts, 1) - 0.5)
     found = _threshold(tf.stop_gradient(positions), kept, reachable)
     distance = _attached(found, positions, kept) - positions
@@ -52,9 +52,9 @@ def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
 
 
 def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
-    """Minus the sorted scores, rising [L, n] in temperatures from the middle kept one; and which places are kept.
+    """Minus the sorted scores [L, n] in units of tau, relative to the middle valid one, and which ranks are valid.
 
-    Masked items stand with the last kept one.
+    Masked items have the position of the last valid one.
     """
     places, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.valid_counts() - 1, 0)
     scores = take(lists.scores, take(lists.order, tf.minimum(places, last)))
@@ -65,10 +65,10 @@ def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
 
 @tf.custom_gradient
 def _near(positions: tf.Tensor, values: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple:
-    """`sum_j exp(-|p_j - p_i|) v_j` over all ranks, of rising positions p and values v; ties end at `first` and `last`.
+    """`sum_j exp(-|p_j - p_i|) v_j` over all ranks, for rising positions p and values v, with ties `first` to `last`.
 
-    `_near` and `_behind` are each other's gradients, so both can be differentiated any number of times. They copy their
-    arguments, since the gradient of a gradient cannot reach those of the graph before.
+    The gradients of `_near` and `_behind` use each other, so both can be differentiated any number of times. They copy
+    their arguments, because the gradient of a gradient cannot use tensors of the outer graph.
     """
     positions, values, first, last = map(tf.identity, (positions, values, first, last))
     before, after = _from_both_sides(positions, values)
@@ -90,7 +90,7 @@ def _behind(positions: tf.Tensor, values: tf.Tensor, first: tf.Tensor, last: tf.
         moved = upstream * _near(positions, values, first, last) - values * _near(positions, upstream, first, last)
         return tf.cast(moved, positions.dtype), -_behind(positions, upstream, first, last), None, None
 
-    # From the ends of the tie, which takes its own sum off and leaves equal results.
+    # Taken at the ends of the ties, so that they do not contribute and have equal results.
     return take(after, first) - take(before, last), gradient
 
 
@@ -101,7 +101,7 @@ def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor
 
 
 def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
-    """The position [L, 1] at which `sum_i F(threshold - position_i)` over the kept places is `k` [L, 1].
+    """The position [L, 1] at which `sum_i F(threshold - position_i)` over the valid ranks is `k` [L, 1].
 
     Between two neighbors that sum is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation.
     """
@@ -113,13 +113,13 @@ def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor
     count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)
     total = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1, keepdims=True)
     left, right = tf.maximum(count - 1, 0), tf.minimum(count, tf.maximum(total - 1, 0))
-    # Each holds its own place's 1, if any is kept.
+    # Each contains the 1 of its own rank, if any is valid.
     left_sum, right_sum = (tf.maximum(take(sums, place), 1) for sums, place in ((before, left), (after, right)))
     left_end, right_end = take(positions, left), take(positions, right)
     gap = right_end - left_end
     excess = tf.cast(count, tf.float64) - k
     root = tf.sqrt(excess * excess + left_sum * right_sum * tf.exp(-gap))
-    # Of the forms of the same solution, the one in which nothing cancels or underflows.
+    # Of two forms of the solution, use the one without cancellation or underflow.
     inside = tf.where(
         excess > 0,
         left_end - tf.math.log((root + excess) / left_sum),
@@ -132,10 +132,11 @@ def _threshold(positions: tf.Tensor, kept: tf.Tensor, k: tf.Tensor) -> tf.Tensor
 
 
 def _attached(threshold: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    """`threshold`, with the gradient with respect to `positions` by which the sum stays k: the mean of what they move.
+    """Give `threshold` the gradient with respect to `positions` for which the sum stays k.
 
-    Weighted by the densities there, as a softmax since they may underflow all at once. No custom gradient: adding
-    weights times 0 is differentiated rightly in every mode, by the trapezoid rule also twice.
+    The gradient is the mean of the movements of the positions, weighted by the densities. A softmax computes these
+    weights, because all densities may underflow. There is no custom gradient: adding weights times 0 works in every
+    mode, and with the trapezoid rule also for second derivatives.
     """
     moved = positions - tf.stop_gradient(positions)  # 0
 

@@ -1,4 +1,4 @@
-"""What a way to sort consists of."""
+"""The interface of a method of soft sorting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = Callable[[OrderedLists, tf.Tensor, float], tf.Tensor]
 
 
 class Method(NamedTuple):
-    """A way to sort. What it does not give is None, and follows from `rows` if there are any.
+    """A method of soft sorting. Functions that it does not have are None, and follow from `rows` if it has these.
 
     All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last.
     """

@@ -1,4 +1,4 @@
-"""The registered methods. Nothing else in the package knows a method by its name."""
+"""The registered methods. No other module of the package uses the name of a method."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _METHODS: dict[str, Method] = {}
 
 
 def register(method: Method) -> Method:
-    """Make `method` known by its name to every operator, layer and loss."""
+    """Register `method`, so that every operator, layer and loss knows its name."""
     if method.name in _METHODS:
         raise ValueError(f"method names must be unique, got {method.name!r}, which is registered already")
     _METHODS[method.name] = method
@@ -31,12 +31,12 @@ def register(method: Method) -> Method:
 
 
 def unregister(name: str) -> None:
-    """Forget the method of that name."""
+    """Remove a method from the registry."""
     del _METHODS[name]
 
 
 def get(name: str) -> Method:
-    """The method of that name."""
+    """The method with this name."""
     return _METHODS[name]
 
 
@@ -46,7 +46,7 @@ def names(capability: str = "permutation") -> tuple[str, ...]:
 
 
 def checked_method(method: Any, capability: str = "permutation") -> str:
-    """`method`, which must be the name of a method that gives `capability`."""
+    """Return `method`, checked to be the name of a method with `capability`."""
     allowed = names(capability)
     if method not in allowed:
         lacks = f", which has no {capability}" if method in _METHODS else ""
@@ -55,7 +55,7 @@ def checked_method(method: Any, capability: str = "permutation") -> str:
 
 
 def checked_power(power: Any, method: str) -> float:
-    """`power`, a positive number, which must be 1 for a method that has none."""
+    """Return `power`, checked to be positive, and 1 for a method without a power."""
     number = arguments.positive_number("power", power)
     if number != 1 and not get(method).takes_power:
         raise ValueError(f"power must be 1 with method {method!r}, which has none, got {power!r}")

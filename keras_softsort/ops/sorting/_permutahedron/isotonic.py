@@ -1,12 +1,12 @@
-"""Isotonic regression by divide and conquer: the blocks of the optimum, without a sequential walk.
+"""Isotonic regression by divide and conquer: the blocks of the optimum, without a sequential loop.
 
-Places 0, ..., n - 1 of a list carry numbers x, and the cost of a run of places is a level f(run). The optimum is the
-partition into blocks whose levels do not rise, each block being what pooling adjacent violators leaves. Here halves of
-1, 2, 4, ... places are merged: both are solved, so all that can change is one block across the middle. A block of the
-left half belongs to it exactly if what follows lifts its level, i.e. if the level of the run from behind it to the last
-block of the right half with a higher level is above its own; for the right half likewise. The block is not part of that
-run: where levels are soft maxima, a dominant block would hide in the sum whether the others are above it. Each place
-decides for itself by one binary search, so that a merge is O(log n) vector operations whatever the numbers are.
+Each position 0, ..., n - 1 of a list has a number x, and each run of positions has a level f(run). The optimum is the
+partition into blocks whose levels do not rise, as pooling adjacent violators finds it. Here halves of 1, 2, 4, ...
+positions are merged. Both halves are solved, so only one block across the middle can change. A block of the left half
+belongs to it exactly if the level of the run that follows the block, up to the last block of the right half with a
+higher level, is above its own level. The rule for the right half is the mirror image. The block is not part of that
+run, because if levels are soft maxima, a dominant block would hide the others in the sum. Each position decides by one
+binary search, so a merge is O(log n) vector operations for any numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tensorflow as tf
 
 
 class Level(Protocol):
-    """The level of a run: a statistic of its numbers plus a part that its places alone decide."""
+    """The level of a run: a statistic of its numbers plus a part that depends only on its positions."""
 
     def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
         """The statistic of two adjacent runs, less the first number of the left one, which is `gap` below the right's.
@@ -26,11 +26,11 @@ class Level(Protocol):
         """
 
     def of_places(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        """The other part, for places `first` to `last` of their lists."""
+        """The part of the level that depends on the positions `first` to `last` of their lists."""
 
 
 class _Solved(NamedTuple):
-    """Halves that are solved; each place of all lists knows its block and the runs from it to its half's ends."""
+    """Solved halves: for each position of all lists, its block and the runs from it to the ends of its half."""
 
     first: tf.Tensor  # of its block
     last: tf.Tensor
@@ -41,10 +41,10 @@ class _Solved(NamedTuple):
 
 
 def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first and the last place [L, n] int32 of the block that each place of the lists `x` [L, n] belongs to.
+    """The first and the last position [L, n] int32 of the block of each position of the lists `x` [L, n].
 
-    Of each list the first `kept` [L, 1] places count; each of the others is its own block. Exact up to the rounding of
-    levels in the dtype of `x`. O(n log^2 n) time in O(log^2 n) steps whatever the numbers, O(n) memory; no gradient.
+    The first `kept` [L, 1] positions of each list count; each of the others is its own block. The result is exact up to
+    the rounding of levels in the dtype of `x`. O(n log^2 n) time in O(log^2 n) steps and O(n) memory; no gradient.
     """
     lists, size = tf.unstack(tf.shape(x))
     places = tf.reshape(tf.broadcast_to(tf.range(size), [lists, size]), [-1])
@@ -70,7 +70,7 @@ def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.T
         middle = start + half
 
         higher = _leading_of_the_other_half(solved, is_left, tf.where(is_left, middle, start), stop, half)
-        # A left place looks at the run from behind its block on, a right one at the run up to its block.
+        # A position of the left half uses the run after its block, one of the right half the run before its block.
         first = tf.where(is_left, solved.last + 1, start + higher)
         last = tf.where(is_left, middle + higher - 1, solved.first - 1)
         head, found = run(first, last, middle, solved)
@@ -113,9 +113,9 @@ def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.T
 def _leading_of_the_other_half(
     solved: _Solved, is_left: tf.Tensor, other: tf.Tensor, stop: tf.Tensor, half: tf.Tensor
 ) -> tf.Tensor:
-    """How many places of the other half, from its start `other` on, are above this place's level; for the right, or at.
+    """The number of positions from `other` on, in the other half, with a higher level (or equal, for the right half).
 
-    Levels do not rise in a solved half, so that these are its leading ones: a binary search.
+    Levels do not rise in a solved half, so a binary search finds them.
     """
 
     def narrow(step: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -128,5 +128,5 @@ def _leading_of_the_other_half(
 
 
 def _at(values: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
-    """`values[places]`; places past either end, where nothing is decided, read what is there."""
+    """`values[places]`, with positions past either end clipped; their results are not used."""
     return tf.gather(values, tf.clip_by_value(places, 0, tf.maximum(tf.size(values) - 1, 0)))

@@ -1,7 +1,7 @@
 """Projections onto the permutahedron: the ranks and the sorted scores of fast soft sort.
 
-Both are given by the blocks of an isotonic regression over the sorted list. The blocks are found without a gradient, in
-float64 so that scores far from 0 lose none; given them, ranks and values are sums over blocks, differentiated as such.
+Both follow from the blocks of an isotonic regression over the sorted list. The blocks are found without a gradient, in
+float64, so that scores far from 0 keep their precision. Ranks and values are then differentiable sums over blocks.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from keras_softsort.ops.sorting._permutahedron.isotonic import blocks
 
 
 class PooledBlocks(NamedTuple):
-    """Runs of places of sorted lists: the first and the last one `[L, n]` of the run that each place belongs to."""
+    """Blocks of positions of sorted lists: the first and the last position `[L, n]` of the block of each position."""
 
     first: tf.Tensor
     last: tf.Tensor
 
     def sums(self, values: tf.Tensor) -> tf.Tensor:
-        """Of `values` [L, n], the sum over each place's block."""
+        """The sum of `values` [L, n] over the block of each position."""
         lists, size = tf.unstack(tf.shape(values))
         block = tf.reshape(self.first + size * tf.range(lists)[:, tf.newaxis], [-1])
         added = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), block, lists * size)
         return tf.reshape(tf.gather(added, block), [lists, size])
 
     def sizes(self, dtype: tf.DType) -> tf.Tensor:
-        """How many places each place's block has."""
+        """The size of the block of each position."""
         return tf.cast(self.last - self.first + 1, dtype)
 
     def means(self, values: tf.Tensor) -> tf.Tensor:
-        """Of `values` [L, n], the mean over each place's block."""
+        """The mean of `values` [L, n] over the block of each position."""
         return self.sums(values) / self.sizes(values.dtype)
 
 
 def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """The projection of `-scores / tau` onto the permutahedron of the ranks 1, ..., n: [L, n], 0 for masked items.
 
-    A block's ranks are the mean of its places less what each score is above the block's mean, in units of tau. With
-    `entropic`, they are its places' sum, shared out by a softmax of `-scores / tau`.
+    Within a block, a rank is the mean rank minus (score - block mean) / tau. With `entropic`, the sum of the ranks of
+    the block is divided by a softmax of `-scores / tau`.
     """
     scores = take(lists.scores, lists.order)
     level = EntropicRanks() if entropic else MeanLevel(tf.ones([], tf.float64))
@@ -58,11 +58,10 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
 
 
 def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
-    """The projection of `(n, ..., 1) / tau` onto the permutahedron of the scores [L, n]; 0 after the kept ones.
+    """The projection of `(n, ..., 1) / tau` onto the permutahedron of the scores [L, n]; 0 after the valid ones.
 
-    A block's values are the mean of its scores less what each place is behind the block's middle, in units of 1 / tau.
-    With `entropic` the means are log-sum-exp, of the scores and of minus the places: the scores are projected as
-    logarithms.
+    Within a block, a value is the block mean minus (rank - block center) / tau. With `entropic` the means are
+    log-sum-exp, of the scores and of minus the ranks, because the scores are projected as logarithms.
     """
     scores = _shared_by_ties(lists)
     lists_count, size = tf.unstack(tf.shape(scores))
@@ -71,7 +70,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     level = EntropicScores(every) if entropic else MeanLevel(-every)
     found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.valid_counts(), level))
     first = take(scores, found.first)  # the largest of the block
-    # A product with 1 / tau: its gradient is summed before it is multiplied by 1 / tau^2, which float32 may not hold.
+    # A product with 1 / tau, so that its gradient is summed before the factor 1 / tau^2, which may overflow in float32.
     per_rank = tf.cast(1 / tf.cast(lists.tau, tf.float64), scores.dtype)
     if entropic:
         behind = tf.cast(tf.range(size) - found.first, scores.dtype) * per_rank
@@ -86,7 +85,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
 
 
 class MeanLevel(NamedTuple):
-    """The mean of the numbers plus `slope` times the mean place: the level of both quadratic projections."""
+    """The mean of the numbers plus `slope` times the mean position: the level of both quadratic projections."""
 
     slope: tf.Tensor
 
@@ -127,7 +126,7 @@ class EntropicScores(EntropicRanks):
 
 
 def _shared_by_ties(lists: OrderedLists) -> tf.Tensor:
-    """The sorted scores [L, n]; the gradient that places of one score have is shared evenly by those who hold it."""
+    """The sorted scores [L, n], whose gradient is shared evenly by tied items."""
     scores = take(lists.scores, lists.order)
     held = tf.stop_gradient(scores)
     return held + PooledBlocks(*lists.ties()).means(scores - held)
