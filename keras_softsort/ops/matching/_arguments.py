@@ -1,4 +1,4 @@
-"""Checked arguments of `sinkhorn` and `gumbel_sinkhorn`, and the matching that they call for."""
+"""Checked arguments of `sinkhorn` and `gumbel_sinkhorn`, and the computation that they share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keras_softsort.ops.matching._masked_assignment import assign
 
 
 class Matching(NamedTuple):
-    """Checked arguments; tensors first, then what is fixed when traced."""
+    """Checked arguments: tensors first, then static values."""
 
     logits: tf.Tensor  # [..., n, m], as given
     tau: tf.Tensor  # float64: a scalar, or broadcasts against the leading axes
@@ -40,10 +40,10 @@ def checked_matching(
     row_mask: Any,
     column_mask: Any,
 ) -> Matching:
-    """Check the arguments and put them together."""
+    """Check the arguments."""
     logits = validation.matrix_tensor("logits", logits)
     tau = validation.temperature(tau, tf.float64, logits, inner=2)
-    # TensorFlow fails in forward mode of conditionals that a tape went through before.
+    # TensorFlow's forward mode fails for conditionals that a tape has already differentiated.
     refuse_forward_mode("Sinkhorn", logits, tau)
     return Matching(
         logits=logits,
@@ -76,7 +76,7 @@ def solve(matching: Matching) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _hard(matching: Matching) -> tf.Tensor:
-    """The exact matching of the largest sum; NaN for a matrix that has none."""
+    """The exact matching with the largest sum; NaN for a matrix without a matching."""
     logits = matching.logits
     columns = assign(logits, matching.row_mask, matching.column_mask)
     sizes = [

@@ -1,7 +1,7 @@
-"""The engine of `linear_assignment`: shortest augmenting paths on a batch, each matrix its own state machine.
+"""The algorithm of `linear_assignment`: shortest augmenting paths on a batch, with a state machine per matrix.
 
-The duals v of the columns are kept and those of the rows left out: a row's is cost - v at its own pair. At all times
-cost - v of a pair is the least of its row, and v is 0 at the free columns of a matrix that has columns to spare.
+Only the duals v of the columns are stored; the dual of a row is cost - v at its own pair. At all times cost - v of a
+pair is the smallest of its row, and v is 0 at the free columns of a matrix with more columns than rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keras_softsort.ops._core.batching import take
 
 
 class Costs(NamedTuple):
-    """Matrices whose rows are all to be paired, k <= s."""
+    """Matrices whose rows must all be paired, k <= s."""
 
     cost: tf.Tensor  # [B, k, s] float64, +inf where a pair is never made
     rows: tf.Tensor  # [B, k] bool: the rows that count
@@ -23,7 +23,7 @@ class Costs(NamedTuple):
 
 
 class State(NamedTuple):
-    """The pairs made so far, and the search of the current row for the nearest free column."""
+    """The current pairs, and the search of the current row for the nearest free column."""
 
     v: tf.Tensor  # [B, s] float64
     row_of: tf.Tensor  # [B, s] int32, -1 for a free column
@@ -38,9 +38,9 @@ class State(NamedTuple):
 
 
 def solve(costs: Costs) -> tuple[tf.Tensor, tf.Tensor]:
-    """The row [B, s] of each column, -1 for none; and [B] whether each row that counts has a column."""
-    # One flat loop: its length is that of the slowest matrix, where loops over rows and over the steps of each would
-    # wait for the slowest matrix at every row. A path of one pair takes no step of its own, since a scan follows.
+    """The row [B, s] of each column, -1 for none, and whether every row that counts has a column [B]."""
+    # One flat loop, as long as the slowest matrix needs. Nested loops over rows and steps would wait for the slowest
+    # matrix at every row. A path of one pair needs no step of its own, since a scan follows.
     final = tf.while_loop(
         lambda *state: tf.reduce_any(State(*state).working),
         lambda *state: tuple(_scan(costs, _flip(State(*state)))),
@@ -52,15 +52,15 @@ def solve(costs: Costs) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _first_state(costs: Costs) -> State:
-    """Duals from the least cost of each column, and pairs of least reduced cost where rows do not collide."""
+    """Duals from the smallest cost of each column, and pairs of smallest reduced cost if rows do not collide."""
     cost = costs.cost
     least = tf.reduce_min(cost, axis=1)
-    # With columns to spare the free ones must keep the largest dual, which the column minima would not give them.
+    # With more columns than rows the free ones must keep the largest dual, which the column minima do not ensure.
     v = tf.where(tf.logical_or(costs.spare[:, tf.newaxis], tf.math.is_inf(least)), tf.zeros_like(least), least)
     reduced = cost - v[:, tf.newaxis, :]
     best = tf.reduce_min(reduced, axis=2, keepdims=True)
     row_numbers, column_numbers = tf.range(tf.shape(cost)[1])[:, tf.newaxis], tf.range(tf.shape(cost)[2])
-    # Rows of equal scores start at different columns, or they would all ask for the first.
+    # Rows of equal scores start at different columns; otherwise all of them would choose the first.
     turn = tf.math.floormod(column_numbers - row_numbers, tf.shape(cost)[2])
     asked = tf.argmin(tf.where(tf.equal(reduced, best), turn, tf.shape(cost)[2]), axis=2, output_type=tf.int32)
     asks = tf.logical_and(costs.rows, tf.math.is_finite(best[:, :, 0]))[:, :, tf.newaxis]
@@ -73,7 +73,7 @@ def _first_state(costs: Costs) -> State:
 
 
 def _flip(state: State) -> State:
-    """One pair of each found path, from its end to its first row, which had no column: the -1 that ends it."""
+    """Flip one pair of each path, from its end to its first row, which had no column (-1)."""
     flips = state.end >= 0
     row = take(state.before, tf.maximum(state.end, 0)[:, tf.newaxis])
     end = state.end[:, tf.newaxis]
@@ -120,7 +120,7 @@ def _scan(costs: Costs, state: State) -> State:
 
 
 def _path_lengths(cost: tf.Tensor, state: State, row: tf.Tensor) -> tf.Tensor:
-    """[B, s]: the distance of each column by way of `row`, which the path enters through its own column."""
+    """The distance [B, s] of each column through `row`, which the path enters through its own column."""
     row = row[:, tf.newaxis]
     reduced = take(cost, row)[:, 0] - state.v
     own = take(state.column_of, row)
@@ -133,6 +133,6 @@ def _unpaired(costs: Costs, column_of: tf.Tensor) -> tf.Tensor:
 
 
 def _first_true(flags: tf.Tensor, axis: int) -> tf.Tensor:
-    """The first place where `flags` hold along `axis`, -1 where they do not."""
+    """The first position at which `flags` hold along `axis`, or -1."""
     place = tf.argmax(tf.cast(flags, tf.int32), axis=axis, output_type=tf.int32)
     return tf.where(tf.reduce_any(flags, axis=axis), place, -1)

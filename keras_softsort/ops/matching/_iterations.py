@@ -14,12 +14,12 @@ from keras_softsort.ops.matching._scalings import MAX_RANGE, Scalings, logit_ran
 from keras_softsort.ops.matching._scan import scan
 from keras_softsort.ops.matching._undone import Undone
 
-# Up to so many iterations the state after each is stored; beyond, that before every sqrt(num_iterations)-th.
+# Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th.
 STORED_ITERATIONS = 32
 
 
 class Plan(NamedTuple):
-    """How many iterations are made: `segments` of `length`, at most `num_iterations` in all."""
+    """The plan of iterations: `segments` of `length`, at most `num_iterations` in total."""
 
     num_iterations: int
     tolerance: float | None
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 def sinkhorn_weights(marginals: SinkhornMarginals, num_iterations: int, tolerance: float | None) -> tf.Tensor:
-    """The weights [B, N, M] after the iterations; differentiable in scores and tau."""
+    """The weights [B, N, M] after the iterations, differentiable with respect to scores and tau."""
     plan = Plan(num_iterations, tolerance)
 
     @tf.custom_gradient
@@ -54,7 +54,8 @@ def sinkhorn_weights(marginals: SinkhornMarginals, num_iterations: int, toleranc
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             (d_logits,) = _first_that_fits(ways, lambda way: [backward(way, plan, run, upstream)])
             d_scores = d_logits * tf.cast(inverse_tau, d_logits.dtype)
-            # The rows of the gradient sum to 0: relative to their row, scores lose no digits to a common level.
+            # The rows of the gradient sum to 0, so scores relative to their row have the same gradient and more
+            # precision.
             products = d_logits * given.row_centered(d_logits.dtype)
             axes = [1, 2] if inverse_tau.shape.rank else None
             d_inverse_tau = tf.reduce_sum(products, axis=axes, keepdims=bool(axes))
@@ -66,7 +67,7 @@ def sinkhorn_weights(marginals: SinkhornMarginals, num_iterations: int, toleranc
 
 
 def _ways(marginals: SinkhornMarginals, plan: Plan) -> list[tuple]:
-    """The ways to compute, the cheapest first: whether all matrices can be computed so, and how."""
+    """The ways to compute, the cheapest first, with a condition on all matrices."""
     largest, own = logit_range(marginals), marginals.scores.dtype
     ways: list[tuple] = [(largest <= MAX_RANGE[own], lambda: scalings(marginals, own, unroll=plan.fixed))]
     if own != tf.float64:
@@ -129,7 +130,7 @@ def _segment(way: Scalings | Potentials, plan: Plan, start: tf.Tensor, state: tu
 
 
 def backward(way: Scalings | Potentials, plan: Plan, run: list[tf.Tensor], upstream: tf.Tensor) -> tf.Tensor:
-    """The gradient of the logits [B, N, M], exact for the iterations made."""
+    """The exact gradient of the iterations made with respect to the logits [B, N, M]."""
     *states, made = run
     first = way.first()
     a, b, *history = (tf.cast(each, first[0].dtype) for each in states)

@@ -1,4 +1,4 @@
-"""The matrices that Sinkhorn normalizes and the sums that their rows and columns are to have."""
+"""The matrices that Sinkhorn normalizes, and the sums that their rows and columns should have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras_softsort.ops._core.dtypes import compute_dtype
 
 
 class SinkhornMarginals(NamedTuple):
-    """Matrices `[B, N, M]` whose rows are to sum to `rows` and whose columns to `columns`."""
+    """Matrices `[B, N, M]` whose rows should sum to `rows` and whose columns to `columns`."""
 
     scores: tf.Tensor  # [B, N, M] in the compute dtype, finite: 0 where an entry is to be 0
     inverse_tau: tf.Tensor  # float64, a scalar or [B, 1, 1]
@@ -24,30 +24,30 @@ class SinkhornMarginals(NamedTuple):
     whole: bool  # whether it is known that no row and no column is masked or slack, so that all are to sum to 1
 
     def peak(self, logits: tf.Tensor, axis: int) -> tf.Tensor:
-        """The largest possible entry along an axis, which is kept; 0 where there is none. It has no gradient."""
+        """The largest possible entry along an axis, with `keepdims`; 0 if there is none. It has no gradient."""
         if not self.whole:
             logits = tf.where(self.possible, logits, tf.constant(-math.inf, logits.dtype))
         peak = tf.stop_gradient(tf.reduce_max(logits, axis=axis, keepdims=True))
         return peak if self.whole else tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
 
     def row_centered(self, dtype: tf.DType) -> tf.Tensor:
-        """The scores [B, N, M] less the largest of their row, on which no weight depends."""
+        """The scores [B, N, M] minus the largest of their row, which changes no weight."""
         scores = tf.cast(self.scores, dtype)
         return scores - self.peak(scores, axis=2)
 
     def row_error(self, row_sums: tf.Tensor) -> tf.Tensor:
-        """The largest distance [B] of a row's sum from what it has to be."""
+        """The largest distance [B] of a row sum from its marginal."""
         return tf.reduce_max(tf.abs(row_sums - self.rows), axis=-1)
 
     def share(self, gradient: tf.Tensor, marginal: tf.Tensor) -> tf.Tensor:
-        """A gradient over its marginal, 0 where the marginal is 0."""
+        """A gradient divided by its marginal; 0 if the marginal is 0."""
         return gradient if self.whole else tf.math.divide_no_nan(gradient, tf.cast(marginal, gradient.dtype))
 
 
 def sinkhorn_marginals(
     logits: tf.Tensor, tau: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None
 ) -> SinkhornMarginals:
-    """Flatten leading axes; add a slack row and a slack column unless the matrix is surely square and whole.
+    """Flatten leading axes; add a slack row and a slack column unless the matrix is known to be square and unmasked.
 
     `tau` is a scalar or `[B, 1, 1]`.
     """
@@ -59,7 +59,7 @@ def sinkhorn_marginals(
         surplus = tf.reduce_sum(columns, -1, keepdims=True) - tf.reduce_sum(rows, -1, keepdims=True)
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
         columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
-        # A slack row's own level is absorbed by its potential: any constant does.
+        # The potential of a slack row absorbs its level, so any constant will do.
         scores = tf.pad(scores, [[0, 0], [0, 1], [0, 1]])
     scores, rows, columns = _of_one_shape(scores, rows, columns)
     valid = tf.logical_and(rows[:, :, tf.newaxis] > 0, columns[:, tf.newaxis, :] > 0)
@@ -71,7 +71,7 @@ def sinkhorn_marginals(
     failed = tf.logical_or(not_a_number, tf.logical_or(no_column, no_row))
     not_positive = tf.math.is_nan(tau)
     failed = tf.logical_or(failed, tf.reshape(tf.broadcast_to(not_positive, [tf.size(failed), 1, 1]), [-1]))
-    # A failed matrix is computed as if it held zeros: its NaN would end the loops that its neighbors share.
+    # An invalid matrix is computed as zeros; NaN would end the loops that all matrices of the batch share.
     zeroed = failed[:, tf.newaxis, tf.newaxis]
     possible = tf.logical_or(possible, tf.logical_and(zeroed, valid))
     filled = tf.where(tf.logical_and(possible, tf.logical_not(zeroed)), scores, tf.zeros_like(scores))
@@ -87,14 +87,14 @@ def _needs_slack(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.
 
 
 def _valid(scores: tf.Tensor, mask: tf.Tensor | None, axis: int) -> tf.Tensor:
-    """1 for what is valid along `axis`, 0 for what is masked: [B, size]."""
+    """1 for valid and 0 for masked entries along `axis`: [B, size]."""
     if mask is None:
         return tf.ones(tf.gather(tf.shape(scores), [0, axis]), scores.dtype)
     return tf.cast(flatten_lists(mask), scores.dtype)
 
 
 def _of_one_shape(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """The same tensors, each with the static sizes known of any, without which a loop refuses its state."""
+    """Give all tensors the static sizes that are known of any, which a loop requires of its state."""
     batch = scores.shape[:1].merge_with(rows.shape[:1]).merge_with(columns.shape[:1])
     n, m = (scores.shape[1:2].merge_with(rows.shape[1:]), scores.shape[2:].merge_with(columns.shape[1:]))
     shapes = [batch + n + m, batch + n, batch + m]

@@ -1,4 +1,4 @@
-"""The exact assignment of a batch of matrices with masks, as costs whose every row is to be paired."""
+"""The exact assignment of a batch of masked matrices, as costs whose rows must all be paired."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     scores = tf.cast(flatten_lists(tf.stop_gradient(scores), inner=2), tf.float64)
     kept = _kept_pairs(scores, row_mask, column_mask)
     size = tf.shape(scores)
-    # The engine reduces over both axes, which TensorFlow refuses on an axis that turns out to be empty.
+    # The algorithm reduces over both axes, which TensorFlow refuses for an axis that is empty at run time.
     padding = [[0, 0], [0, tf.cast(size[1] < 1, tf.int32)], [0, tf.cast(size[2] < 1, tf.int32)]]
-    # The engine pairs every row, so the shorter side is the rows.
+    # The algorithm pairs every row, so the rows must be the shorter side.
     axes = tf.where(size[1] > size[2], [0, 2, 1], [0, 1, 2])
     kept = tf.transpose(tf.pad(kept, padding), axes)
     costs = _costs(tf.transpose(tf.pad(-scores, padding), axes), kept)
@@ -56,19 +56,19 @@ def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.T
 
 
 def _kept_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """[B, n, m]: the pairs of kept rows and columns; none in a matrix where the score of such a pair is no number."""
+    """The pairs [B, n, m] of valid rows and columns; none in a matrix with an invalid score of such a pair."""
     kept = tf.ones_like(scores, tf.bool)
     if row_mask is not None:
         kept = tf.logical_and(kept, flatten_lists(row_mask)[:, :, tf.newaxis])
     if column_mask is not None:
         kept = tf.logical_and(kept, flatten_lists(column_mask)[:, tf.newaxis, :])
-    # Not logical_not(scores < inf): TensorFlow's graph optimizer makes scores >= inf of that, which is False for NaN.
+    # Not logical_not(scores < inf): TensorFlow's graph optimizer rewrites it as scores >= inf, which is False for NaN.
     wrong = tf.logical_and(kept, tf.logical_or(tf.math.is_nan(scores), tf.equal(scores, math.inf)))
     return tf.logical_and(kept, tf.logical_not(tf.reduce_any(wrong, axis=[1, 2], keepdims=True)))
 
 
 def _costs(cost: tf.Tensor, kept: tf.Tensor) -> Costs:
-    """The costs of `kept` pairs. Masked columns stand in, at cost 0, for those that the kept rows lack."""
+    """The costs of valid pairs. If there are too few valid columns, masked ones replace the missing ones at cost 0."""
     rows, columns = tf.reduce_any(kept, axis=2), tf.reduce_any(kept, axis=1)
     lacking = tf.math.count_nonzero(rows, axis=1) - tf.math.count_nonzero(columns, axis=1)
     masked = tf.logical_not(columns)

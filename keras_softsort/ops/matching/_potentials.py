@@ -1,4 +1,4 @@
-"""Sinkhorn iterations in log space, for any range of logits and for entries that are never chosen.
+"""Sinkhorn iterations in log space, for any range of logits, including -inf.
 
 With the logits L and potentials f, g, the weights are exp(L_ij + f_i + g_j) and an iteration is
 f_i = log rows_i - logsumexp_j(L_ij + g_j), g_j = log columns_j - logsumexp_i(L_ij + f_i).
@@ -17,9 +17,9 @@ from keras_softsort.ops.matching._undone import Undone
 
 
 class Potentials(NamedTuple):
-    """Logits and potentials are float64: at scores of 1e4 and a temperature of 1e-3 float32 numbers are 1 apart.
+    """Iterations with float64 logits and potentials: at scores of 1e4 and a tau of 1e-3 float32 numbers are 1 apart.
 
-    Exponentials, whose arguments are small by then, are computed in the dtype of the scores.
+    Exponentials are computed in the dtype of the scores, since their arguments are small.
     """
 
     marginals: SinkhornMarginals
@@ -33,7 +33,7 @@ class Potentials(NamedTuple):
         rows, columns = self.marginals.rows, self.marginals.columns
         new_f = self._potential(self._logits(tf.zeros_like(f), g), rows, axis=2)
         new_g = self._potential(self._logits(new_f, tf.zeros_like(g)), columns, axis=1)
-        # The new potential is what the old sum lacked.
+        # The new potential makes up for the difference of the old sum.
         return rows * tf.exp(tf.cast(f - new_f, rows.dtype)), new_f, new_g
 
     def weights(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:

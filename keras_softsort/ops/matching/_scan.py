@@ -21,11 +21,11 @@ def scan(
     reverse: bool = False,
     running: Callable[..., tf.Tensor] | None = None,
 ) -> tuple[State, State]:
-    """`step(t, state, *inputs[t])` for t from 0 to `length - 1`, or back from there; returns the states and outputs.
+    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or backward; return the states and outputs.
 
-    A step returns its new state and outputs shaped as `templates`, which are stacked along a new first axis. Unrolled,
-    a step costs nothing but its operations; otherwise the graph does not grow with `length`, and the loop ends early,
-    with outputs of 0 left, once `running(t, state)` is false.
+    A step returns its new state and outputs with the shapes of `templates`, which are stacked along a new first axis.
+    Unrolled, a step costs only its operations. Otherwise the graph does not grow with `length`, and the loop ends once
+    `running(t, state)` is false; the remaining outputs are 0.
     """
     if unroll:
         rows = [tf.unstack(each, length) for each in inputs]
@@ -41,7 +41,7 @@ def scan(
 
     def body(count: tf.Tensor, state: State, outputs: State) -> tuple:
         t = time(count)
-        # A gather, since a map over lists that differ in their number of steps cannot slice.
+        # A gather, since `tf.vectorized_map` cannot slice if lists differ in their number of steps.
         state, new = step(t, state, *(tf.gather(each, t) for each in inputs))
         return count + 1, state, tuple(map(lambda rows, row: _put(rows, t, row), outputs, new))
 
@@ -68,5 +68,5 @@ def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
 
     if rows.shape.is_fully_defined():
         return updated() if rows.shape.num_elements() else rows
-    # Into nothing nothing can be scattered.
+    # A scatter into an empty tensor fails.
     return tf.ensure_shape(tf.cond(tf.size(rows) > 0, updated, lambda: rows), rows.shape)

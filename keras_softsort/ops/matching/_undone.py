@@ -1,4 +1,4 @@
-"""The iterations that a gradient goes back through."""
+"""The iterations that a gradient reverses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 class Undone(NamedTuple):
-    """Some consecutive iterations, of which number `start` was the first."""
+    """Consecutive iterations from number `start` on."""
 
     states: tuple[tf.Tensor, tf.Tensor, tf.Tensor]  # row and column states after each, column states before: [T, B, .]
     start: Any
@@ -25,7 +25,7 @@ class Undone(NamedTuple):
         return value if self.made is None else tf.where((self.start + t < self.made)[:, tf.newaxis], value, otherwise)
 
     def row_gradient(self, t: Any) -> Any:
-        """`d_rows` at the last iteration. Before it a row potential has no effect but by the next column potential."""
+        """`d_rows` at the last iteration. Earlier row potentials only act through the next column potential."""
         last = self.length - 1 == t if self.made is None else tf.equal(self.start + t + 1, self.made)[:, tf.newaxis]
         if isinstance(last, bool):
             return self.d_rows if last else 0.0

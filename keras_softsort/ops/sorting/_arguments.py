@@ -1,4 +1,4 @@
-"""The arguments that all sorting operators share, checked once and held together."""
+"""The arguments that all sorting operators share, and their checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_softsort.ops.sorting._methods import registry
 
 
 class SortArguments(NamedTuple):
-    """Checked arguments of a soft sort; a nest of tensors and Python values, so `tf.function` can take it whole."""
+    """Checked arguments of a soft sort. `tf.function` accepts it, since it is a nest of tensors and Python values."""
 
     scores: tf.Tensor  # [..., n], as given
     tau: tf.Tensor  # in the compute dtype: a scalar, or broadcasts against the leading axes
@@ -36,7 +36,7 @@ def sort_arguments(
     power: float = 1.0,
     thresholds: Thresholds | None = None,
 ) -> SortArguments:
-    """Check the arguments and put them together; `method` must be one that gives `capability`."""
+    """Check the arguments. `method` must have `capability`."""
     scores = validation.list_tensor("scores", scores)
     method = registry.checked_method(method, capability)
     power = registry.checked_power(power, method)

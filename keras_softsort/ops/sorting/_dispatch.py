@@ -1,8 +1,8 @@
-"""Where the algorithm is chosen. Operators ask here for a soft permutation or for its products, and never how.
+"""Soft permutations and their products, by the algorithm that suits the method and the list size.
 
-The matrix itself is dense. Products with it do without it on lists that are long enough for that to be faster. What a
-method gives by itself, such as ranks without a matrix, is taken from it. Lists are flattened and sorted on the way
-in, and have their leading axes and dtype again on the way out.
+The matrix itself is dense. On long lists products do not form it. Results that a method computes without a matrix, such
+as ranks, come from the method. Lists are flattened and sorted first, and get their leading axes and dtype back at the
+end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
 
 
 def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
-    """The matrix [..., n or top_k, n] in the dtype of the scores; `hard` gives exact ones with its gradient."""
+    """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
     lists = _ordered(args)
     rows = _leading_rows(lists, top_k)
     soft = _dense_rows(args, lists, rows)
@@ -34,7 +34,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
 
 
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
-    """The logarithms of `permutation`, finite where its weights underflow; -inf where a mask allows none."""
+    """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
     lists, method = _ordered(args), registry.get(args.method)
     rows = _leading_rows(lists, top_k)
     if method.log_rows is None:
@@ -51,9 +51,9 @@ def multiply(
     *,
     eps: float | None = None,
 ) -> tf.Tensor:
-    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] or `top_k` pick ranks (default: all).
+    """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] or `top_k` choose ranks (default: all).
 
-    With `hard` the values in exact order, with the gradient of the soft ones.
+    With `hard`, the values are in exact order, with the gradient of the soft ones.
     """
     lists = _ordered(args)
     values = _valid(lists, values)
@@ -78,13 +78,13 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
 
 
 def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
-    """P^T @ values for `values` [..., n, d], a row a rank: [..., n, d], 0 for masked items."""
+    """P^T @ values for `values` [..., n, d], one row per rank: [..., n, d], 0 for masked items."""
     lists = _ordered(args)
     return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
 
 
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
-    """P^T (1, ..., n), or the ranks of a method that has its own: [..., n], 0 for masked items."""
+    """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
     lists, method = _ordered(args), registry.get(args.method)
     if method.ranks is not None:
         ranks = method.ranks(lists)
@@ -94,7 +94,7 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
 
 
 def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
-    """P @ scores, or the sorted scores of a method that has its own: [..., n or top_k], 0 after the valid ones."""
+    """P @ scores, or the sorted scores of a method without a matrix: [..., n or top_k], 0 after the valid ones."""
     method = registry.get(args.method)
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k=top_k, hard=hard)[..., 0]
@@ -142,7 +142,7 @@ def _transposed_product(
 
     def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         matrix = _dense_rows(args, lists, _leading_rows(lists, None))
-        # A sum of products that XLA fuses with what makes the matrix, where it would store it for a product.
+        # XLA fuses a sum of products with the computation of the matrix; for a matrix product it would store it.
         result = tf.reduce_sum(matrix[:, :, :, tf.newaxis] * values[:, :, tf.newaxis, :], axis=1)
         return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
 
@@ -153,13 +153,13 @@ def _transposed_product(
 
 
 def _matrix_free(args: SortArguments) -> Any:
-    """The method without its matrix, None where it needs one."""
+    """The matrix-free products of the method, None if it needs the matrix."""
     make = registry.get(args.method).matrix_free
     return None if make is None else make(args.power)
 
 
 def _by_size(args: SortArguments, lists: OrderedLists, values: tf.Tensor, short: Product, long: Product) -> tf.Tensor:
-    """The result of `short` or `long`, whichever is for the list size."""
+    """The result of `short` or `long`, depending on the list size."""
     minimum = args.thresholds.matrix_free_min_size
     is_long = False if _matrix_free(args) is None else is_at_least(args.scores.shape[-1], minimum)
     if is_long is not None:
@@ -171,7 +171,7 @@ def _by_size(args: SortArguments, lists: OrderedLists, values: tf.Tensor, short:
         def result(product: Product) -> tf.Tensor:
             return product(lists._replace(scores=scores, tau=tau), values)
 
-        # XLA does not compile the gradient of a conditional where sizes are unknown: each product's is taken inside.
+        # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
             def slopes(product: Product) -> Any:
                 with tf.GradientTape() as tape:

@@ -38,12 +38,12 @@ def sized_thresholds(scores: tf.Tensor, method: str, power: float, names: Collec
     return known.at_size(scores.shape[-1], names) if tf.executing_eagerly() else known
 
 
-# How ties are found is left out: it saves microseconds, and a trace more costs up to seconds.
+# Without the threshold of ties, which saves microseconds, while another trace costs up to seconds.
 MATRIX = ("pairwise_max_size",)
 ROWS = ("pairwise_max_size_top_k",)
 PRODUCT = *MATRIX, "matrix_free_min_size"
 
-# By the rows that are made: all of the matrix, the first of them, or none on long lists.
+# By the rows of the matrix that are computed: all, the first ones, or none on long lists.
 permutation = operator(_dispatch.permutation, *MATRIX)
 leading_rows = operator(_dispatch.permutation, *ROWS)
 top_k = operator(_dispatch.top_k, *ROWS)

@@ -1,4 +1,4 @@
-"""The hard order of a list, which every soft sort starts from: argsort with masks, directions and non-finite scores."""
+"""The exact order of a list, with which every soft sort starts: an argsort with masks, directions and invalid scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_softsort.ops._core.thresholds import Thresholds, is_at_most
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = 1e300
-# A weight whose logit falls short of its row's largest by so much is 0.
+# A weight is 0 if its logit is below the largest of its row by this gap.
 MAX_GAP = {tf.float32: 110.0, tf.float64: 760.0}
 
 
@@ -22,7 +22,7 @@ class OrderedLists(NamedTuple):
     """Lists `[B, n]` in the compute dtype, and their stable descending order with masked items last."""
 
     scores: tf.Tensor  # [B, n], negated for ASCENDING; 0 where masked or not finite
-    tau: tf.Tensor  # [B, 1]; NaN for a list that holds a score that is not finite
+    tau: tf.Tensor  # [B, 1]; NaN for a list with a score that is not finite
     mask: tf.Tensor | None  # [B, n]
     order: tf.Tensor  # [B, n] int32: the item at each rank
     ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
@@ -37,24 +37,24 @@ class OrderedLists(NamedTuple):
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
 
     def valid_ranks(self, ranks: tf.Tensor) -> tf.Tensor | None:
-        """Whether each of `ranks` [B, r] is one of an unmasked item; None without a mask."""
+        """Whether each of `ranks` [B, r] belongs to a valid item; None without a mask."""
         if self.mask is None:
             return None
         return ranks < self.valid_counts()
 
     def order_of_valid(self) -> tf.Tensor:
-        """The item at each rank [B, n], at ranks of masked items the last valid one."""
+        """The item at each rank [B, n]; at ranks of masked items, the last valid one."""
         if self.mask is None:
             return self.order
         ranks = tf.range(tf.shape(self.scores)[1])
         return take(self.order, tf.minimum(ranks, tf.maximum(self.valid_counts() - 1, 0)))
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The first and the last rank [B, n] that hold the same score as each rank does."""
+        """The first and the last rank [B, n] with the same score as each rank."""
         return tied_ranks(self.sort_keys, is_at_most(self.sort_keys.shape[-1], self.thresholds.tie_search_max_size))
 
     def gradient_of_sorted_scores(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        """The gradient [B, r] of the sorted scores at `rows` as one of the items' [B, n], which ties share evenly."""
+        """Turn a gradient [B, r] of the sorted scores at `rows` into one of the items [B, n]; ties share evenly."""
         first, last = self.ties()
         batch, size = tf.unstack(tf.shape(first))
         offsets = size * tf.range(batch)[:, tf.newaxis]
@@ -70,7 +70,7 @@ def ordered_lists(
     direction: str = "DESCENDING",
     thresholds: Thresholds | None = None,
 ) -> OrderedLists:
-    """Sort each list of the `scores` [..., n], leading axes flattened to one."""
+    """Sort each list of `scores` [..., n], with leading axes flattened to one."""
     tau = temperature_per_list(tau, scores)
     scores = flatten_lists(scores)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
@@ -82,8 +82,7 @@ def ordered_lists(
         finite = tf.logical_or(finite, tf.logical_not(mask))
         scores = tf.where(mask, scores, tf.zeros_like(scores))
     all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
-    # A NaN temperature carries "this list is not a number" to every result and gradient of that list and no other,
-    # while the order stays that of numbers.
+    # A NaN temperature makes every result and gradient of this list NaN, and of no other list. The order stays valid.
     tau = tf.where(all_finite, tau, tf.constant(math.nan, scores.dtype))
     scores = tf.where(finite, scores, tf.zeros_like(scores))
 
@@ -95,6 +94,6 @@ def ordered_lists(
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-    """`scores / tau` in float64, of which no difference overflows."""
+    """`scores / tau` in float64, clipped so that no difference overflows."""
     quotients = tf.cast(scores, tf.float64) / tf.cast(tau, tf.float64)
     return tf.clip_by_value(quotients, -LARGEST, LARGEST)
