@@ -31,7 +31,7 @@ class EmbeddingMemory:
         self.labels: Any = None
 
     def extend(self, embeddings: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> Candidates:
-        """A batch with what is remembered, without gradient, behind it; its gradient puts it into the memory."""
+        """Append the memory, without gradient, to a batch; computing the gradient puts the batch into the memory."""
         self._create(embeddings.shape[-1], embeddings.dtype)
         remembered, known = tf.convert_to_tensor(self.embeddings), tf.convert_to_tensor(self.labels)
         own = tf.where(mask, tf.cast(labels, known.dtype), tf.constant(EMPTY, known.dtype))
@@ -51,7 +51,7 @@ class EmbeddingMemory:
         )
 
     def save(self, store: MutableMapping[str, Any]) -> None:
-        """Write what is remembered."""
+        """Write the memory."""
         if self.embeddings is not None:
             store["embeddings"], store["labels"] = self.embeddings.numpy(), self.labels.numpy()
 
@@ -80,7 +80,7 @@ class EmbeddingMemory:
             )
 
     def _remember(self, embeddings: tf.Tensor, labels: tf.Tensor) -> list[tf.Tensor]:
-        """Put the batch before what is remembered, and forget what is then too much."""
+        """Put the batch in front of the memory, and drop the oldest entries."""
         updates = []
         for variable, new in ((self.embeddings, embeddings), (self.labels, labels)):
             kept = tf.concat([new, tf.convert_to_tensor(variable)], axis=0)[: self.size]

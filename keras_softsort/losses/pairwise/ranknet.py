@@ -39,7 +39,7 @@ class RankNetLoss(ScoreLoss):
         - `"mrr"`: the same as `"ndcg"` with g the label and D(r) = 1 / r;
         - `"map"`: the change of average precision; items are relevant from a label of 1 on;
         - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
-        - `"label_diff"`: `|label_i - label_j|`, whatever the ranks;
+        - `"label_diff"`: `|label_i - label_j|`, which does not depend on the ranks;
         - a `LambdaWeight`: one of these with its options, among them gains and discounts that are functions.
       ties: pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a target
         of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. Under a lambda weight they cost 0.

@@ -49,7 +49,7 @@ def neighbor_share(
         distances times the number of candidates, for SoftSort distances.
       num_queries: the first `num_queries` items are the queries, and the others the candidates. None: every item is a
         query and the rest of the batch its candidates.
-      mask: bool `[batch]`, True for valid items. The others are no candidates, and their own share is 0.
+      mask: bool `[batch]`, True for valid items. The others are not candidates, and their own share is 0.
       log: return `log s_i`, computed from logarithms, so that shares that underflow have a gradient.
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.

@@ -1,4 +1,4 @@
-"""The exact order of a list, with which every soft sort starts: an argsort with masks, directions and invalid scores."""
+"""The exact order of a list, with which every soft sort starts: argsort with masks, directions and invalid scores."""
 
 from __future__ import annotations
 

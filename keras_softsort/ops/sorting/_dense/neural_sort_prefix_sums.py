@@ -70,7 +70,7 @@ class PrefixSumLogitGaps:
 def _on_grid(sums: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
     """`sums` [2, B, n] rounded to multiples of a number per list, so coarse that float32 adds and scales them exactly.
 
-    No term of the formula is above 2 n G, of which 24 bits are left: adding 2^29 times as much rounds the others away.
+    No term of the formula is above 2 n G. Adding 2^29 times as much rounds all but 24 bits away.
     """
     shift = tf.stop_gradient(2.0**30 * size * sums[1, :, -1:])
     return tf.stop_gradient((sums + shift) - shift)
