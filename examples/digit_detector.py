@@ -1,11 +1,11 @@
 """Find and name all digits of a scene: a network predicts a set of boxes, trained by `SetLoss`.
 
-Each of the network's slots gives a box and a class, or "no digit". Which slot is to find which digit is not said:
-`SetLoss` matches slots to digits at the least cost, and each slot learns from what it is matched with. The baseline is
-the same network, loss and training with targets in a fixed order: slot i learns the i-th digit from the left. Scenes
-are drawn from scikit-learn's handwritten digits; test scenes hold only images that training never saw.
+Each of the network's slots predicts a box and a class, or "no digit". The data do not say which slot should find which
+digit: `SetLoss` matches slots to digits with the smallest cost, and each slot learns from its match. The baseline has
+the same network, loss and training, but targets in a fixed order: slot i learns the i-th digit from the left. Scenes
+are made from scikit-learn's handwritten digits. Test scenes only hold images that training never saw.
 
-    python examples/digit_detector.py
+    python examples/digit_detector.py                        # two minutes
 """
 
 from __future__ import annotations

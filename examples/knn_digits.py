@@ -1,7 +1,8 @@
 """Train embeddings for k nearest neighbors by k nearest neighbors (Grover et al. 2019, section 6.3).
 
-A CNN embeds images; `DkNNLoss` asks that the k nearest candidates of each query be of its class; then `KNNClassifier`
-votes by the hard nearest neighbors among all training images, and is exported with the CNN as one SavedModel.
+A CNN embeds images, and `DkNNLoss` trains it so that the k nearest candidates of each query have its class. Then
+`KNNClassifier` lets the exact nearest neighbors among all training images vote, and is exported with the CNN as one
+SavedModel.
 
     python examples/knn_digits.py                                # scikit-learn's real digits, two minutes
     python examples/knn_digits.py --stochastic                   # Plackett-Luce samples of the neighbors

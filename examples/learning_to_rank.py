@@ -1,13 +1,13 @@
 """Learn to rank from graded judgements: one small scorer, one budget, six losses.
 
-Every document is scored by itself (a network with two hidden layers); the losses differ in what they make of a list of
-scores. By default wards of real patients are put in the order of their disease's progression (see
-`_shared/ranking_data.py`). `--train` and `--test` take any SVMlight/LETOR files instead, such as a fold of MSLR-WEB30K.
+A network with two hidden layers scores every document by itself; only the loss of a list of scores differs. By default
+the lists are wards of real patients, to be ranked by the progression of their disease (see `_shared/ranking_data.py`).
+`--train` and `--test` take any SVMlight/LETOR files instead, such as a fold of MSLR-WEB30K.
 
-LightGBM's LambdaMART is trained beside them where it is installed. Reported are means over test queries of NDCG@k (gain
+If LightGBM is installed, its LambdaMART is trained too. The report has means over test queries of NDCG@k (gain
 2^label - 1, discount log2) and MRR (relevant from label 1 on). Queries without any relevant document are left out, and
-their number is printed. Nothing is selected on the test queries: figures are those after the last epoch, or, with
-`--valid`, after the epoch (of LambdaMART: with the number of trees) of the best NDCG@5 on the queries of that file.
+their number is printed. Nothing is selected on the test queries: the figures are those after the last epoch, or, with
+`--valid`, after the epoch (for LambdaMART, the number of trees) with the best NDCG@5 on the queries of that file.
 
     python examples/learning_to_rank.py                                   # one seed, two minutes
     python examples/learning_to_rank.py --seeds 0 1 2 --epochs 30         # the published figures

@@ -1,7 +1,7 @@
 """Learn the median of a list of handwritten numbers, given only the median (Grover et al. 2019, section 6.2).
 
-A CNN reads a value from each image; `SoftQuantileLayer(q=0.5)` takes their soft median; the squared error of that one
-number trains both. Values and errors are in units of the largest number, as in the paper.
+A CNN reads a value from each image, and `SoftQuantileLayer(q=0.5)` computes their soft median. Its squared error trains
+the CNN. Values and errors are in units of the largest number, as in the paper.
 
     python examples/median.py                                        # scikit-learn's real digits, two minutes
     python examples/median.py --dataset mnist --digits 4 --list-size 5 --learning-rate 1e-4

@@ -1,10 +1,10 @@
 """Train RankNet by its lambda gradient, in n forward passes per list, and by explicit pairs, in up to n^2.
 
-RankNet's cost is a sum over pairs of items, but its gradient is a number per item, its lambda. So a list is scored
-once, and `tape.gradient(scores, weights, output_gradients=lambdas)` is the gradient of the cost. Beside it the same
-network is trained as two towers on explicit pairs with `pairwise_logistic`: a step gives the same weights, its time is
-not. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/guides/ranknet-gradients.md relates both to
-the code commonly published for RankNet.
+RankNet's cost is a sum over pairs of items, but its gradient has one number per item, its lambda. So each list is
+scored once, and `tape.gradient(scores, weights, output_gradients=lambdas)` is the gradient of the cost. For comparison,
+the same network is trained as two towers on explicit pairs with `pairwise_logistic`. A step gives the same weights, but
+takes longer. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/guides/ranknet-gradients.md relates
+both to the code commonly published for RankNet.
 
     python examples/ranknet_gradients.py                              # half a minute
 """

@@ -1,10 +1,10 @@
 """From `fit` to TensorFlow Serving: train a small ranker, export it, and query it as a server would.
 
-Wards of real patients are put in the order of their disease's progression (`ranking_data.py` tells how). The model is
-exported with its signatures and, where tensorflow-serving-api is installed, a warm-up file. A process without Python's
-TensorFlow, Keras or this package then loads it through TensorFlow's C API, once as it is and once with XLA's compiler
-forbidden, as `tensorflow_model_server` forbids it: the answers must be the model's own. Latencies are those of that
-process, without a network. What is printed last starts a server and asks it.
+The model ranks wards of real patients by the progression of their disease (see `_shared/ranking_data.py`). It is
+exported with its signatures and, if tensorflow-serving-api is installed, a warm-up file. Then a process without
+TensorFlow's Python package, Keras or this package loads it through TensorFlow's C API, with and without XLA's compiler,
+which `tensorflow_model_server` forbids. The answers must be those of the model. Latencies are those of that process,
+without a network. At the end the commands that start a server and query it are printed.
 
     python examples/serve_ranker.py                          # ten seconds
 """

