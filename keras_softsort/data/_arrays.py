@@ -25,7 +25,7 @@ def shared_tensor(array: np.ndarray) -> tf.Tensor:
     """Return `array` as a tensor on the CPU, without a copy if its memory is aligned, contiguous and writable."""
     # TensorFlow aborts the process when it computes with memory of another alignment.
     can_share = array.ctypes.data % _ALIGNMENT == 0 and array.flags.c_contiguous and array.flags.writeable
-    with tf.device("CPU:0"):  # input pipelines run there; a GPU would be asked for every batch
+    with tf.device("CPU:0"):  # input pipelines run there; otherwise every batch would be copied from a GPU
         if can_share and array.size:
             return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
         return tf.constant(array)

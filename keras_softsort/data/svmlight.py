@@ -81,7 +81,7 @@ def read_svmlight(
     labels = np.concatenate([block.labels for block in blocks])
     queries = np.concatenate([block.queries for block in blocks])
     parts = [block.features for block in blocks]
-    del blocks  # their features would stay in memory beside the stacked ones
+    del blocks  # otherwise all features would stay in memory next to the stacked ones
     features = _stacked(parts, num_features)
     sizes_path = Path(query_file or f"{path.with_suffix('') if path.suffix in _COMPRESSED else path}.query")
     counted = _counted(sizes_path, len(labels), path, required=query_file is not None)

@@ -47,7 +47,7 @@ class Roles(NamedTuple):
 class Groups(NamedTuple):
     """Lists of equal values of the group column, in the order of their first rows."""
 
-    positions: np.ndarray | None  # where each row goes; None if rows stand as they are
+    positions: np.ndarray | None  # the new position of each row; None if rows keep their order
     sizes: np.ndarray
     ids: np.ndarray
 

@@ -17,11 +17,11 @@ class SinkhornMarginals(NamedTuple):
     scores: tf.Tensor  # [B, N, M] in the compute dtype, finite: 0 where an entry is to be 0
     inverse_tau: tf.Tensor  # float64, a scalar or [B, 1, 1]
     possible: tf.Tensor  # [B, N, M] bool: the entries that are not to be 0
-    rows: tf.Tensor  # [B, N] in the compute dtype: what each row has to sum to; 0 for one that is masked
+    rows: tf.Tensor  # [B, N] in the compute dtype: the sum of each row; 0 if masked
     columns: tf.Tensor  # [B, M]
     failed: tf.Tensor  # [B]: holds NaN or +inf, or a row or column without a possible entry
-    never: tf.Tensor  # scalar bool: whether an entry is to be 0 in a row and a column that are not masked
-    whole: bool  # whether it is known that no row and no column is masked or slack, so that all are to sum to 1
+    never: tf.Tensor  # scalar bool: whether a valid row and column have an entry that must be 0
+    whole: bool  # whether it is known that no row or column is masked or slack, so that all sums are 1
 
     def peak(self, logits: tf.Tensor, axis: int) -> tf.Tensor:
         """The largest possible entry along an axis, with `keepdims`; 0 if there is none. It has no gradient."""

@@ -34,7 +34,7 @@ def nearest_references(
             nearness, positions = tf.math.approx_max_k(nearness, min(k, size))
             own_ids = tf.gather(own_ids, positions)
         own_ids = tf.broadcast_to(own_ids, tf.shape(nearness))
-        # Of equals `top_k` takes the first: ids ascend, and those of earlier blocks stand before.
+        # Of equal values `top_k` takes the first. Ids ascend, and those of earlier blocks come first.
         best, positions = tf.math.top_k(tf.concat([best, nearness], axis=-1), k)
         return step + 1, best, take(tf.concat([ids, own_ids], axis=-1), positions)
 

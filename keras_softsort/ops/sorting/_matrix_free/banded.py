@@ -91,7 +91,7 @@ def row_moments(band: Band, rows: BandedRows, left: tf.Tensor, right: tf.Tensor)
     """`sum_j A_ij (m_j - m_i)` of each rank i: [blocks, BLOCK]."""
 
     def pair_sums(ranks: tf.Tensor, items: tf.Tensor) -> tf.Tensor:
-        # The band is one of which ranks and items have the same moments.
+        # In this band ranks and items have the same moments.
         moments = band.offsets(items, ranks)
         return tf.matmul(band.weights(ranks, items), moments * _relative(rows.valid, right, ranks, items))
 

@@ -57,8 +57,8 @@ class NeuralSortBand(NamedTuple):
 
 def neural_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> NeuralSortBand:
     """The band for descending `scores` [L, padded n] in float64, in units of tau. Drops beyond `cut` are left out."""
-    # Nothing is seen across a gap of this size: one of any size is as good, and loses no digits of the others. A gap of
-    # `cut` would leave weights that count where they are multiplied by values far apart.
+    # Gaps are clipped where all weights across them are 0, which keeps the precision of the others. A gap of only `cut`
+    # would leave weights that matter if they are multiplied by values far apart.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.maximum(cut, MAX_GAP[dtype]))
     place = tf.cast(tf.range(tf.shape(gaps)[1]), tf.float64)
 

@@ -36,7 +36,7 @@ class SoftSortBand(NamedTuple):
 
 def soft_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> SoftSortBand:
     """The band for descending `scores` [L, padded n] in float64, in units of sqrt(tau), without drops beyond `cut`."""
-    # As far as a gap that nothing is seen across; their sum loses no digits of the others.
+    # Gaps are clipped where all weights across them are 0, so that their sum keeps the precision of the others.
     gaps = tf.minimum(scores[:, :-1] - scores[:, 1:], tf.sqrt(tf.maximum(cut, MAX_GAP[dtype])))
     scores = tf.reshape(-tf.cumsum(tf.pad(gaps, [[0, 0], [1, 0]]), axis=1), [-1, BLOCK])
 

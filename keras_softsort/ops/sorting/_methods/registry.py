@@ -12,7 +12,7 @@ from keras_softsort.ops.sorting._methods.neural_sort import NEURAL_SORT
 from keras_softsort.ops.sorting._methods.projection import PROJECTION, PROJECTION_KL
 from keras_softsort.ops.sorting._methods.soft_sort import SOFT_SORT
 
-# What an operator may ask of a method, and the fields of `Method` of which one is enough to have it.
+# The capabilities that an operator may require, and the fields of `Method`, any of which provides it.
 CAPABILITIES = {
     "permutation": ("rows",),
     "values": ("rows", "sorted_scores"),

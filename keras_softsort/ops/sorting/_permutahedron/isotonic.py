@@ -48,7 +48,7 @@ def blocks(x: tf.Tensor, kept: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.T
     """
     lists, size = tf.unstack(tf.shape(x))
     places = tf.reshape(tf.broadcast_to(tf.range(size), [lists, size]), [-1])
-    origin = tf.range(lists * size) - places  # of its list, among the places of all lists
+    origin = tf.range(lists * size) - places  # the start of its list, among the positions of all lists
     stop = origin + tf.reshape(tf.broadcast_to(kept, [lists, size]), [-1])
     x = tf.reshape(tf.stop_gradient(x), [-1])
     zeros = tf.zeros_like(x)
