@@ -54,7 +54,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The suite on the default stack: today's TensorFlow with Keras 3."""
-    session.install("-e", ".[test,keras-rs,beam]")
+    session.install("-e", ".[test,keras-rs,beam,spark]")
     run_tests(session)
 
 
@@ -70,7 +70,7 @@ def tests_tf_ranking(session: nox.Session) -> None:
 @nox.session
 def everything(session: nox.Session) -> None:
     """All tests, with those that are too slow for every change, on the default stack and then on the other one."""
-    session.install("-e", ".[test,keras-rs,beam]")
+    session.install("-e", ".[test,keras-rs,beam,spark]")
     run_tests(session, "--everything")
     session.notify("tests_tf_ranking", posargs=["--everything", *session.posargs])
 

@@ -232,7 +232,7 @@ def test_without_tf_ranking_one_clear_error(monkeypatch):
         importlib.import_module(f"{NAME}.tf_ranking")
 
 
-@pytest.mark.parametrize(("adapter", "engine"), [("beam", "apache_beam")])
+@pytest.mark.parametrize(("adapter", "engine"), [("beam", "apache_beam"), ("spark", "pyspark")])
 def test_without_an_engine_one_clear_error(monkeypatch, adapter, engine):
     monkeypatch.setitem(sys.modules, engine, None)
     for module in [module for module in sys.modules if module.startswith(f"{NAME}.{adapter}")]:

@@ -6,6 +6,7 @@ A name is public when its module lists it in `__all__`, so a new name gets its e
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,17 @@ PAGES = {
     "linalg": "Soft permutations as linear operators that never form their matrix.",
     "data": "From files, frames and records to padded batches.",
     "serving": "Export, and score with, a ranker.",
+    "beam": "Lists on Apache Beam. Needs the extra `beam`.",
+    "spark": "Lists on Apache Spark. Needs the extra `spark`.",
 }
+# Modules that need more than the package -> what has to be installed.
+ENGINES = {"beam": "apache_beam", "spark": "pyspark"}
 
 
 def public_names(module: str) -> list[str]:
-    """The public functions and classes of `keras_softsort.<module>`."""
+    """The public functions and classes of `keras_softsort.<module>`; none where its engine is not installed."""
+    if module in ENGINES and importlib.util.find_spec(ENGINES[module]) is None:
+        return []
     found = importlib.import_module(f"keras_softsort.{module}")
     return [name for name in found.__all__ if callable(getattr(found, name))]
 

@@ -1,0 +1,16 @@
+"""Lists on Apache Spark: a data frame's rows scored by an exported ranker, or written as ELWC records.
+
+Not imported by `import keras_softsort`: `from keras_softsort import spark`. Needs the extra `spark`, and Java 17.
+"""
+
+try:
+    import pyspark as _pyspark  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        'keras_softsort.spark needs Apache Spark, which is installed by pip install "keras-softsort[spark]"'
+    ) from _error
+
+from keras_softsort.spark.score import score
+from keras_softsort.spark.write_elwc import write_elwc
+
+__all__ = ["score", "write_elwc"]

@@ -1,0 +1,61 @@
+"""The rows of a data frame as whole lists, in the processes that run Python for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def by_group(frame: Any, named: dict[str, Any]) -> Any:
+    """`frame` with the rows of each group one after another in one partition; `named` are columns by argument."""
+    if isinstance(named["features"], str):
+        raise TypeError(f"features must be a sequence of column names, got {named['features']!r}")
+    columns = [(name, each) for name, value in named.items() for each in ([value] if isinstance(value, str) else value)]
+    for name, column in columns:
+        if column not in frame.columns:
+            raise ValueError(f"{name} must name a column of {frame.columns}, got {column!r}")
+    if not named["features"]:
+        raise ValueError("features must name at least one column, got none")
+    return frame.repartition(named["group"]).sortWithinPartitions(named["group"])
+
+
+def whole_groups(frames: Iterable[pd.DataFrame], group: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """Frames that no group crosses, from frames sorted by group, and the row at which each group begins."""
+    held: list[pd.DataFrame] = []
+    last: Any = None
+    for frame in frames:
+        values, missing = frame[group].to_numpy(), frame.loc[frame[group].isna(), group].tolist()
+        if missing:
+            raise ValueError(f"group {group!r} must have a value in every row, got {missing[0]!r}")
+        if len(values) == 0:
+            continue
+        start = int(np.argmax(values == values[-1]))  # of the last group, which the next frame may continue
+        if start > 0 or (held and values[-1] != last):
+            yield _with_starts(pd.concat([*held, frame.iloc[:start]]), group)
+            held = []
+        held.append(frame.iloc[start:])
+        last = values[-1]
+    if held:
+        yield _with_starts(pd.concat(held), group)
+
+
+def _with_starts(frame: pd.DataFrame, group: str) -> tuple[pd.DataFrame, np.ndarray]:
+    values = frame[group].to_numpy()
+    return frame, np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+
+
+def matrix(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    """Columns of numbers, or of arrays of numbers, side by side: float32 `[rows, f]`."""
+    parts = []
+    for name in columns:
+        values = frame[name].to_numpy()
+        if values.dtype == object and len(values) and np.ndim(values[0]) == 1:
+            values = np.stack(values)
+        try:
+            parts.append(values.astype(np.float32))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"column {name!r} must hold numbers or arrays of numbers, got {values[:1]}") from error
+    return np.column_stack(parts)

@@ -1,0 +1,94 @@
+"""The rows of a data frame as ELWC records in files."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+from pyspark import TaskContext
+
+from keras_softsort.data import RankingDataset
+from keras_softsort.data._elwc.records import Records
+from keras_softsort.data._files import check_new, shard_names
+from keras_softsort.spark._lists import by_group, matrix, whole_groups
+
+
+def write_elwc(
+    frame: Any, path: str | os.PathLike, *, group: str, label: str, features: Sequence[str], weight: str | None = None
+) -> list[str]:
+    """Write groups of rows as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
+
+    Each group is a list, with the id `query_id`, one feature `features` `[f]`, `label`, and `weight` if it is named.
+    Each partition becomes a file. A task writes a file aside, in a folder `.writing-...` beside `path`. The driver
+    renames the files of the tasks that succeeded when all of them are complete, so tasks that died, were retried or
+    ran twice leave nothing behind.
+
+    Args:
+      frame: a Spark data frame.
+      path: the beginning of the names, `path-00000-of-00004` and so on, on a file system that the driver and all
+        executors share, or with a scheme that TensorFlow supports.
+      group: column that identifies lists.
+      label: column of numbers.
+      features: columns of numbers. A column of arrays counts as several.
+      weight: column of item weights, at least 0; `None` for no weights.
+
+    Returns:
+      The names of the files.
+
+    Raises:
+      ValueError: columns that `frame` lacks, a frame without rows, a path with `*`, `?` or `[`. In the job: a group
+        that is missing in a row, a column that does not hold numbers, a label that is not finite.
+      TypeError: `features` is one string.
+      FileExistsError: a file of this name or a shard of it exists.
+
+    Cost: one shuffle of the frame. Memory per worker for an Arrow batch of rows, and for the largest group.
+
+    Example:
+
+    >>> from keras_softsort import spark  # doctest: +SKIP
+    >>> frame = session.read.parquet("judged")  # doctest: +SKIP
+    >>> spark.write_elwc(frame, "train", group="query", label="grade", features=["x", "y"])  # doctest: +SKIP
+    ['train-00000-of-00002', 'train-00001-of-00002']
+    """
+    base = os.fspath(path)
+    check_new(base)
+    columns = {"group": group, "label": label, "features": features, **({} if weight is None else {"weight": weight})}
+    rows = by_group(frame, columns)
+    folder = f"{os.path.dirname(base) or '.'}/.writing-{uuid.uuid4().hex}"
+    tf.io.gfile.makedirs(folder)
+    try:
+
+        def written(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            yield from _written(frames, folder, columns)
+
+        found = sorted(tuple(row) for row in rows.mapInPandas(written, "partition long, file string").collect())
+        if not found:
+            raise ValueError("frame must hold at least one row, got none")
+        names = shard_names(base, len(found))
+        for (_, old), new in zip(found, names, strict=True):
+            tf.io.gfile.rename(old, new)
+    finally:
+        tf.io.gfile.rmtree(folder)
+    return names
+
+
+def _written(frames: Iterable[pd.DataFrame], folder: str, columns: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    """Writes a partition's file, and tells its name when it is complete."""
+    name, records, file = f"{folder}/{uuid.uuid4().hex}", Records("features"), None
+    for frame, starts in whole_groups(frames, columns["group"]):
+        file = file or tf.io.TFRecordWriter(name)
+        sizes, ids = np.diff(starts, append=len(frame)), frame[columns["group"]].to_numpy()[starts]
+        numbers = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
+        labels, *weights = numbers
+        lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, *weights)
+        for query, parts in zip(ids.tolist(), lists, strict=True):
+            file.write(records.record(parts, f"the list of {query!r}", query))
+    if file is not None:
+        file.close()
+        context: Any = TaskContext.get()
+        yield pd.DataFrame({"partition": [context.partitionId()], "file": [name]})
