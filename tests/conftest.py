@@ -27,6 +27,8 @@ ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
 ON_DEFAULT_STACK = ("ops", "distributions", "linalg", "examples", "benchmarks", "test_docs.py", "test_frame.py")
 ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "frames", "svmlight"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order", "pl_rank", "plackett_luce", "ranknet"))
+ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
+ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "plackett_luce_sampler"))
 ON_DEFAULT_STACK += ("metrics/test_correlations.py",)
 
 

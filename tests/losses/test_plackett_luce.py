@@ -63,14 +63,7 @@ def each_list(labels, scores, weights=None, **options):
 
 
 def value_and_gradient(labels, scores, mask=None, **options):
-    scores = tf.convert_to_tensor(scores)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        prediction = tf.identity(scores)
-        if mask is not None:
-            prediction._keras_mask = tf.constant(mask)
-        value = ks.PlackettLuceLoss(reduction=NONE, **options)(labels, prediction)
-    return value.numpy(), tape.gradient(value, scores).numpy()
+    return objects.value_and_gradient(ks.PlackettLuceLoss(reduction=NONE, **options), labels, scores, mask=mask)
 
 
 def check_against_oracle(mode, scores, options):

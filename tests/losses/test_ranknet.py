@@ -60,14 +60,7 @@ def each_list(labels, scores, weights=None, **options):
 
 
 def value_and_gradient(labels, scores, weights=None, mask=None, **options):
-    scores = tf.convert_to_tensor(scores)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        prediction = tf.identity(scores)
-        if mask is not None:
-            prediction._keras_mask = tf.constant(mask)
-        value = ks.RankNetLoss(reduction=NONE, **options)(labels, prediction, sample_weight=weights)
-    return value.numpy(), tape.gradient(value, scores).numpy()
+    return objects.value_and_gradient(ks.RankNetLoss(reduction=NONE, **options), labels, scores, weights, mask)
 
 
 def slopes(labels, scores, upstream, weights=None, **options):

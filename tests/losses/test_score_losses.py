@@ -73,14 +73,7 @@ def temperature_of(cls):
 
 
 def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments):
-    scores = tf.convert_to_tensor(scores)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        prediction = tf.identity(scores)
-        if mask is not None:
-            prediction._keras_mask = tf.constant(mask)
-        value = cls(reduction=NONE, **arguments)(labels, prediction, sample_weight=weights)
-    return value.numpy(), tape.gradient(value, scores).numpy()
+    return objects.value_and_gradient(cls(reduction=NONE, **arguments), labels, scores, weights, mask)
 
 
 @pytest.mark.parametrize(("case", "mode"), IN_MODES)

@@ -464,6 +464,18 @@ def squares(_, y_pred):
     return tf.square(y_pred)
 
 
+def value_and_gradient(loss, labels, scores, weights=None, mask=None):
+    """What a loss makes of scores with a Keras mask, and the gradient of its sum, as arrays."""
+    scores = tf.convert_to_tensor(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        prediction = tf.identity(scores)
+        if mask is not None:
+            prediction._keras_mask = tf.constant(mask)
+        value = loss(labels, prediction, sample_weight=weights)
+    return value.numpy(), tape.gradient(value, scores).numpy()
+
+
 def traced_update(metric, **options):
     """`metric.update_state` as a `tf.function`, which takes no operation, as Keras 2 returns it, for a result."""
 
