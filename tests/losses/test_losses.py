@@ -201,7 +201,7 @@ def test_sample_weight_in_fit(shape):
         (np.ones(3), np.ones((3, 4, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3,\)"),
         (np.ones((3, 4)), np.ones((3, 4)), None, r"y_pred must be a permutation matrix.*\(3, 4\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones(4), r"sample_weight must have shape.*got \(4, 1\)|got \(4,\)"),
+        (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones(4), r"sample_weight must have shape.*got \(4,( 1)?\)"),
         (np.ones((3, 4)), np.ones((3, 4, 4)), np.ones((3, 4, 2)), r"sample_weight must have shape.*\(3, 4, 2\)"),
     ],
 )
@@ -211,7 +211,7 @@ def test_shapes_that_do_not_fit(labels, matrix, weights, message):
 
 
 def test_mismatched_number_of_lists():
-    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+    with pytest.raises(ValueError, match=r"y_true must have shape .*, \(3, 4\) .*, got \(1, 4\)"):
         ks.PermutationCrossEntropyLoss()(np.ones((1, 4)), np.ones((3, 4, 4)) / 4)
 
 

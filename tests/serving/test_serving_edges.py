@@ -273,7 +273,7 @@ FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeatur
     [
         (lambda: keras.layers.Dense(1), {}, TypeError, "model must be a Keras model, got Dense"),
         (unbuilt, {}, ValueError, "model must be built: give 'mine' an Input"),
-        (lambda: called(Pooled(name="its")), {}, ValueError, "features must be given.* 'its' does not know its inputs"),
+        (lambda: called(Pooled(name="its")), {}, ValueError, "features must be .*'its' does not know its inputs"),
         (of_the_list, {}, ValueError, r"features must have an input of the items.*\[None, 3\]"),
         (identity, {"features": 5}, TypeError, "features must be dense tensors.*got 'features': 5"),
         (identity, {"features": tf.RaggedTensorSpec([None, None])}, TypeError, "features must be dense tensors"),

@@ -160,7 +160,7 @@ S = tf.zeros([2, 3, 4])
         ({"tolerance": -1e-3}, ValueError, r"tolerance must be at least 0 and finite, got -0\.001"),
         ({"tolerance": "a"}, TypeError, "tolerance must be a number, got 'a'"),
         ({"hard": 1}, TypeError, "hard must be True or False, got 1"),
-        ({"row_mask": tf.ones([2, 3])}, TypeError, r"row_mask must be bool \(True = keep\), got dtype float32"),
+        ({"row_mask": tf.ones([2, 3])}, TypeError, r"row_mask must be bool \(True for valid items\), got dtype float32"),
         ({"row_mask": [[True] * 4] * 2}, ValueError, r"row_mask must have shape \(2, 3\), got \(2, 4\)"),
         ({"column_mask": [[True] * 3] * 2}, ValueError, r"column_mask must have shape \(2, 4\), got \(2, 3\)"),
         ({"column_mask": [True] * 4}, ValueError, r"column_mask must have shape \(2, 4\), got \(4,\)"),

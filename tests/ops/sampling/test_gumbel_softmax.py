@@ -306,7 +306,7 @@ def test_empty_and_single(hard):
         ({"axis": 2}, ValueError, r"axis must be an axis of the shape \(3, 5\), got 2"),
         ({"axis": -3}, ValueError, r"axis must be an axis of the shape \(3, 5\), got -3"),
         ({"axis": None}, TypeError, "axis must be an integer, got None"),
-        ({"mask": np.ones([3, 5])}, TypeError, r"mask must be bool \(True = keep\), got dtype float64"),
+        ({"mask": np.ones([3, 5])}, TypeError, r"mask must be bool \(True for valid items\), got dtype float64"),
         ({"mask": [True] * 5}, ValueError, r"mask must have the shape of logits, \(3, 5\), got \(5,\)"),
     ],
     ids=str,
