@@ -117,7 +117,13 @@ OPERATORS = {
 
 
 @pytest.mark.traced_eagerly
-@pytest.mark.parametrize(("name", "way"), autodiff.cases(OPERATORS, ("jacobian", "forward", "traced_second")))
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        *autodiff.cases(["threshold"], ("jacobian", "traced_second")),
+        *autodiff.cases(["successive softmax"], ("forward",)),
+    ],
+)
 def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name], [LOGITS, np.array([0.6, 0.9, 1.3])])
 
