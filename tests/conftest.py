@@ -29,7 +29,7 @@ ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "frames
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order", "pl_rank", "plackett_luce", "ranknet"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
 ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "plackett_luce_sampler"))
-ON_DEFAULT_STACK += ("metrics/test_correlations.py",)
+ON_DEFAULT_STACK += ("metrics/test_correlations.py", "metrics/test_shared_arguments.py", "serving/test_scorer.py")
 
 
 def pytest_addoption(parser):

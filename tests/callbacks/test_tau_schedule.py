@@ -70,6 +70,7 @@ def two_sorters():
     return keras.Model(inputs, outputs), first, second
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("choose", "expected"),
     [
@@ -103,6 +104,7 @@ def inner_model(layer):
     return keras.Model(inputs, layer(inputs))
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("nest", [inner_model, Wrapper], ids=["model", "layer"])
 @pytest.mark.parametrize("layers", [None, ["deep"]], ids=["all", "name"])
 def test_reaches_nested_layers(nest, layers):

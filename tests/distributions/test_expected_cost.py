@@ -219,7 +219,7 @@ def test_other_distributions(estimator):
     "estimator", ["rloo", "without_replacement", pytest.param("score_function", marks=pytest.mark.nightly)]
 )
 def test_compiled_and_of_unknown_shape(estimator):
-    scores = RNG.normal(size=(2, 3, 4))
+    scores = tf.constant(RNG.normal(size=(2, 3, 4)))
 
     def run(scores):
         with tf.GradientTape() as tape:

@@ -25,6 +25,7 @@ MAKERS = {
 every_layer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("tau", [0.3, np.float32(0.25), tf.constant(0.5), np.array(2.0)], ids=repr)
 def test_assigning_sets_the_weight(tau):
     layer = ks.SoftRankLayer()
@@ -128,6 +129,7 @@ def test_scores_as_a_dense_layer_gives_them(make):
     np.testing.assert_allclose(layer(X[:, :, tf.newaxis], mask=mask), layer(X, mask=mask))
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("layer", "padding"),
     [

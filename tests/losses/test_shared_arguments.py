@@ -20,9 +20,16 @@ SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntr
 # Labels below 0 have no meaning to these.
 RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss]
 METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
+# What all losses share is traced with these alone; with everything, with the others too.
+ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
+OTHERS = [cls for cls in LIST_LOSSES if cls not in ALWAYS]
 # Sinkhorn's iterations take seconds to trace.
 QUICK = {ks.NeuralNDCGLoss: {"num_iterations": 0}}
 each_loss = pytest.mark.parametrize("cls", LIST_LOSSES)
+each_traced_loss = pytest.mark.parametrize(
+    "cls",
+    [pytest.param(cls, marks=[] if cls in ALWAYS else [pytest.mark.nightly]) for cls in SCORE_LOSSES],
+)
 each_score_loss = pytest.mark.parametrize("cls", SCORE_LOSSES)
 
 
@@ -69,9 +76,6 @@ def test_the_batch_is_one_list(cls):
         np.testing.assert_allclose(value, one[0], rtol=1e-6)
         np.testing.assert_allclose(gradient.reshape(one[1][0].shape), one[1][0], rtol=1e-5, atol=1e-7)
     assert value.shape == (1,)
-
-
-ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
 
 
 @pytest.mark.default_stack_only
@@ -142,7 +146,7 @@ def test_what_marks_padding(cls):
     for padding, mark in [("negative_labels", -1), ("nan_labels", np.nan), (None, None)]:
         labels = LABELS if mark is None else np.where(mask, LABELS, np.float32(mark))
         keras_mask = np.broadcast_to(mask, labels.shape) if mark is None else None
-        for mode in ("op_by_op", "unknown_shape") if padding == "nan_labels" else ("op_by_op",):
+        for mode in ("op_by_op", "unknown_shape") if padding == "nan_labels" and cls in ALWAYS else ("op_by_op",):
             value, gradient = value_and_gradient(cls, labels, wide, mask=keras_mask, padding=padding, mode=mode)
             np.testing.assert_array_equal(gradient[..., ~mask], 0)
             # What PL-Rank draws depends on the size of the lists.
@@ -171,9 +175,13 @@ def test_lambda_weights_of_ndcg_have_no_gain_for_a_negative_label():
 
 
 @pytest.mark.parametrize(
-    ("padding", "mode"), [("negative_labels", "op_by_op"), ("negative_labels", "traced"), (None, "op_by_op")]
+    ("cls", "padding", "mode"),
+    [
+        *((cls, padding, "op_by_op") for cls in LIST_LOSSES for padding in ("negative_labels", None)),
+        *((cls, "negative_labels", "traced") for cls in ALWAYS),
+        *(pytest.param(cls, "negative_labels", "traced", marks=pytest.mark.nightly) for cls in OTHERS),
+    ],
 )
-@each_loss
 def test_a_nan_label_is_no_padding(cls, padding, mode):
     # TensorFlow's graph optimizer makes labels >= 0 of logical_not(labels < 0).
     labels = LABELS.copy()
@@ -198,7 +206,7 @@ def test_a_nan_label_is_no_padding_of_the_metrics_and_of_dknn():
         assert np.isnan(loss).all()
 
 
-@each_loss
+@each_traced_loss
 def test_a_nan_label_with_fit(cls):
     labels = LABELS.copy()
     labels[1, 2] = np.nan
@@ -236,7 +244,7 @@ def test_weights_and_masks_of_one_list_in_fit(shape):
     assert found == pytest.approx(float(expected), rel=1e-5)
 
 
-@each_score_loss
+@each_traced_loss
 def test_masking_and_dense_without_a_reshape(cls):
     x, y = objects.features(4, 5)
     wide, labels = objects.pad(x, y)

@@ -34,7 +34,7 @@ LAYOUTS = {
 @pytest.mark.parametrize(
     ("layout", "mode"),
     [
-        *((name, "op_by_op") for name in LAYOUTS),
+        *((name, "traced") for name in LAYOUTS),
         ("a loop", "xla"),
         ("blocks", "unknown_shape"),
         ("a loop", "unknown_shape"),
@@ -47,7 +47,7 @@ def test_each_layout_gives_the_same(monkeypatch, layout, mode):
 
 @pytest.mark.parametrize("layout", ["many blocks", "a loop"])
 def test_each_layout_gives_the_same_with_ties(monkeypatch, layout):
-    check_layout(monkeypatch, layout, "op_by_op", {"ties": "half"})
+    check_layout(monkeypatch, layout, "traced", {"ties": "half"})
 
 
 def check_layout(monkeypatch, layout, mode, options):
