@@ -21,8 +21,8 @@ class PairwiseMSELoss(PairwiseLoss):
       temperature: positive number, in units of the scores.
       lambda_weight: the metric to optimize: None, a name (`"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"label_diff"`), or a
         `LambdaWeight` with its options; see `RankNetLoss` for what they weigh.
-      normalization: what a list's sum is divided by: `"pairs"`, the number of its pairs, which gives the mean cost of a
-        pair; `"list"`, the number of its items; or `"none"`, 1.
+      normalization: divisor of the sum over the pairs of a list. `"pairs"`: their number, which gives the mean cost of
+        a pair. `"list"`: the number of items. `"none"`: 1.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.

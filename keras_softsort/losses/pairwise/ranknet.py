@@ -23,16 +23,16 @@ class RankNetLoss(ScoreLoss):
     with `RankNetLoss()` for plain preferences. By default a label below 0 marks padding.
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-sigma (s_i - s_j)))`, times the weight of item
-    i, the more relevant one, times the pair's lambda weight. A list's loss is the sum over its pairs, normalized by
-    `normalization`; weights and padding never enter the divisor.
+    i, the more relevant one, times the lambda weight of the pair. The loss of a list is the sum over its pairs, divided
+    as `normalization` says. Weights and padding do not change the divisor.
 
     Args:
       sigma: slope of the cost, positive: the larger it is, the faster the cost falls with the difference of scores. It
         is 1 / temperature.
-      lambda_weight: the metric to optimize. A pair weighs as much as the metric would change if its two items were
-        swapped in the current order of the scores; this weight has no gradient. Items with equal scores are ranked as
-        they stand in the list. None weighs all pairs alike. With ranks r, gains g, discount D, and the ideal DCG m (the
-        largest DCG that the labels allow):
+      lambda_weight: the metric to optimize. The weight of a pair is the change of the metric if its two items were
+        swapped in the current order of the scores. It has no gradient. Items with equal scores are ranked in the order
+        of the list. None gives all pairs weight 1. With ranks r, gains g, discount D, and the ideal DCG m (the largest
+        DCG that the labels allow), the weights are:
 
         - `"ndcg"`: `|g_i - g_j| |D(r_i) - D(r_j)| / m` (LambdaRank);
         - `"dcg"`: the same with m = 1;
@@ -40,11 +40,11 @@ class RankNetLoss(ScoreLoss):
         - `"map"`: the change of average precision; items are relevant from a label of 1 on;
         - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
         - `"label_diff"`: `|label_i - label_j|`, which does not depend on the ranks;
-        - a `LambdaWeight`: one of these with its options, among them gains and discounts that are functions.
-      ties: pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a target
-        of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. Under a lambda weight they cost 0.
-      normalization: what a list's sum is divided by: `"pairs"`, the number of its pairs, which gives the mean cost of a
-        pair; `"list"`, the number of its items; or `"none"`, 1.
+        - a `LambdaWeight`: one of these with more options, such as functions for gains and discounts.
+      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a
+        target of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. With a lambda weight they cost 0.
+      normalization: divisor of the sum over the pairs of a list. `"pairs"`: their number, which gives the mean cost of
+        a pair. `"list"`: the number of items. `"none"`: 1.
       k: number of ranks that the metric counts, None for all. Required for `"precision"`. This and the next three
         arguments belong to the `LambdaWeight` if one is given.
       gain: for `"ndcg"` and `"dcg"`: `"exponential"`, 2^label - 1 (the default), or `"linear"`, the label.
@@ -65,7 +65,7 @@ class RankNetLoss(ScoreLoss):
 
     `PairwiseLogisticLoss` of TF-Ranking and of Keras-RS, whose temperature is 1 / sigma, is the mean over all
     `batch * n` items, padding included, of the sum of each item's pairs: this loss with `normalization="none"`, divided
-    by n. There, too, a pair takes the weight of its more relevant item. TF-Ranking's lambda weights are n times as
+    by n. There, too, a pair has the weight of its more relevant item. TF-Ranking's lambda weights are n times as
     large: `NDCGLambdaWeight()` is `"ndcg"` with `smooth_fraction=0`; `DCGLambdaWeight()` is `"dcg"` with
     `smooth_fraction=0`, `gain="linear"` and `discount="reciprocal"`; `create_reciprocal_rank_lambda_weight()` is
     `"mrr"` with `smooth_fraction=0`. `PrecisionLambdaWeight(k)`, which is not scaled, is `"precision"`. TF-Ranking has
