@@ -319,7 +319,9 @@ def outputs(inputs, slots=5):
 
 def check_training(model, x, y, loss, direct, **options):
     """The first loss is what the loss gives by itself, and the others fall."""
-    model.compile(keras.optimizers.Adam(0.03), loss=loss, jit_compile=options.pop("jit_compile", False))
+    jit_compile = options.pop("jit_compile", False)
+    # Traced training of losses is in tests/test_battery.py.
+    model.compile(keras.optimizers.Adam(0.03), loss=loss, jit_compile=jit_compile, run_eagerly=not jit_compile)
     expected = float(direct(model(x)))
     losses = model.fit(x, y, epochs=12, batch_size=16, verbose=0, **options).history["loss"]
     assert losses[0] == pytest.approx(expected, rel=1e-3)

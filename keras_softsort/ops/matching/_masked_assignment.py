@@ -8,6 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._augmenting_paths import Costs, solve
 
 
@@ -44,6 +45,7 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     return tf.ensure_shape(tf.reshape(column, shape), static_shape)
 
 
+@traced_if_eager
 def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> MatchResult:
     """`match` of checked arguments."""
     columns = assign(-cost, row_mask, column_mask)

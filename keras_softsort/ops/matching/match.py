@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_pairs
 
 
@@ -59,7 +58,4 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
     cost = validation.matrix_tensor("cost", cost)
     row_mask = validation.axis_mask("row_mask", row_mask, cost, axis=-2)
     column_mask = validation.axis_mask("column_mask", column_mask, cost, axis=-1)
-    return _match(cost, row_mask, column_mask)
-
-
-_match = traced_if_eager(matched_pairs)
+    return matched_pairs(cost, row_mask, column_mask)
