@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 _ADVICE = (
@@ -45,6 +46,21 @@ def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
 def exp_of_weight(weight: Any) -> tf.Tensor:
     """Return the number whose logarithm `weight` stores."""
     return tf.exp(tf.convert_to_tensor(weight))
+
+
+def assign_parts(variable: Any, parts: list[Any]) -> None:
+    """Fill a weight of a layer with arrays that follow each other on its first axis, and empty the list of them."""
+    inner = variable.value if IS_KERAS_3 else variable
+    if len(parts) == 1 or tf.distribute.has_strategy() or not isinstance(inner, tf.Variable):
+        variable.assign(np.concatenate(parts))
+        parts.clear()
+        return
+    start, dtype = 0, inner.dtype.as_numpy_dtype
+    parts.reverse()
+    while parts:  # each is freed when it is written, so that there are no two copies of all
+        part = parts.pop()
+        inner[start : start + len(part)].assign(part.astype(dtype, copy=False))
+        start += len(part)
 
 
 def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = False) -> Any:

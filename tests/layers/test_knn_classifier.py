@@ -9,6 +9,7 @@ from support import neighbor_oracles, objects
 from support.processes import json_from
 
 import keras_softsort as ks
+from keras_softsort.ops.neighbors import _bounds
 from keras_softsort.serving import predict_offline
 from keras_softsort.serving._saved_model import signature_inputs
 
@@ -85,7 +86,59 @@ def test_equals_stand_by_their_ids(block_size, approximate):
     np.testing.assert_array_equal(layer(np.float32([[0.3, 0.1]]))["neighbors"], [[1, 3, 6, 8, 0]])
 
 
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
+def test_a_query_has_the_same_neighbors_in_any_batch(distance):
+    references = RNG.integers(-3, 4, size=(3000, 5)).astype("float32")  # of which many are equal
+    queries = RNG.integers(-3, 4, size=(300, 5)).astype("float32")
+    queries[7] = 0
+    layer = head(7, references, np.zeros(3000, int), distance=distance, block_size=512)
+    run = tf.function(layer, input_signature=[tf.TensorSpec([None, 5])], autograph=False)
+    found = run(queries)
+    for i in [7, 0, 299]:
+        ids, distances = neighbor_oracles.nearest(queries[i], references, 7, distance)
+        np.testing.assert_allclose(found["distances"][i], distances, rtol=1e-5, atol=1e-6)
+        if distance in ("squared_euclidean", "cityblock", "dot"):  # exact for integers
+            np.testing.assert_array_equal(found["neighbors"][i], ids)
+    order = RNG.permutation(300)
+    for chosen in ([7], [1, 299], order[:17], order, np.concatenate([order, order])):
+        again = run(queries[chosen])
+        for name in ("neighbors", "distances"):
+            np.testing.assert_array_equal(again[name], found[name].numpy()[chosen])
+
+
+def test_more_copies_than_a_round_looks_into():
+    references = np.ones((2000, 3), "float32")
+    references[5], references[900] = 2, 1.001
+    layer = head(4, references, np.zeros(2000, int), block_size=256)
+    found = layer(np.float32([[1, 1, 1], [2, 2, 2], [1e30, 0, 0], [np.inf, 0, 0]]))
+    np.testing.assert_array_equal(found["neighbors"], [[0, 1, 2, 3], [5, 900, 0, 1], [0, 1, 2, 3], [0, 1, 2, 3]])
+
+
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize("distance", ["squared_euclidean", "cityblock", "cosine", "dot"])
+def test_bounds_hold(distance):
+    """For references near and far, also where products lose all digits."""
+    queries = RNG.normal(size=(9, 6)).astype("float32")
+    queries[::2] += 1000
+    references = np.float32(RNG.normal(size=(64, 6)) * np.exp(3 * RNG.normal(size=(64, 1))) + [[0], [1000]] * 32)
+    prepared = _bounds.query_bounds(tf.constant(queries), tf.constant(references), distance)
+    is_reference = np.arange(64) < 60
+    found = _bounds.chunk_bounds(prepared, tf.constant(references), is_reference, distance, 4) + prepared.offset
+    distances = [[neighbor_oracles.distance(q, r, distance) for r in references[:60]] for q in queries]
+    distances = np.pad(distances, [(0, 0), (0, 4)], constant_values=np.inf).reshape(9, 4, 16).min(axis=1)
+    assert np.all(-distances <= found)
+    assert np.all(-distances >= found - 1e-4 * (1 + np.abs(queries).max() + np.abs(references).max()) ** 2)
+
+
 def test_approximate_is_exact_on_this_device():
+    references = RNG.normal(size=(3000, 5)).astype("float32")
+    exact, found = (
+        head(7, references, np.zeros(3000, int), approximate=each)(QUERIES @ np.ones((3, 5), "f"))
+        for each in (False, True)
+    )
+    np.testing.assert_array_equal(found["neighbors"], exact["neighbors"])
+
     check(head(approximate=True, block_size=16)(QUERIES))
 
 
@@ -157,6 +210,26 @@ def test_forms_of_data(data):
     layer.adapt(*data)
     np.testing.assert_allclose(tf.convert_to_tensor(layer.references), REFERENCES, rtol=1e-6)
     np.testing.assert_array_equal(tf.convert_to_tensor(layer.labels), LABELS)
+
+
+def test_adapt_reads_a_batch_at_a_time():
+    log = []
+
+    def batches():
+        for start in range(0, 50, 20):
+            log.append(f"read {start}")
+            yield REFERENCES[start : start + 20], LABELS[start : start + 20]
+
+    def encoder(inputs, training):
+        log.append(f"embed {len(inputs)}")
+        return 2 * inputs
+
+    layer = ks.KNNClassifier(4)
+    layer.adapt(batches(), encoder=encoder)
+    assert log == ["read 0", "embed 20", "read 20", "embed 20", "read 40", "embed 10"]
+    np.testing.assert_array_equal(tf.convert_to_tensor(layer.references), 2 * REFERENCES)
+    with pytest.raises(ValueError, match=r"embeddings must have shape \[n, 3\] as those before, got \(30, 2\)"):
+        layer.adapt([(REFERENCES[:20], LABELS[:20]), (REFERENCES[20:, :2], LABELS[20:])])
 
 
 def test_an_encoder_gets_batches_of_arrays():

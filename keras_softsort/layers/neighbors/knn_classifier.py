@@ -9,13 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import IS_KERAS_3, keras, register
+from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, register
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.neighbors._exact import nearest_references, neighbor_weights
 
 VOTES = ("count", "distance")
+CHECKED_AT_ONCE = 2**16  # references, since the check copies them in float64
 
 
 @register
@@ -34,9 +35,10 @@ class KNNClassifier(keras.layers.Layer):
         others. `"distance"` cannot be used with `distance="dot"`, which may be negative.
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` or
         `"dot"` (minus the inner product), as in `DkNNLoss`.
-      block_size: number of references that are compared at once.
-      approximate: whether to find neighbors with `tf.math.approx_max_k` in each block. This is faster on TPUs, where it
-        finds 95% of them; other devices find all.
+      block_size: number of references that are compared with up to 256 queries at once.
+      approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
+        missed. This is meant for TPUs. On a CPU it is no faster, and finds the same neighbors except where rounding
+        hides one.
       num_references: number of references. Leave it None; it is set when a saved layer is loaded.
       dimension: size of the embeddings. Leave it None, as `num_references`.
       **kwargs: arguments of `keras.layers.Layer`.
@@ -50,9 +52,9 @@ class KNNClassifier(keras.layers.Layer):
       given, the nearest first. References at equal distances are in the order of their numbers.
     - `"distances"` `[batch, k]`.
 
-    The neighbors are found by matrix products (for `"cityblock"` by differences), so rounding may decide between
-    references whose distance is almost that of the k-th. The returned distances are computed from differences. A query
-    with NaN has NaN probabilities and distances. Half precision is computed, returned and stored in float32.
+    A matrix product bounds how near each 32 references can be, rounding included. References that may be among the k
+    nearest are then compared by differences. So a query has the same neighbors alone and in any batch. A query with NaN
+    has NaN probabilities and distances. Half precision is computed, returned and stored in float32.
 
     Raises:
       ValueError: `k`, `num_classes` or `block_size` is below 1; `votes` or `distance` is unknown; `votes="distance"`
@@ -61,9 +63,10 @@ class KNNClassifier(keras.layers.Layer):
         another shape than the ones before; batches are not pairs of inputs and labels; input is not `[batch, d]`.
       TypeError: an argument has another type, labels are not integers, or embeddings are not floating-point.
 
-    Cost: O(n d) time per query for n references, in one matrix product per block. Memory for
-    `batch * (k + block_size)` distances and `batch * k * d` embeddings in addition to the references. Not intended as
-    an index for many millions of references.
+    Cost: O(n d) time per query for n references, in one matrix product per block. It takes longer where very many
+    references are as far away as the k-th, such as copies of one. Memory in addition to the references, for 256 queries
+    at a time: `block_size` numbers per query, one number per query and 32 references, and 32 MB of references to
+    compare. Not intended as an index for many millions of references.
 
     Example:
 
@@ -112,28 +115,14 @@ class KNNClassifier(keras.layers.Layer):
 
         They can be replaced later by references of the same shapes.
         """
-        embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
-        if embeddings.ndim != 2 or 0 in embeddings.shape:
-            raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
-        broken = np.flatnonzero(~np.isfinite(embeddings.astype("float64")).all(axis=1))
-        if broken.size:
-            raise ValueError(f"embeddings must be finite, got {broken.size} that are not, the first at {broken[0]}")
-        labels = self._checked_labels(labels, len(embeddings))
-        if self.num_references is None:
-            self.num_classes = self.num_classes or int(labels.max()) + 1
-            self._add_references(*embeddings.shape)
-        elif embeddings.shape != (self.num_references, self.dimension):
-            raise ValueError(
-                f"embeddings must have the shape of the references before, {(self.num_references, self.dimension)}, "
-                f"got {embeddings.shape}; make a new layer for others"
-            )
-        self.references.assign(embeddings.astype(tf.as_dtype(self.references.dtype).as_numpy_dtype))
-        self.labels.assign(labels.astype("int32"))
+        self._set([_checked_embeddings(embeddings)], [np.asarray(labels)])
 
     def adapt(
         self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
     ) -> None:
-        """Set the references from arrays or batches, optionally through an encoder.
+        """Set the references from arrays or batches, optionally through an encoder, a batch at a time.
+
+        Inputs are read once and not kept. What is kept are the embeddings, up to twice while they become weights.
 
         Args:
           data: inputs `[n, ...]` with `labels`, a tuple of the two, or batches of (inputs, labels): a batched
@@ -146,16 +135,18 @@ class KNNClassifier(keras.layers.Layer):
         batches = _reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
         embeddings, classes = [], []
         for inputs, own in batches:
-            embeddings.append(np.asarray(inputs if encoder is None else encoder(inputs, training=False)))
-            classes.append(np.asarray(own))
-            if classes[-1].ndim != 1 or len(classes[-1]) != len(embeddings[-1]):
+            made = inputs if encoder is None else encoder(inputs, training=False)
+            known = np.asarray(own)
+            if known.ndim != 1 or len(known) != len(made):
                 raise ValueError(
-                    f"each batch must hold as many labels [batch] as inputs, got shapes {classes[-1].shape} and "
-                    f"{embeddings[-1].shape}; call dataset.batch if the dataset has no batches"
+                    f"each batch must hold as many labels [batch] as inputs, got shapes {known.shape} and "
+                    f"{tuple(np.shape(made))}; call dataset.batch if the dataset has no batches"
                 )
+            embeddings.append(_checked_embeddings(made))
+            classes.append(known)
         if not embeddings:
             raise ValueError("data must hold at least one batch, got none")
-        self.set_references(np.concatenate(embeddings), np.concatenate(classes))
+        self._set(embeddings, classes)
 
     def build(self, input_shape: Any) -> None:
         """Check the input and that there are references."""
@@ -197,6 +188,24 @@ class KNNClassifier(keras.layers.Layer):
         own = ("k", "num_classes", "votes", "distance", "block_size", "approximate", "num_references", "dimension")
         return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
+    def _set(self, embeddings: list[np.ndarray], labels: list[np.ndarray]) -> None:
+        """Set the references from parts, which are forgotten one by one."""
+        count, dimension = sum(map(len, embeddings)), embeddings[0].shape[1]
+        odd = next((each.shape for each in embeddings if each.shape[1] != dimension), None)
+        if odd is not None:
+            raise ValueError(f"embeddings must have shape [n, {dimension}] as those before, got {odd}")
+        checked = self._checked_labels(np.concatenate(labels), count)
+        if self.num_references is None:
+            self.num_classes = self.num_classes or int(checked.max()) + 1
+            self._add_references(count, dimension)
+        elif (count, dimension) != (self.num_references, self.dimension):
+            raise ValueError(
+                f"embeddings must have the shape of the references before, {(self.num_references, self.dimension)}, "
+                f"got {(count, dimension)}; make a new layer for others"
+            )
+        assign_parts(self.references, embeddings)
+        self.labels.assign(checked.astype("int32"))
+
     def _checked_labels(self, labels: Any, count: int) -> np.ndarray:
         labels = np.asarray(labels)
         if labels.dtype.kind not in "iu":
@@ -229,6 +238,23 @@ class KNNClassifier(keras.layers.Layer):
             name="labels", shape=(count,), dtype="int32", initializer="zeros", trainable=False
         )
         self.num_references, self.dimension = count, dimension
+
+
+def _checked_embeddings(embeddings: Any) -> np.ndarray:
+    """A part of the references [n, d]."""
+    embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
+    if embeddings.ndim != 2 or 0 in embeddings.shape:
+        raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
+    is_finite = np.concatenate(
+        [
+            np.isfinite(part.astype("float64")).all(axis=1)
+            for part in np.array_split(embeddings, len(embeddings) // CHECKED_AT_ONCE + 1)
+        ]
+    )
+    broken = np.flatnonzero(~is_finite)
+    if broken.size:
+        raise ValueError(f"embeddings must be finite, got {broken.size} that are not, the first at {broken[0]}")
+    return embeddings
 
 
 def _reference_batches(data: Any, labels: Any, size: int) -> Iterator[tuple[Any, Any]]:

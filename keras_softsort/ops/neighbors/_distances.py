@@ -22,7 +22,7 @@ def pairwise_distances(
     if distance == "dot":
         return -tf.matmul(queries, candidates, transpose_b=True)
     if distance == "cosine":
-        return 1 - tf.matmul(_unit(queries), _unit(candidates), transpose_b=True)
+        return 1 - tf.matmul(unit_vectors(queries), unit_vectors(candidates), transpose_b=True)
     if center is None:
         center = tf.reduce_mean(candidates, axis=-2, keepdims=True)
     # Embeddings that lie far from 0 would lose their digits.
@@ -38,7 +38,7 @@ def paired_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -
     if distance == "dot":
         return -tf.reduce_sum(queries * candidates, axis=-1)
     if distance == "cosine":
-        queries, candidates = _unit(queries), _unit(candidates)
+        queries, candidates = unit_vectors(queries), unit_vectors(candidates)
         similar = tf.reduce_sum(queries * candidates, axis=-1)
         # |u - v|^2 / 2 = 1 - u v of unit vectors, exact where they are near each other.
         near = tf.reduce_sum(tf.square(queries - candidates), axis=-1) / 2
@@ -61,9 +61,12 @@ def _root(squared: tf.Tensor) -> tf.Tensor:
     return tf.where(at_zero, tf.zeros_like(root), root)
 
 
-def _unit(vectors: tf.Tensor) -> tf.Tensor:
+def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
     """Vectors scaled to length 1, zeros unchanged; scaled to maximum 1 first, so that no length over- or underflows."""
     largest = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
     vectors = vectors / tf.where(tf.equal(largest, 0), tf.ones_like(largest), largest)
     squared = tf.reduce_sum(tf.square(vectors), axis=-1, keepdims=True)
-    return vectors * tf.math.rsqrt(tf.where(tf.equal(squared, 0), tf.ones_like(squared), squared))
+    lengths = tf.sqrt(tf.where(tf.equal(squared, 0), tf.ones_like(squared), squared))
+    # A root and a quotient are rounded alike in every vector, and rsqrt is not: it depends on the place in the tensor.
+    # The maximum changes nothing, since a length is at least 1 here. It keeps TensorFlow from making an rsqrt of both.
+    return vectors / tf.maximum(lengths, 1)

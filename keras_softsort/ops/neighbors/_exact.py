@@ -1,13 +1,50 @@
-"""The nearest references of each query, a block of references at a time."""
+"""The nearest references of each query: bounds of all, then the distances of the few that may be near enough.
+
+Which are the nearest is decided by distances computed from differences, pair by pair, so that it does not depend on
+what else is in the batch.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops.neighbors._distances import paired_distances, pairwise_distances
+from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
+from keras_softsort.ops.neighbors._distances import paired_distances
+
+MAX_QUERIES = 256  # that are compared with a block at once
+CHUNK_SIZE = 32  # references that share a bound
+SPARE_CHUNKS = 6  # that are looked into beside the k that are needed at least
+LATER_ROUNDS = 16  # times as many are looked into where those were not enough, as with many copies
+GATHERED_SIZE = 2**23  # numbers of references that are compared by differences at once
+
+
+class Search(NamedTuple):
+    """What is searched, known when traced but for the references."""
+
+    references: tf.Tensor  # [n, d]
+    k: int
+    distance: str
+    block_size: int  # a multiple of the chunk size
+    chunk_size: int
+    approximate: bool
+
+    @property
+    def chunks_per_block(self) -> int:
+        return self.block_size // self.chunk_size
+
+    @property
+    def num_blocks(self) -> int:
+        return -(-self.references.shape[0] // self.block_size)
+
+    def chunks_per_round(self, times: int = 1) -> int:
+        """How many chunks are looked into at once: `times` as many as at first, as far as there is room for them."""
+        wanted = self.k + (0 if self.approximate else SPARE_CHUNKS)
+        room = GATHERED_SIZE // (MAX_QUERIES * self.references.shape[1])
+        return min(max(wanted, min(times * wanted, room)), self.num_blocks * self.chunks_per_block)
 
 
 def nearest_references(
@@ -15,33 +52,133 @@ def nearest_references(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The ids and the distances [q, k] of the k nearest of `references` [n, d] to each of `queries` [q, d].
 
-    The nearest come first, equals in the order of their ids. n is static. No more than q (k + block_size) distances are
-    held at once.
+    The nearest come first, equals in the order of their ids. n is static. No more than 256 `block_size` bounds are held
+    at once, and one for 32 references.
     """
     count = references.shape[0]
-    size = min(block_size, count)
-    # One for all blocks, so that equal references in two blocks are rounded alike.
-    center = references[:1]
-
-    def merge_block(step: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        # The last block starts early enough to be full, and leaves out what earlier ones had.
-        start = tf.minimum(step * size, count - size)
-        own_ids = start + tf.range(size)
-        block = tf.slice(references, [start, 0], [size, references.shape[1]])
-        nearness = -pairwise_distances(queries, block, distance, center)
-        nearness = tf.where(own_ids < step * size, tf.constant(-math.inf, nearness.dtype), nearness)
-        if approximate:
-            nearness, positions = tf.math.approx_max_k(nearness, min(k, size))
-            own_ids = tf.gather(own_ids, positions)
-        own_ids = tf.broadcast_to(own_ids, tf.shape(nearness))
-        # Of equal values `top_k` takes the first. Ids ascend, and those of earlier blocks come first.
-        best, positions = tf.math.top_k(tf.concat([best, nearness], axis=-1), k)
-        return step + 1, best, take(tf.concat([ids, own_ids], axis=-1), positions)
-
-    nothing = tf.fill([tf.shape(queries)[0], k], tf.constant(-math.inf, queries.dtype))
-    state = (tf.constant(0), nothing, tf.zeros_like(nothing, tf.int32))
-    _, _, ids = tf.while_loop(lambda step, *_: step < -(-count // size), merge_block, state, parallel_iterations=1)
+    chunk_size = min(CHUNK_SIZE, block_size, count)
+    size = max(min(block_size, -(-count // chunk_size) * chunk_size) // chunk_size, 1) * chunk_size
+    # A squared distance orders as its root does.
+    measure = "squared_euclidean" if distance == "euclidean" else distance
+    search = Search(references, k, measure, size, chunk_size, approximate)
+    is_usual = is_searchable(queries, references, distance)
+    ids = _in_groups(tf.where(is_usual, queries, tf.zeros_like(queries)), is_usual, search)
+    # All references are equally far from the others: NaN, infinitely, or at a right angle to a vector of zeros.
+    ids = tf.where(is_usual, ids, tf.range(k))
     return _in_exact_order(queries, references, tf.stop_gradient(ids), distance)
+
+
+def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
+    """The ids [q, k] of the nearest, for a number of queries at a time."""
+    count = queries.shape[0]
+    if count is not None and count <= MAX_QUERIES:
+        return _nearest(queries, is_usual, search)
+    total = tf.shape(queries)[0] if count is None else count
+    size = tf.clip_by_value(total, 1, MAX_QUERIES)
+    groups = -(-total // size)
+    groups_of = (
+        tf.reshape(tf.pad(each, [[0, groups * size - total], [0, 0]]), [groups, size, each.shape[1]])
+        for each in (queries, is_usual)
+    )
+    ids = tf.map_fn(
+        lambda group: _nearest(group[0], group[1], search),
+        tuple(groups_of),
+        fn_output_signature=tf.TensorSpec([None, search.k], tf.int32),
+        parallel_iterations=1,
+    )
+    return tf.ensure_shape(tf.reshape(ids, [groups * size, search.k])[:total], [count, search.k])
+
+
+def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
+    """Look into the chunks with the highest bounds until none of the others can hold a nearer reference."""
+    prepared = query_bounds(queries, search.references, search.distance)
+    count, starts = search.references.shape[0], search.block_size * tf.range(search.num_blocks)
+
+    def bounds_of(start: tf.Tensor) -> tf.Tensor:
+        ids = start + tf.range(search.block_size)
+        block = tf.gather(search.references, tf.minimum(ids, count - 1))
+        return chunk_bounds(prepared, block, ids < count, search.distance, search.chunk_size)
+
+    shape = tf.TensorSpec([queries.shape[0], search.chunks_per_block], queries.dtype)
+    bounds = tf.map_fn(bounds_of, starts, fn_output_signature=shape, parallel_iterations=1)
+    bounds = tf.transpose(bounds, [1, 0, 2])
+    bounds = tf.reshape(bounds, [-1, search.num_blocks * search.chunks_per_block])
+
+    best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(math.inf, queries.dtype))
+    ids = tf.fill(tf.shape(best), tf.int32.max)
+    if search.approximate:
+        _, chunks = tf.math.approx_max_k(bounds, search.chunks_per_round())
+        return _merge(best, ids, *_members(queries, chunks, search), search.k)[1]
+
+    def look(count: int, bounds: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tuple:
+        bounds, chunks, rest = _take_highest(bounds, count)
+        best, ids = _merge(best, ids, *_members(queries, chunks, search), search.k)
+        is_open = tf.logical_and(is_usual, best[:, -1:] >= -(rest + prepared.offset))
+        return tf.reduce_any(is_open), bounds, best, ids
+
+    is_open, bounds, best, ids = look(search.chunks_per_round(), bounds, best, ids)
+    count = search.chunks_per_round(LATER_ROUNDS)
+    rounds = -(-bounds.shape[1] // count)
+    _, _, _, _, ids = tf.while_loop(
+        lambda step, is_open, *_: tf.logical_and(step < rounds, is_open),
+        lambda step, _, *state: (step + 1, *look(count, *state)),
+        (tf.constant(0), is_open, bounds, best, ids),
+        parallel_iterations=1,
+    )
+    return tf.reshape(ids, [-1, search.k])
+
+
+def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The bounds without the highest, the chunks [q, count] of these, and the highest bound [q, 1] of the others."""
+    more = min(count + 1, bounds.shape[1])
+    highest, chunks = tf.math.top_k(bounds, more)
+    rest = (
+        highest[:, count:] if more > count else tf.fill(tf.shape(highest[:, :1]), -tf.constant(math.inf, bounds.dtype))
+    )
+    chunks = chunks[:, :count]
+    rows = tf.broadcast_to(tf.range(tf.shape(chunks)[0])[:, tf.newaxis], tf.shape(chunks))
+    nothing = tf.fill(tf.shape(chunks), -tf.constant(math.inf, bounds.dtype))
+    others = tf.tensor_scatter_nd_update(bounds, tf.stack([rows, chunks], axis=-1), nothing)
+    # What was taken before is not taken again: a chunk behind the last holds nothing.
+    return others, tf.where(highest[:, :count] > nothing, chunks, bounds.shape[1]), rest
+
+
+def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.Tensor, tf.Tensor]:
+    """The distances and ids [q, m] of the references in `chunks` [q, c]; infinity for what is no reference."""
+    count, dimension = search.references.shape
+    width = chunks.shape[1]
+    blocks, positions = chunks // search.chunks_per_block, chunks % search.chunks_per_block
+    first = blocks * search.block_size + positions
+    at_once = GATHERED_SIZE // (MAX_QUERIES * width * dimension)
+    at_once = next(
+        size for size in range(max(min(at_once, search.chunk_size), 1), 0, -1) if search.chunk_size % size == 0
+    )
+
+    def compare(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        ids = first[:, :, tf.newaxis] + search.chunks_per_block * numbers
+        ids = tf.reshape(ids, [-1, width * at_once])
+        vectors = tf.gather(search.references, tf.minimum(ids, count - 1))
+        distances = paired_distances(queries[:, tf.newaxis], vectors, search.distance)
+        return tf.where(ids < count, distances, tf.constant(math.inf, distances.dtype)), ids
+
+    numbers = tf.reshape(tf.range(search.chunk_size), [-1, at_once])
+    if at_once == search.chunk_size:
+        return compare(numbers[0])
+    shape = [queries.shape[0], width * at_once]
+    signature = (tf.TensorSpec(shape, queries.dtype), tf.TensorSpec(shape, tf.int32))
+    parts = tf.map_fn(compare, numbers, fn_output_signature=signature, parallel_iterations=1)
+    size = width * search.chunk_size
+    distances, ids = (tf.reshape(tf.transpose(part, [1, 0, 2]), [-1, size]) for part in parts)
+    return distances, ids
+
+
+def _merge(best: tf.Tensor, best_ids: tf.Tensor, distances: tf.Tensor, ids: tf.Tensor, k: int) -> tuple:
+    """The k nearest of both, equals in the order of their ids."""
+    distances, ids = tf.concat([best, distances], axis=1), tf.concat([best_ids, ids], axis=1)
+    by_id = tf.argsort(ids, axis=1)
+    # Of equals `top_k` takes the first.
+    nearest, positions = tf.math.top_k(-take(distances, by_id), k)
+    return -nearest, take(take(ids, by_id), positions)
 
 
 def _in_exact_order(

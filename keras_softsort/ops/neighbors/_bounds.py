@@ -1,0 +1,99 @@
+"""Upper bounds of how near references can be, by one matrix product per block of references.
+
+A product is rounded, and how depends on its size. The bounds allow for that, and for the rounding of distances that
+are computed from differences.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort.ops.neighbors._cityblock import cityblock_distances
+from keras_softsort.ops.neighbors._distances import unit_vectors
+
+
+class QueryBounds(NamedTuple):
+    """Queries, prepared for the bounds of any block of references."""
+
+    rows: tf.Tensor  # [q, d + 2], or the queries where there is no product
+    offset: tf.Tensor  # [q, 1], what is to be added to each bound
+    center: tf.Tensor  # [1, d]
+
+
+def query_bounds(queries: tf.Tensor, references: tf.Tensor, distance: str) -> QueryBounds:
+    """`queries` [q, d], all finite, prepared for `distance`, one of those that are products or `"cityblock"`."""
+    ones, slack = tf.ones_like(queries[:, :1]), _slack(queries)
+    if distance == "cityblock":
+        return QueryBounds(queries, 0 * ones, references[:1])
+    if distance == "cosine":
+        return QueryBounds(tf.concat([unit_vectors(queries), ones, 0 * ones], axis=1), slack - ones, references[:1])
+    if distance == "dot":
+        return QueryBounds(tf.concat([queries, ones, slack * _lengths(queries)], axis=1), 0 * ones, references[:1])
+    # Embeddings that lie far from 0 would lose their digits.
+    moved = queries - references[:1]
+    lengths = _lengths(moved)
+    rows = tf.concat([2 * moved, ones, 2 * slack * lengths], axis=1)
+    # An error of up to slack * (|q| + |r|)^2.
+    return QueryBounds(rows, -(1 - slack) * tf.square(lengths), references[:1])
+
+
+def chunk_bounds(
+    queries: QueryBounds, block: tf.Tensor, is_reference: tf.Tensor, distance: str, chunk_size: int
+) -> tf.Tensor:
+    """Bounds of minus the distance, less the offset, in each of b / chunk_size chunks of `block` [b, d]: [q, chunks].
+
+    Chunk i holds the references i, i + chunks, i + 2 chunks, ... What is no reference counts as very far.
+    """
+    far = tf.constant(-block.dtype.max / 8, block.dtype)
+    if distance == "cityblock":
+        bounds = -(1 - _slack(block)) * cityblock_distances(queries.rows, block)
+        bounds = tf.where(is_reference, bounds, far)
+    else:
+        bounds = tf.matmul(
+            queries.rows, _reference_rows(block, is_reference, queries.center, distance, far), False, True
+        )
+    count = bounds.shape[1] // chunk_size
+    # The last axis stays, so that whole rows are compared at once.
+    return tf.reduce_max(tf.reshape(bounds, [-1, chunk_size, count]), axis=1)
+
+
+def is_searchable(queries: tf.Tensor, references: tf.Tensor, distance: str) -> tf.Tensor:
+    """Whether queries are finite, their squares far from overflow, and their distances not all the same: [q, 1]."""
+    lengths = _lengths(queries)
+    is_usual = lengths + _lengths(queries - references[:1]) < _longest(queries)
+    return tf.logical_and(is_usual, lengths > 0) if distance in ("cosine", "dot") else is_usual
+
+
+def _longest(vectors: tf.Tensor) -> float:
+    return math.sqrt(float(vectors.dtype.max)) / 64
+
+
+def _reference_rows(
+    block: tf.Tensor, is_reference: tf.Tensor, center: tf.Tensor, distance: str, far: tf.Tensor
+) -> tf.Tensor:
+    """[b, d + 2]."""
+    vectors = {"cosine": unit_vectors, "dot": lambda block: block}.get(distance, lambda block: block - center)(block)
+    lengths = _lengths(vectors)
+    own = -(1 - _slack(block)) * tf.square(lengths) if distance == "squared_euclidean" else tf.zeros_like(lengths)
+    counts = tf.logical_and(is_reference[:, tf.newaxis], lengths < _longest(block))
+    zeros = tf.zeros_like(vectors)
+    return tf.concat(
+        [tf.where(counts, vectors, zeros), tf.where(counts, own, far), tf.where(counts, lengths, zeros[:, :1])], axis=1
+    )
+
+
+def _lengths(vectors: tf.Tensor) -> tf.Tensor:
+    return tf.norm(vectors, axis=-1, keepdims=True)
+
+
+def _slack(vectors: tf.Tensor) -> tf.Tensor:
+    """The relative error that rounding may make, twice for what is compared with it."""
+    dtype, dimension = vectors.dtype, vectors.shape[-1]
+    error = 2 * (dimension + 10) * float(np.finfo(dtype.as_numpy_dtype).eps)
+    if dtype == tf.float32 and tf.config.list_physical_devices("GPU"):
+        error += 2**-9  # of TF32
+    return tf.constant(error, dtype)
