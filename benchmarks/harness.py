@@ -33,7 +33,19 @@ import numpy as np
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy")
-PEERS = ("torch", "torchsort", "jax", "ott-jax", "rax", "optax", "keras-hub", "keras-rs", "tensorflow-ranking")
+PEERS = (
+    "torch",
+    "torchsort",
+    "jax",
+    "ott-jax",
+    "rax",
+    "optax",
+    "keras-hub",
+    "keras-rs",
+    "tensorflow-ranking",
+    "scikit-learn",
+    "faiss-cpu",
+)
 MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 

@@ -20,6 +20,7 @@ TINY = {
     "eager_calls": ["--count", "1", "--largest", "6", "--only", "soft_rank", "sinkhorn", "RankNetLoss"],
     "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
     "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
+    "nearest_neighbors": ["--shapes", "2x40x3x2", "--repeats", "1"],
     "neural_sort_pairwise_threshold": ["--sizes", "9", "12", "--items", "12", "--repeats", "1"],
     "plackett_luce": ["--shapes", "2x6", "--repeats", "1"],
     "precision": ["--sizes", "20", "--taus", "1"],
