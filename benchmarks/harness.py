@@ -45,6 +45,8 @@ PEERS = (
     "tensorflow-ranking",
     "scikit-learn",
     "faiss-cpu",
+    "apache-beam",
+    "pyspark",
 )
 MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
 

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._elwc.records import Records
-from keras_softsort.data._files import check_new, shard_names
+from keras_softsort.data._files import check_new
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 
@@ -69,7 +69,7 @@ def write_elwc(
         found = sorted(tuple(row) for row in rows.mapInPandas(written, "partition long, file string").collect())
         if not found:
             raise ValueError("frame must hold at least one row, got none")
-        names = shard_names(base, len(found))
+        names = [f"{base}-{i:05}-of-{len(found):05}" for i in range(len(found))]
         for (_, old), new in zip(found, names, strict=True):
             tf.io.gfile.rename(old, new)
     finally:

@@ -12,6 +12,11 @@ def fenced_blocks(text):
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
+def is_of_an_engine(block):
+    """Whether it runs on Spark or Beam: `tests/test_workers.py` runs it."""
+    return any(name in block for name in ("spark", "beam"))
+
+
 def is_tf_ranking(block):
     """Whether it runs on the TF-Ranking stack alone, where `tests/tf_ranking/test_pipelines.py` does."""
     return "import tensorflow_ranking" in block

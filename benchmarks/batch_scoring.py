@@ -1,0 +1,203 @@
+"""Lists per second of an exported ranker: a request per list, `Scorer`, Beam and Spark, which have to agree.
+
+Lists have 1 to 1,000 items, heavy-tailed, and 136 features. They are written to Parquet files first; every way reads
+these. Start-up of the engine, reading and writing the scores count for Beam and Spark.
+
+    python benchmarks/batch_scoring.py --lists 20000 --json benchmarks/results/batch_scoring.json
+"""
+
+# ruff: noqa: PLC0415  (an engine is imported only where it is measured)
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from harness import Row, new_parser, publish
+from pyarrow import parquet
+
+FEATURES, FILES = 136, 8
+TRAIN = """
+import sys, numpy as np, tensorflow as tf
+from keras_softsort import serving
+tf.keras.utils.set_random_seed(0)
+layers = [tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(1)]
+model = tf.keras.Sequential([tf.keras.Input((None, int(sys.argv[2]))), *layers])
+serving.export_ranker(model, sys.argv[1], item_ids=None)
+"""
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    """Write lists and a ranker, score them in every way, compare."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--lists", type=int, default=20_000)
+    parser.add_argument("--offline-lists", type=int, default=2000, help="lists that a request each is sent for")
+    options = parser.parse_args(arguments)
+    # A worker is one thread of TensorFlow, in the processes of the engines too.
+    os.environ |= {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYSPARK_PYTHON": sys.executable}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        items = write_lists(folder, options.lists)
+        subprocess.run([sys.executable, "-c", TRAIN, str(folder / "ranker"), str(FEATURES)], check=True)
+        tables = {"batch_scoring": rows(folder, options, items)}
+        return publish("batch_scoring", tables, options.json)
+
+
+def write_lists(folder: Path, lists: int) -> int:
+    """Parquet files of `query` and `features`, an array per row; the number of items."""
+    random, total = np.random.default_rng(0), 0
+    for i, part in enumerate(np.array_split(np.arange(lists), FILES)):
+        sizes = np.clip(np.ceil(8 * random.pareto(1.1, len(part))), 1, 1000).astype(int)
+        values = random.standard_normal(sizes.sum() * FEATURES, dtype=np.float32)
+        columns = {
+            "query": np.repeat(part, sizes),
+            "row": np.arange(total, total + sizes.sum()),
+            "features": pa.FixedSizeListArray.from_arrays(pa.array(values), FEATURES),
+        }
+        parquet.write_table(pa.table(columns), folder / f"lists-{i}.parquet", row_group_size=2**14)
+        total += int(sizes.sum())
+    return total
+
+
+def rows(folder: Path, options: Any, items: int) -> Iterator[Row]:
+    """One row per way and number of workers; the first scores are what the others must give."""
+    known: np.ndarray | None = None
+    for name, workers, run in WAYS:
+        scores, seconds, lists = run(folder, workers, options)
+        known = scores if known is None else known
+        seen = ~np.isnan(scores)
+        difference = float(np.max(np.abs(scores - known)[seen] / np.maximum(1, np.abs(known[seen]))))
+        if not difference <= 1e-6:
+            raise AssertionError(f"scores of {name} differ by {difference:.1e}")
+        yield {
+            "way": name,
+            "workers": workers,
+            "lists": lists,
+            "items": int(seen.sum()),
+            "seconds": round(seconds, 1),
+            "lists per second": lists / seconds,
+            "items per second": float(seen.sum()) / seconds,
+            "largest difference": difference,
+        }
+    assert known is not None
+    assert len(known) == items
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("lists-*.parquet"))
+
+
+def in_memory(path: Path) -> list[np.ndarray]:
+    """The lists of a file."""
+    table = parquet.read_table(path)
+    features = table["features"].combine_chunks().flatten().to_numpy().reshape(-1, FEATURES)
+    return np.split(features, np.flatnonzero(np.diff(table["query"].to_numpy())) + 1)
+
+
+def by_scorer(folder: Path, _: int, options: Any) -> tuple[np.ndarray, float, int]:
+    """`Scorer` in this process, with reading, without importing and loading."""
+    from keras_softsort import serving
+
+    scorer = serving.Scorer(folder / "ranker/1")
+    scorer.score(in_memory(files(folder)[0])[:50])
+    started, found = time.perf_counter(), []
+    for path in files(folder):
+        found += scorer.score(in_memory(path))
+    return np.concatenate(found), time.perf_counter() - started, options.lists
+
+
+def by_request(folder: Path, _: int, options: Any) -> tuple[np.ndarray, float, int]:
+    """`predict_offline`, a request per list; the seconds are those in the session."""
+    from keras_softsort import serving
+
+    found, seconds, count, step = [], 0.0, 0, max(1, options.lists // options.offline_lists)
+    for path in files(folder):
+        lists = in_memory(path)
+        scores = [np.full(len(one), np.nan, np.float32) for one in lists]
+        requests = [{"features": one[np.newaxis], "sizes": [len(one)]} for one in lists[::step]]
+        for i, answer in enumerate(serving.predict_offline(folder / "ranker/1", requests)):
+            scores[i * step] = answer.outputs["scores"][0]
+            seconds, count = seconds + answer.seconds, count + 1
+        found += scores
+    return np.concatenate(found), seconds, count
+
+
+def by_beam(folder: Path, workers: int, options: Any) -> tuple[np.ndarray, float, int]:
+    """RunInference on Beam's DirectRunner, in processes."""
+    import apache_beam as beam
+    from apache_beam.ml.inference.base import KeyedModelHandler, RunInference
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from keras_softsort.beam import RankerModelHandler
+
+    handler = KeyedModelHandler(RankerModelHandler(folder / "ranker/1"))
+    schema = pa.schema([("query", pa.int64()), ("scores", pa.list_(pa.float32()))])
+    mode = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
+    started = time.perf_counter()
+    with beam.Pipeline(options=PipelineOptions(["--runner=DirectRunner", *mode])) as pipeline:
+        _ = (
+            pipeline
+            | beam.Create([(i * 10**9, str(path)) for i, path in enumerate(files(folder))])
+            | beam.Reshuffle()
+            | beam.FlatMap(numbered_lists)
+            | RunInference(handler)
+            | beam.MapTuple(lambda query, result: {"query": query, "scores": result.inference.tolist()})
+            | beam.io.WriteToParquet(str(folder / f"beam-{workers}/scores"), schema)
+        )
+    seconds = time.perf_counter() - started
+    table = parquet.read_table(folder / f"beam-{workers}").sort_by("query")
+    return table["scores"].combine_chunks().flatten().to_numpy(), seconds, options.lists
+
+
+def numbered_lists(start_and_path: tuple[int, str]) -> Iterator[tuple[int, np.ndarray]]:
+    """Pairs of a number and a list, as they stand in a file."""
+    start, path = start_and_path
+    yield from enumerate(in_memory(Path(path)), start)
+
+
+def by_spark(folder: Path, workers: int, options: Any) -> tuple[np.ndarray, float, int]:
+    """`spark.score` on a local master of as many workers."""
+    from pyspark.sql import SparkSession
+
+    from keras_softsort import spark
+
+    started = time.perf_counter()
+    builder = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "16")
+    session = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    output = folder / f"spark-{workers}"
+    frame = session.read.parquet(*map(str, files(folder)))
+    scored = spark.score(frame, folder / "ranker/1", group="query", features=["features"])
+    scored.select("row", "score").write.parquet(str(output))
+    seconds = time.perf_counter() - started
+    session.stop()
+    table = parquet.read_table(output).sort_by("row")
+    with contextlib.suppress(OSError):
+        shutil.rmtree(output)
+    return table["score"].to_numpy(), seconds, options.lists
+
+
+WAYS = (
+    ("Scorer", 1, by_scorer),
+    ("a request per list (C API)", 1, by_request),
+    ("Beam, DirectRunner", 1, by_beam),
+    ("Beam, DirectRunner", 2, by_beam),
+    ("Spark, local", 1, by_spark),
+    ("Spark, local", 2, by_spark),
+)
+
+
+if __name__ == "__main__":
+    main()
