@@ -1,0 +1,124 @@
+"""The pipeline of `docs/coming-from/tf-ranking.md` on both stacks: NDCG over seeds, and the time of training.
+
+The blocks of that page are run as they are, in a folder of their own: the one that writes records, and the one of
+TF-Ranking or of this package, once per seed. The exported model is then sent the serialized records of
+`valid.tfrecord`, and NDCG is that of the scores which it returns. With `--json` the figures of the other stack are
+kept.
+
+    python benchmarks/migration.py --json benchmarks/results/migration.json    # on Keras 3
+    python benchmarks/migration.py --json benchmarks/results/migration.json    # on TensorFlow 2.15 with TF-Ranking
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import harness
+import numpy as np
+import tensorflow as tf
+
+import keras_softsort as ks
+
+PAGE = Path(__file__).parents[1] / "docs" / "coming-from" / "tf-ranking.md"
+IS_TF_RANKING = importlib.util.find_spec("tensorflow_ranking") is not None
+NAME = "TF-Ranking 0.5.5, Keras 2.15" if IS_TF_RANKING else "keras_softsort, Keras 3"
+CUTOFFS = (1, 3, 5, 10)
+
+
+def blocks() -> tuple[str, str]:
+    """The block that writes records, and the pipeline of this stack."""
+    data, theirs, ours = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return data, theirs if IS_TF_RANKING else ours
+
+
+def run(code: str, seed: int = 0) -> None:
+    """Run a block of the page as a program of its own."""
+    tf.keras.utils.set_random_seed(seed)
+    exec(compile(code, str(PAGE), "exec"), {"__name__": "page"})
+
+
+def served_scores(records: Sequence[bytes]) -> np.ndarray:
+    """The scores of the exported model for serialized records."""
+    if IS_TF_RANKING:
+        loaded = tf.saved_model.load("tf_ranking/export/latest_model")
+        answer = loaded.signatures["tensorflow/serving/predict"](tf.constant(records))
+        return next(iter(answer.values())).numpy()
+    (version,) = Path("keras_softsort/ranker").iterdir()
+    return tf.saved_model.load(str(version)).signatures["elwc"](serialized=tf.constant(records))["scores"].numpy()
+
+
+def labels_of(records: Sequence[bytes]) -> list[np.ndarray]:
+    """The labels of each record."""
+    spec = {"label": tf.io.FixedLenFeature([1], tf.float32)}
+    dataset = tf.data.Dataset.from_tensor_slices(records)
+    batches = ks.data.elwc_batches(dataset, None, spec, "label", len(records), boundaries=(64,), shuffle=False)
+    (batch,) = [labels for _, labels in batches.as_numpy_iterator()]
+    return [labels[labels >= 0] for labels in batch]
+
+
+def ndcg(labels: Sequence[np.ndarray], scores: np.ndarray, k: int) -> float:
+    """Mean NDCG@k of the lists with a relevant item."""
+    found = []
+    for grades, row in zip(labels, scores, strict=True):
+        gains, order = 2.0**grades - 1, np.argsort(-row[: len(grades)], kind="stable")
+        discounts = 1 / np.log2(np.arange(min(k, len(grades))) + 2)
+        if gains.any():
+            found.append(gains[order][:k] @ discounts / (np.sort(gains)[::-1][:k] @ discounts))
+    return float(np.mean(found))
+
+
+def trained(seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """The measures of each seed."""
+    data, pipeline = blocks()
+    found = []
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            run(data)
+            records = list(tf.data.TFRecordDataset("valid.tfrecord").as_numpy_iterator())
+            started = time.perf_counter()
+            run(pipeline, seed)
+            seconds = time.perf_counter() - started
+            labels, scores = labels_of(records), served_scores(records)
+            measured = {f"NDCG@{k}": ndcg(labels, scores, k) for k in CUTOFFS}
+            found.append({"pipeline": NAME, "seed": seed, **measured, "seconds": seconds, "requests": len(records)})
+            print(found[-1], flush=True)
+    return found
+
+
+def table(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means and spread over the seeds of each pipeline."""
+    rows = []
+    for name in sorted({run["pipeline"] for run in runs}):
+        own = [run for run in runs if run["pipeline"] == name]
+        row: dict[str, Any] = {"pipeline": name, "seeds": len(own)}
+        row |= {f"NDCG@{k}": float(np.mean([run[f"NDCG@{k}"] for run in own])) for k in CUTOFFS}
+        fives = [run["NDCG@5"] for run in own]
+        rows.append({**row, "NDCG@5, least to most": f"{min(fives):.3f} to {max(fives):.3f}"})
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    options = parser.parse_args(arguments)
+    path = options.json
+    before = json.loads(path.read_text())["runs"] if path and path.exists() else []
+    runs = [run for run in before if run["pipeline"] != NAME] + trained(options.seeds)
+    result = {"benchmark": "migration", "command": harness.shown_command(), **harness.environment(), "runs": runs}
+    result["tables"] = {"ndcg": table(runs)}
+    if path:
+        path.write_text(json.dumps(result, indent=1) + "\n")
+    print(*harness.table(result["tables"]["ndcg"]), sep="\n")
+    return result
+
+
+if __name__ == "__main__":
+    main()
