@@ -1,16 +1,20 @@
-"""Learn to rank from graded judgements: one small scorer, one budget, six losses.
+"""Learn to rank from graded judgements: one small scorer, one budget, nine losses.
 
-A network with two hidden layers scores every document by itself; only the loss of a list of scores differs. By default
-the lists are wards of real patients, to be ranked by the progression of their disease (see `_shared/ranking_data.py`).
-`--train` and `--test` take any SVMlight/LETOR files instead, such as a fold of MSLR-WEB30K.
+By default every document is scored by itself, by a network with two hidden layers. `--scorer attention` shows it the
+other documents of its list, `--scorer gam` adds up functions of single features, and `--scorer linear` weighs them.
+By default wards of real patients are put in the order of their disease's progression (see `_shared/ranking_data.py`);
+`--split` draws other patients for training. `--train` and `--test` take any SVMlight/LETOR files instead, such as a
+fold of MSLR-WEB30K.
 
 If LightGBM is installed, its LambdaMART is trained too. The report has means over test queries of NDCG@k (gain
 2^label - 1, discount log2) and MRR (relevant from label 1 on). Queries without any relevant document are left out, and
-their number is printed. Nothing is selected on the test queries: the figures are those after the last epoch, or, with
-`--valid`, after the epoch (for LambdaMART, the number of trees) with the best NDCG@5 on the queries of that file.
+their number is printed. Nothing is selected on the test queries: figures are those after the epoch (of LambdaMART:
+with the number of trees) of the best NDCG@5 on validation queries, which are wards of other patients, or the queries of
+`--valid`. Without `--valid`, files are trained on for all epochs. Small networks overfit a few hundred patients within
+few epochs: what many splits say is in benchmarks/results/learning_to_rank.md.
 
     python examples/learning_to_rank.py                                   # one seed, two minutes
-    python examples/learning_to_rank.py --seeds 0 1 2 --epochs 30         # the published figures
+    python examples/learning_to_rank.py --scorer attention --split 1
     python examples/learning_to_rank.py --train train.txt --valid vali.txt --test test.txt --seeds 0 1 2
 """
 
@@ -23,7 +27,8 @@ from pathlib import Path
 
 from _shared import command_line
 
-LOSSES = ("RankNet", "LambdaRank", "ListMLE", "NeuralNDCG", "ApproxNDCG", "PL-Rank")
+LOSSES = ["RankNet", "LambdaRank", "Softmax", "ListMLE", "NeuralNDCG", "ApproxNDCG", "PL-Rank", "Hinge", "MSE of pairs"]
+SCORERS = ("dnn", "attention", "gam", "linear")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -35,6 +40,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--valid", type=Path, help="SVMlight file that chooses the epoch; without it the last epoch counts")
     add("--test", type=Path, help="SVMlight file (with --train)")
     add("--wards", type=at_least(1), default=300, help="lists of patients for training, and as many for testing")
+    add("--split", type=int, default=0, help="seed that draws the patients for training, validation and testing")
+    add("--scorer", choices=SCORERS, default="dnn", help="how documents are scored")
     add("--losses", nargs="+", choices=LOSSES, default=list(LOSSES), metavar="LOSS", help="losses to train with")
     add("--seeds", type=int, nargs="+", default=[0], help="one training of each loss per seed")
     add("--epochs", type=at_least(1), default=20, help="of each training")
@@ -67,10 +74,13 @@ from keras_softsort.data import RankingDataset
 MAKE_LOSS = {
     "RankNet": ks.RankNetLoss,
     "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg", normalization="none"),
+    "Softmax": ks.SoftmaxLoss,
     "ListMLE": ks.PlackettLuceLoss,
     "NeuralNDCG": lambda: ks.NeuralNDCGLoss(tau=1.0),
     "ApproxNDCG": lambda: ks.ApproxNDCGLoss(tau=0.1),
     "PL-Rank": ks.PLRankLoss,
+    "Hinge": ks.PairwiseHingeLoss,
+    "MSE of pairs": ks.PairwiseMSELoss,
 }
 CUTOFFS = (1, 3, 5, 10)
 
@@ -94,19 +104,33 @@ def measures(queries: RankingDataset, scores: list[np.ndarray]) -> dict[str, flo
     return dict(zip(names, np.mean(found, axis=0).tolist(), strict=True))
 
 
-def scorer(features: int, dropout: float) -> keras.Model:
-    """Documents `[query, n, features]` to scores `[query, n, 1]`."""
-    documents = keras.Input((None, features))
-    hidden = keras.layers.Dropout(dropout)(documents)
-    for units in (64, 32):
-        hidden = keras.layers.Dropout(dropout)(keras.layers.Dense(units, activation="relu")(hidden))
-    return keras.Model(documents, keras.layers.Dense(1)(hidden))
+def scorer(kind: str, features: int, dropout: float) -> keras.Model:
+    """Documents `[query, n, features]` and their mask to scores `[query, n]`."""
+    if kind == "gam":
+        return ks.models.gam_scorer(features, dropout=dropout, mask_name="mask")
+    attention = None
+    if kind == "attention":
+        attention = ks.DocumentInteractionAttention(num_heads=2, head_size=16, dropout=dropout)
+    return ks.models.dnn_scorer(
+        features,
+        hidden_units=() if kind == "linear" else (64, 32),
+        dropout=dropout,
+        attention=attention,
+        mask_name="mask",
+    )
 
 
-def scores_of(model: keras.Model, queries: RankingDataset) -> list[np.ndarray]:
-    """The scores of each query's documents: as each is scored by itself, without any padding."""
-    scores = model.predict(queries.features[:, np.newaxis], batch_size=4096, verbose=0)[:, 0, 0]
-    return np.split(scores, queries.starts[1:])
+def scores_of(model: keras.Model, queries: RankingDataset, at_once: int = 64) -> list[np.ndarray]:
+    """The scores of each query's documents."""
+    found = []
+    for start in range(0, len(queries), at_once):
+        lists = queries[start : start + at_once]
+        mask = np.arange(lists.sizes.max()) < lists.sizes[:, np.newaxis]
+        features = np.zeros([*mask.shape, lists.features.shape[1]], np.float32)
+        features[mask] = lists.features
+        scores = model.predict_on_batch({"features": features, "mask": mask})
+        found += [row[:size] for row, size in zip(scores, lists.sizes, strict=True)]
+    return found
 
 
 class BestEpoch(keras.callbacks.Callback):
@@ -131,9 +155,9 @@ def train(name: str, seed: int, data: list[RankingDataset], options: argparse.Na
     """One loss, one seed."""
     keras.utils.set_random_seed(seed)
     training, *validation, test = data
-    model = scorer(training.features.shape[1], options.dropout)
+    model = scorer(options.scorer, training.features.shape[1], options.dropout)
     model.compile(keras.optimizers.Adam(options.learning_rate), loss=MAKE_LOSS[name]())
-    batches = ks.data.bucketed_batches(training, options.batch_size, seed=seed)
+    batches = ks.data.bucketed_batches(training, options.batch_size, seed=seed, mask=True)
     selection = [BestEpoch(queries) for queries in validation]
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0, callbacks=selection)
     return measures(test, scores_of(model, test))
@@ -143,16 +167,12 @@ def lambda_mart(seed: int, data: list[RankingDataset]) -> dict[str, float]:
     """LightGBM's LambdaMART with its own defaults."""
     import lightgbm  # noqa: PLC0415  (an optional peer)
 
-    training, *validation, test = data
-    ranker = lightgbm.LGBMRanker(random_state=seed, bagging_fraction=0.9, bagging_freq=1, verbose=-1)
-    selection = {
-        "eval_set": [(queries.features, queries.labels) for queries in validation],
-        "eval_group": [queries.sizes for queries in validation],
-        "eval_at": [5],
-        "callbacks": [lightgbm.early_stopping(ranker.n_estimators, verbose=False)],
-    }
-    ranker.fit(training.features, training.labels, group=training.sizes, **(selection if validation else {}))
-    return measures(test, np.split(ranker.predict(test.features), test.starts[1:]))
+    *known, test = data
+    sets = [lightgbm.Dataset(part.features, part.labels, group=part.sizes) for part in known]
+    options = {"objective": "lambdarank", "bagging_fraction": 0.9, "bagging_freq": 1, "eval_at": [5], "verbose": -1}
+    stop = [lightgbm.early_stopping(100, verbose=False)] if sets[1:] else []
+    booster = lightgbm.train({**options, "seed": seed}, sets[0], 100, valid_sets=sets[1:], callbacks=stop)
+    return measures(test, np.split(booster.predict(test.features), test.starts[1:]))
 
 
 def compare(data: list[RankingDataset], options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
@@ -189,7 +209,7 @@ def main(options: argparse.Namespace) -> dict:
     started = time.monotonic()
     print("Learning to rank with", ", ".join(options.losses))
     files = [path for path in (options.train, options.valid, options.test) if path]
-    data = from_files(files) if files else patients(options.wards)
+    data = from_files(files) if files else patients(options.wards, seed=options.split, validation=True)
     relevant = sum(labels.max() > 0 for _, labels in data[-1])
     print(f"{len(data[0])} queries for training, {len(data[-1])} for testing, {relevant} with a relevant document")
     results = compare(data, options)

@@ -15,14 +15,21 @@ from sklearn.datasets import load_diabetes
 import keras_softsort as ks
 
 
-def patients(wards: int = 300, size: int = 20, seed: int = 0) -> list[ks.data.RankingDataset]:
-    """Training and test wards; two thirds of the patients are for training."""
+def patients(
+    wards: int = 300, size: int = 20, seed: int = 0, *, validation: bool = False
+) -> list[ks.data.RankingDataset]:
+    """Training and test wards, and between them wards for validation if asked for.
+
+    Two thirds of the patients are for training, a quarter of them for validation. Another seed is another split.
+    """
     measurements, progression = load_diabetes(return_X_y=True)
     grades = np.searchsorted(np.quantile(progression, [0.2, 0.4, 0.6, 0.8]), progression)
     random = np.random.default_rng(seed)
     shuffled = random.permutation(len(grades))
+    ends = [len(grades) // 2] * validation + [2 * len(grades) // 3, len(grades)]
     parts = []
-    for members in (shuffled[: 2 * len(grades) // 3], shuffled[2 * len(grades) // 3 :]):
+    for start, end in zip([0, *ends], ends, strict=False):
+        members = shuffled[start:end]
         drawn = np.concatenate([random.choice(members, size, replace=False) for _ in range(wards)])
         parts.append(ks.data.RankingDataset(measurements[drawn], grades[drawn], np.full(wards, size)))
     return standardised(parts)

@@ -18,7 +18,7 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 TINY = {
     "digit_detector": ["--scenes", "2", "--batch-size", "2", "--test-scenes", "8", "--most", "2", "--slots", "2"],
     "jigsaw": ["--steps", "2"],
-    "learning_to_rank": ["--wards", "4", "--losses", "ListMLE"],
+    "learning_to_rank": ["--wards", "4", "--losses", "ListMLE", "--scorer", "attention", "--split", "1"],
     "median": ["--steps", "2", "--test-lists", "20", "--no-baselines"],
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
     "ranknet_gradients": ["--wards", "2", "--sizes", "5"],
