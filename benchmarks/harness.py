@@ -47,6 +47,7 @@ PEERS = (
     "faiss-cpu",
     "apache-beam",
     "pyspark",
+    "lightgbm",
 )
 MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
 

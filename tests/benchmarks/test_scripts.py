@@ -19,6 +19,7 @@ TINY = {
     "dknn": ["--shapes", "3x20", "--repeats", "1"],
     "eager_calls": ["--count", "1", "--largest", "6", "--only", "soft_rank", "sinkhorn", "RankNetLoss"],
     "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
+    "ranking_methods": ["--splits", "1", "--epochs", "1", "--methods", "LambdaMART, default settings", "Softmax"],
     "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
     "nearest_neighbors": ["--shapes", "2x40x3x2", "--repeats", "1"],
     "neural_sort_pairwise_threshold": ["--sizes", "9", "12", "--items", "12", "--repeats", "1"],
@@ -61,6 +62,18 @@ def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
     printed = capsys.readouterr().out
     for rows in result["tables"].values():
         assert "\n".join(script("harness").table(rows)) in printed
+
+
+def test_migration_runs_the_pipelines_of_the_page(script, rng):
+    migration, data = script("migration"), script("ranking_methods_data")
+    records, ours = migration.blocks()
+    assert "write_elwc" in records
+    assert "tensorflow_ranking" not in ours
+    assert "export_ranker" in ours
+    labels, scores = rng.integers(1, 5, size=(6, 4)), rng.normal(size=(6, 4))
+    lists = data.Lists.of(np.zeros([24, 1]), labels.ravel(), np.full(6, 4))
+    assert migration.ndcg(labels, scores, 3) == pytest.approx(data.ndcg(lists, scores, 3).mean(), rel=1e-12)
+    assert migration.ndcg([np.array([0.0, 2, 1])], np.array([[1.0, 3, 2]]), 3) == 1
 
 
 def test_sinkhorn_compares_within_less_than_the_values(script, monkeypatch):
