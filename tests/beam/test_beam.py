@@ -1,6 +1,7 @@
 """Lists on Apache Beam: read, written and scored by worker processes as in one."""
 
 import functools
+import gc
 import json
 import operator
 
@@ -19,6 +20,13 @@ pytestmark = [pytest.mark.default_stack_only, pytest.mark.filterwarnings("ignore
 SIZES = [3, 20, 1, 130, 7, 2, 2, 40]
 WEIGHTS = np.float32([1.0, -0.5, 0.3])
 TWO_PROCESSES = ["--runner=DirectRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+
+
+@pytest.fixture(autouse=True)
+def _collect():
+    """What Beam leaves open is closed here, where the warnings of it are ignored."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")

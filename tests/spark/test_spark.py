@@ -1,5 +1,6 @@
 """Data frames on Apache Spark: scored and written as lists by two worker processes, one of which dies."""
 
+import gc
 import os
 import shutil
 import signal
@@ -55,6 +56,7 @@ def session():
         session.sparkContext.setLogLevel("OFF")
         yield session
         session.stop()
+        gc.collect()  # here, where the warnings of open sockets are ignored
 
 
 @pytest.fixture(scope="module")
