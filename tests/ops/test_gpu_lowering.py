@@ -45,7 +45,7 @@ def assert_lowers(function, tensors, has_gradient=True):
 @pytest.mark.parametrize("operation", operators.OPERATIONS, ids=str)
 def test_operator(operation, monkeypatch):
     if operation.matrix_free:
-        monkeypatch.setattr(_dispatch, "_dense_rows", None)
+        monkeypatch.setattr(_dispatch, "dense", None)
     assert_lowers(operation.function, operation.tensors, has_gradient=not operation.forward_only)
 
 

@@ -25,17 +25,12 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     return tf.ensure_shape(ranks, order.shape) if full else ranks
 
 
-def tied_ranks(sort_keys: tf.Tensor, search: bool | None = False) -> tuple[tf.Tensor, tf.Tensor]:
+def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 
-    With `search`, ties are found by binary search, which without XLA is up to three times as fast on short lists as
-    counting. Counting takes linear time with and without XLA. XLA's search compares all pairs (100 lists of 10,000
-    items took 76 GB).
+    By counting, in linear time. A binary search would be faster without XLA on short lists, but XLA's compares all
+    pairs (100 lists of 10,000 items took 76 GB).
     """
-    if search:
-        ascending = -sort_keys
-        first = tf.searchsorted(ascending, ascending, side="left")
-        return first, tf.searchsorted(ascending, ascending, side="right") - 1
     shape = tf.shape(sort_keys)
     steps = tf.cast(tf.not_equal(sort_keys[:, 1:], sort_keys[:, :-1]), tf.int32)
     groups = tf.cumsum(tf.concat([tf.zeros_like(sort_keys[:, :1], tf.int32), steps], axis=-1), axis=-1)

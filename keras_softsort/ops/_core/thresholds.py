@@ -17,7 +17,6 @@ class Thresholds(NamedTuple):
     pairwise_max_size: float = 0  # pairwise comparisons of items, for all rows of a matrix
     pairwise_max_size_top_k: float = 0  # the same for some of the rows
     matrix_free_min_size: float = math.inf  # products without the matrix
-    tie_search_max_size: float = 128  # binary search for ties
 
     def at_size(self, size: int, names: Collection[str]) -> Thresholds:
         """Thresholds that make the choices for `size`, also in a graph of unknown sizes. Only `names` are decided."""

@@ -17,7 +17,8 @@ from keras_softsort.ops._core.batching import flatten_lists, take
 from keras_softsort.ops._core.straight_through import straight_through
 from keras_softsort.ops._core.thresholds import is_at_least
 from keras_softsort.ops.sorting._arguments import SortArguments
-from keras_softsort.ops.sorting._dense.row_products import multiply_rows
+from keras_softsort.ops.sorting._dense import dense
+from keras_softsort.ops.sorting._dense.soft_rows import Ranks
 from keras_softsort.ops.sorting._matrix_free import products
 from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
@@ -28,18 +29,16 @@ Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
 def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
     lists = _ordered(args)
-    rows = _leading_rows(lists, top_k)
-    soft = _dense_rows(args, lists, rows)
-    return _finish(straight_through(_hard_rows(lists, rows), soft) if hard else soft, args)
+    ranks = _leading_ranks(lists, top_k)
+    soft = dense.matrix(registry.get(args.method), lists, ranks, args.power)
+    return _finish(straight_through(_hard_rows(lists, ranks), soft) if hard else soft, args)
 
 
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
-    lists, method = _ordered(args), registry.get(args.method)
-    rows = _leading_rows(lists, top_k)
-    if method.log_rows is None:
-        return _finish(tf.math.log(_dense_rows(args, lists, rows)), args)
-    return _finish(method.log_rows(lists, rows, args.power), args)
+    lists = _ordered(args)
+    result = dense.log_matrix(registry.get(args.method), lists, _leading_ranks(lists, top_k), args.power)
+    return _finish(result, args)
 
 
 def multiply(
@@ -58,8 +57,8 @@ def multiply(
     lists = _ordered(args)
     values = _valid(lists, values)
     if rows is not None or top_k is not None:
-        ranks = _leading_rows(lists, top_k) if rows is None else flatten_lists(rows)
-        result = multiply_rows(_dense_rows(args, lists, ranks), values)
+        ranks = _leading_ranks(lists, top_k) if rows is None else Ranks(flatten_lists(rows), consecutive=False)
+        result = dense.multiply(registry.get(args.method), lists, ranks, args.power, values)
     else:
         result = _product(args, lists, values, eps)
     return _finish(straight_through(_hard_product(lists, values, top_k), result) if hard else result, args)
@@ -68,11 +67,12 @@ def multiply(
 def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
     lists = _ordered(args)
-    rows, scores = _leading_rows(lists, k), _valid(lists, args.scores[..., tf.newaxis])
-    weights = _dense_rows(args, lists, rows)
-    values = multiply_rows(weights, scores)
+    ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
+    method = registry.get(args.method)
+    weights = dense.matrix(method, lists, ranks, args.power)
+    values = dense.multiply(method, lists, ranks, args.power, scores)
     if hard:
-        weights = straight_through(_hard_rows(lists, rows), weights)
+        weights = straight_through(_hard_rows(lists, ranks), weights)
         values = straight_through(_hard_product(lists, scores, k), values)
     return _finish(values[..., 0], args), _finish(weights, args)
 
@@ -113,7 +113,7 @@ def membership(args: SortArguments, k: int, hard: bool = False) -> tf.Tensor:
     if method.membership is not None:
         soft = method.membership(lists, k)
     else:
-        soft = tf.reduce_sum(_dense_rows(args, lists, _leading_rows(lists, k)), axis=1)
+        soft = tf.reduce_sum(dense.matrix(method, lists, _leading_ranks(lists, k), args.power), axis=1)
     if hard:
         soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k, soft.dtype)), soft)
     return _finish(soft, args)
@@ -126,13 +126,13 @@ def _ordered(args: SortArguments) -> OrderedLists:
 def _product(args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None) -> tf.Tensor:
     """P @ values of [B, n, d]."""
 
-    def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return multiply_rows(_dense_rows(args, lists, _leading_rows(lists, None)), values)
+    def with_matrix(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        return dense.multiply(registry.get(args.method), lists, _leading_ranks(lists), args.power, values)
 
     def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         return products.multiply(_matrix_free(args), lists, values, eps)
 
-    return _by_size(args, lists, values, dense, matrix_free)
+    return _by_size(args, lists, values, with_matrix, matrix_free)
 
 
 def _transposed_product(
@@ -140,16 +140,13 @@ def _transposed_product(
 ) -> tf.Tensor:
     """P^T @ values of [B, n, d]."""
 
-    def dense(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        matrix = _dense_rows(args, lists, _leading_rows(lists, None))
-        # XLA fuses a sum of products with the computation of the matrix; for a matrix product it would store it.
-        result = tf.reduce_sum(matrix[:, :, :, tf.newaxis] * values[:, :, tf.newaxis, :], axis=1)
-        return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
+    def with_matrix(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        return dense.multiply_transposed(registry.get(args.method), lists, _leading_ranks(lists), args.power, values)
 
     def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         return products.multiply_transposed(_matrix_free(args), lists, values, eps)
 
-    return _by_size(args, lists, values, dense, matrix_free)
+    return _by_size(args, lists, values, with_matrix, matrix_free)
 
 
 def _matrix_free(args: SortArguments) -> Any:
@@ -186,15 +183,9 @@ def _by_size(args: SortArguments, lists: OrderedLists, values: tf.Tensor, short:
     return choose(lists.scores, lists.tau, values)
 
 
-def _dense_rows(args: SortArguments, lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
-    make_rows = registry.get(args.method).rows
-    assert make_rows is not None, f"{args.method} has no permutation, which sort_arguments checks"
-    return make_rows(lists, rows, args.power)
-
-
-def _hard_rows(lists: OrderedLists, rows: tf.Tensor) -> tf.Tensor:
+def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:
     """Exact rows; those of a list that is not a number are NaN, as the soft ones are."""
-    exact = tf.cast(tf.equal(rows[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
+    exact = tf.cast(tf.equal(ranks.numbers[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
     tau = lists.tau[:, :, tf.newaxis]
     return tf.where(tf.math.is_nan(tau), tau, exact)
 
@@ -204,7 +195,7 @@ def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> 
     order = lists.order[:, :top_k]
     exact = take(values, order)
     is_invalid = tf.math.is_nan(lists.tau)
-    valid_ranks = lists.valid_ranks(_leading_rows(lists, top_k))
+    valid_ranks = lists.valid_ranks(_leading_ranks(lists, top_k).numbers)
     if valid_ranks is not None:
         is_invalid = tf.logical_and(is_invalid, valid_ranks)
     return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
@@ -232,16 +223,16 @@ def _valid(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
     return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
 
 
-def _leading_rows(lists: OrderedLists, count: int | None) -> tf.Tensor:
+def _leading_ranks(lists: OrderedLists, count: int | None = None) -> Ranks:
     """[B, n] or [B, count]: 0, 1, ... for each list."""
     shape = tf.shape(lists.scores)
-    rows = tf.range(shape[1] if count is None else count)
-    return tf.broadcast_to(rows, [shape[0], tf.shape(rows)[0]])
+    ranks = tf.range((lists.scores.shape[1] or shape[1]) if count is None else count)
+    return Ranks(tf.broadcast_to(ranks, [shape[0], tf.shape(ranks)[0]]), consecutive=True)
 
 
 def _numbers(lists: OrderedLists) -> tf.Tensor:
     """[B, n]: 1, 2, ... in the compute dtype, since half precision would round the ranks before they are summed."""
-    return tf.cast(_leading_rows(lists, None) + 1, lists.scores.dtype)
+    return tf.cast(_leading_ranks(lists).numbers + 1, lists.scores.dtype)
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:

@@ -38,7 +38,6 @@ def sized_thresholds(scores: tf.Tensor, method: str, power: float, names: Collec
     return known.at_size(scores.shape[-1], names) if tf.executing_eagerly() else known
 
 
-# Without the threshold of ties, which saves microseconds, while another trace costs up to seconds.
 MATRIX = ("pairwise_max_size",)
 ROWS = ("pairwise_max_size_top_k",)
 PRODUCT = *MATRIX, "matrix_free_min_size"

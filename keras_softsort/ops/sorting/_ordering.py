@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort.ops._core.batching import flatten_lists, take, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.permutations import inverse, tied_ranks
-from keras_softsort.ops._core.thresholds import Thresholds, is_at_most
+from keras_softsort.ops._core.thresholds import Thresholds
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = 1e300
@@ -51,7 +51,7 @@ class OrderedLists(NamedTuple):
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] with the same score as each rank."""
-        return tied_ranks(self.sort_keys, is_at_most(self.sort_keys.shape[-1], self.thresholds.tie_search_max_size))
+        return tied_ranks(self.sort_keys)
 
     def gradient_of_sorted_scores(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         """Turn a gradient [B, r] of the sorted scores at `rows` into one of the items [B, n]; ties share evenly."""

@@ -9,7 +9,8 @@ import tensorflow as tf
 from support import objects
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_rows
+from keras_softsort.ops.sorting._dense.soft_rows import Ranks, matrix
+from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
 from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting._methods.method import Method
 
@@ -43,7 +44,11 @@ NEEDS_PERMUTATION = [name for name in USES if name not in {"soft_rank", "SoftRan
 @pytest.fixture
 def toy():
     """A method of a single function."""
-    registry.register(Method("toy", rows=lambda lists, ranks, _: soft_sort_rows(lists, ranks, 1.0)))
+
+    def rows(lists, ranks, _):
+        return matrix(soft_sort_logits(lists, Ranks(ranks, consecutive=False), 1.0), lists)
+
+    registry.register(Method("toy", rows=rows))
     yield "toy"
     registry.unregister("toy")
 

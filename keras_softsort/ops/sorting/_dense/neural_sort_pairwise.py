@@ -1,7 +1,9 @@
-"""The gaps of NeuralSort's logits below the largest of their row, from all pairs of items, without a sort.
+"""NeuralSort's logits by comparing each item with each: no sort.
 
-It is the published formula, (n - 1 - 2 i) s_j - sum_k |s_j - s_k| for ranks i from 0, in float64, minus the largest of
-the row. Tied items have the same sums, so their weights are equal to the last bit.
+The formula as published, ((n - 1 - 2 i) s_j - sum_k |s_j - s_k|) for ranks i from 0, less the largest of the row.
+float32 scores are taken in two parts, of which the higher one is exact in all of the formula: a score far from the
+others, or a number common to all of them, costs no digits. Tied items take the same sums, so that their weights are
+equal to the last bit.
 """
 
 from __future__ import annotations
@@ -10,42 +12,62 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
+from keras_softsort.ops._core.validation import dtype_tiny
+from keras_softsort.ops.sorting._dense.two_parts import centered_parts
+from keras_softsort.ops.sorting._ordering import OrderedLists
+
+SCALE = 256.0
 
 
 class PairwiseLogitGaps:
     """Logits, and their gradient, of the rows `rows` [B, r] of `lists`."""
 
+    peaks_at_zero = True
+
     def __init__(self, lists: OrderedLists, rows: tf.Tensor) -> None:
         self.mask = lists.mask
-        self.factors = lists.valid_counts() - 1 - 2 * rows
-        # -1, 0 or 1 for a valid item k [B, k, 1] compared with j [B, 1, j], 0 for a masked one.
-        self.signs = self._of_kept(tf.sign(_differences(tf.stop_gradient(lists.scores))))
+        scores = tf.stop_gradient(lists.scores)
+        self.factors = tf.cast(lists.valid_counts() - 1 - 2 * rows, scores.dtype)
+        # -1, 0 or 1 for item j [B, j, 1] beside a valid k [B, 1, k], 0 beside a masked one.
+        signs = tf.sign(scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :])
+        self.signs = signs if self.mask is None else tf.where(self.mask[:, tf.newaxis, :], signs, tf.zeros_like(signs))
+        self.own = tf.reduce_sum(self.signs, axis=2)
 
     def logits(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-        """Minus the gaps of `scores`, those of the lists: [B, r, n]; anything where masked."""
-        wide = in_temperatures(scores, tau)
-        spread = tf.reduce_sum(self._of_kept(tf.abs(_differences(wide))), axis=1)
-        factors = tf.cast(self.factors, tf.float64)
-        heights = factors[:, :, tf.newaxis] * wide[:, tf.newaxis, :] - spread[:, tf.newaxis, :]
-        lowest = tf.constant(-math.inf, tf.float64)
-        kept = heights if self.mask is None else tf.where(self.mask[:, tf.newaxis, :], heights, lowest)
-        return tf.cast(heights - tf.reduce_max(kept, axis=-1, keepdims=True), scores.dtype)
+        """Logits of `scores`, those of the lists, less the largest valid one of each row: [B, r, n]."""
+        # Both scaled down, so that no difference times the list size overflows.
+        scores, tau = scores / SCALE, tau / SCALE
+        tiny = dtype_tiny(tau.dtype)
+        tau = tf.where(tau < tiny, tf.constant(tiny, tau.dtype), tau)  # a maximum might lose a NaN
+        infinity = tf.constant(math.inf, scores.dtype)
+        if scores.dtype == tf.float32:
+            lowest = tf.reduce_min(self._of_valid(scores, infinity), axis=1, keepdims=True)
+            highest = tf.reduce_max(self._of_valid(scores, -infinity), axis=1, keepdims=True)
+            high, low = centered_parts(scores, lowest, highest)
+        else:
+            high, low = scores, None
+        gaps = self._below_peak(self._heights(high))
+        if low is not None:
+            gaps = self._below_peak(gaps + self._heights(low))
+        return gaps / tau[:, :, tf.newaxis]
 
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
         """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
-        signs = tf.cast(self.signs, d_logits.dtype)
-        # With this form, the factor of an item is small near its rank, where its weights are.
-        own = tf.reduce_sum(signs, axis=1)
-        factors = tf.cast(self.factors, d_logits.dtype)
-        direct = tf.reduce_sum(d_logits * (factors[:, :, tf.newaxis] + own[:, tf.newaxis, :]), axis=1)
         columns = tf.reduce_sum(d_logits, axis=1)
-        return direct - tf.reduce_sum(columns[:, tf.newaxis, :] * signs, axis=-1)
+        direct = tf.reduce_sum(d_logits * self.factors[:, :, tf.newaxis], axis=1)
+        return direct - self.own * columns - tf.reduce_sum(self.signs * columns[:, tf.newaxis, :], axis=2)
 
-    def _of_kept(self, pairs: tf.Tensor) -> tf.Tensor:
-        return pairs if self.mask is None else tf.where(self.mask[:, :, tf.newaxis], pairs, tf.zeros_like(pairs))
+    def _heights(self, scores: tf.Tensor) -> tf.Tensor:
+        """`(n - 1 - 2 i) s_j - sum_k |s_j - s_k|`: [B, r, n]."""
+        spread = self.own * scores - tf.reduce_sum(self.signs * scores[:, tf.newaxis, :], axis=2)
+        return self.factors[:, :, tf.newaxis] * scores[:, tf.newaxis, :] - spread[:, tf.newaxis, :]
 
+    def _below_peak(self, heights: tf.Tensor) -> tf.Tensor:
+        """`heights` [B, r, n] less the largest valid one of each row."""
+        valid = heights
+        if self.mask is not None:
+            valid = tf.where(self.mask[:, tf.newaxis, :], heights, tf.constant(-math.inf, heights.dtype))
+        return heights - tf.reduce_max(valid, axis=2, keepdims=True)
 
-def _differences(scores: tf.Tensor) -> tf.Tensor:
-    """s_k - s_j: [B, k, j]."""
-    return scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+    def _of_valid(self, scores: tf.Tensor, otherwise: tf.Tensor) -> tf.Tensor:
+        return scores if self.mask is None else tf.where(self.mask, scores, otherwise)

@@ -1,35 +1,36 @@
-"""SoftSort's dense matrix, softmax_j(-|sorted_i - s_j|^power / tau), with a closed-form gradient."""
+"""SoftSort's logits, `-|sorted_i - s_j|^power / tau`, with a gradient in closed form."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops.sorting._dense.row_softmax import masked_logits, softmax_gradient, temperature_gradient
+from keras_softsort.ops.sorting._dense.soft_rows import Ranks, RowLogits, masked_logits, temperature_gradient
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
-def soft_sort_rows(lists: OrderedLists, rows: tf.Tensor, power: float, log: bool = False) -> tf.Tensor:
-    """Rows `rows` [B, r] of the soft permutation of `lists`, or their logarithms: [B, r, n]."""
+def soft_sort_logits(lists: OrderedLists, ranks: Ranks, power: float) -> RowLogits:
+    """Of the rows `ranks` of the soft permutation of `lists`."""
+    rows = ranks.numbers
     valid_rows = lists.valid_ranks(rows)
+    row_items = take(lists.order, rows)
 
-    @tf.custom_gradient
-    def matrix(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
-        row_scores = take(scores, take(lists.order, rows))
-        difference = row_scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
-        logits = masked_logits(_power(tf.abs(difference), power) / -tau[:, :, tf.newaxis], lists.mask, valid_rows)
-        permutation = tf.nn.softmax(logits)
+    def differences(scores: tf.Tensor) -> tf.Tensor:
+        return take(scores, row_items)[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_logits = softmax_gradient(permutation, upstream, valid_rows, log)
-            d_difference = d_logits * _signed_slope(difference, power)
-            d_rows = -tf.reduce_sum(d_difference, axis=2)
-            d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.gradient_of_sorted_scores(d_rows, rows)) / tau
-            return d_scores, temperature_gradient(d_logits, logits, tau)
+    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+        distances = _power(tf.abs(differences(scores)), power)
+        return masked_logits(distances / -tau[:, :, tf.newaxis], lists.mask, valid_rows)
 
-        return tf.nn.log_softmax(logits) if log else permutation, gradient
+    def gradient(
+        d_logits: tf.Tensor, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        d_difference = d_logits * _signed_slope(differences(scores), power)
+        d_rows = -tf.reduce_sum(d_difference, axis=2)
+        d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.gradient_of_sorted_scores(d_rows, rows)) / tau
+        return d_scores, temperature_gradient(d_logits, logits, tau)
 
-    return matrix(lists.scores, lists.tau)
+    return RowLogits(logits, gradient, valid_rows, peaks_at_zero=True)
 
 
 def _power(distance: tf.Tensor, power: float) -> tf.Tensor:

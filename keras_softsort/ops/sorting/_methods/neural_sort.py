@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from keras_softsort.ops._core.thresholds import Thresholds
-from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_rows
+from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree, neural_sort_products
 from keras_softsort.ops.sorting._methods.method import Method
 
 NEURAL_SORT = Method(
     name="neural_sort",
-    rows=lambda lists, ranks, _: neural_sort_rows(lists, ranks),
-    log_rows=lambda lists, ranks, _: neural_sort_rows(lists, ranks, log=True),
+    row_logits=lambda lists, ranks, _, log: neural_sort_logits(lists, ranks, log),
     matrix_free=lambda _: MatrixFree(neural_sort_products, degree=1.0, min_size=768),
     # Measured by benchmarks/neural_sort_pairwise_threshold.py, as is min_size by dense_matrix_free_threshold.py.
-    thresholds=Thresholds(pairwise_max_size=128, pairwise_max_size_top_k=64),
+    thresholds=Thresholds(pairwise_max_size=32, pairwise_max_size_top_k=32),
 )

@@ -14,10 +14,10 @@ from keras_softsort.ops.sorting._methods.soft_sort import SOFT_SORT
 
 # The capabilities that an operator may require, and the fields of `Method`, any of which provides it.
 CAPABILITIES = {
-    "permutation": ("rows",),
-    "values": ("rows", "sorted_scores"),
-    "ranks": ("rows", "ranks"),
-    "membership": ("rows", "membership"),
+    "permutation": ("row_logits", "rows"),
+    "values": ("row_logits", "rows", "sorted_scores"),
+    "ranks": ("row_logits", "rows", "ranks"),
+    "membership": ("row_logits", "rows", "membership"),
 }
 _METHODS: dict[str, Method] = {}
 

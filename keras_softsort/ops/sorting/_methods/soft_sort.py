@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_rows
+from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree, soft_sort_products
 from keras_softsort.ops.sorting._methods.method import Method
 
@@ -18,8 +18,7 @@ def _matrix_free(power: float) -> MatrixFree | None:
 
 SOFT_SORT = Method(
     name="soft_sort",
-    rows=soft_sort_rows,
-    log_rows=lambda lists, ranks, power: soft_sort_rows(lists, ranks, power, log=True),
+    row_logits=lambda lists, ranks, power, _: soft_sort_logits(lists, ranks, power),
     matrix_free=_matrix_free,
     takes_power=True,
 )

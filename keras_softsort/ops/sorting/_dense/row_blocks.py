@@ -1,0 +1,42 @@
+"""Consecutive rows of a matrix in blocks: what they have in common is computed for one of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+# More rows a block would cost digits, since the others are computed relative to the middle one.
+MAX_HEIGHT = 8
+
+
+class RowBlocks(NamedTuple):
+    """Rows `[B, r]` in blocks of `height` ranks that follow each other, or each alone."""
+
+    centers: tf.Tensor  # [B, r / height]: the rank in the middle of each block
+    offsets: tf.Tensor  # [height]: how far each row of a block is behind that
+    height: int
+
+    def split(self, matrix: tf.Tensor) -> tf.Tensor:
+        """`matrix` [B, r, n] as [B, blocks, height, n]."""
+        batch, _, size = tf.unstack(tf.shape(matrix))
+        return tf.reshape(matrix, [batch, tf.shape(self.centers)[1], self.height, size])
+
+    def join(self, blocks: tf.Tensor) -> tf.Tensor:
+        """The inverse of `split`."""
+        batch, count, _, size = tf.unstack(tf.shape(blocks))
+        return tf.reshape(blocks, [batch, count * self.height, size])
+
+
+def row_blocks(rows: tf.Tensor, consecutive: bool) -> RowBlocks:
+    """Blocks of the ranks `rows` [B, r], which are `consecutive` or any."""
+    count = rows.shape[1]
+    heights = range(MAX_HEIGHT, 0, -1) if consecutive and count else (1,)
+    height = next(each for each in heights if height_divides(count, each))
+    middle = height // 2
+    return RowBlocks(rows[:, middle::height], tf.range(-middle, height - middle), height)
+
+
+def height_divides(count: int | None, height: int) -> bool:
+    """Whether `count` rows are so many blocks of `height`."""
+    return height == 1 or (count is not None and count % height == 0)
