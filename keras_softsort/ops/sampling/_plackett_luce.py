@@ -47,7 +47,9 @@ def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def choose(relative: tf.Tensor) -> tuple:
         unused = [tf.zeros_like(relative)] * 2
-        result, terms, sums = tf.cond(wide, lambda: (_by_blocks(relative), *unused), lambda: _by_sums(relative))
+        result, terms, sums = tf.cond(
+            wide, lambda: (blocked_suffix_logsumexp(relative), *unused), lambda: _by_sums(relative)
+        )
 
         # The automatic gradient of a conditional would store the intermediate results of both branches.
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
@@ -77,11 +79,11 @@ def _gradient_by_sums(terms: tf.Tensor, sums: tf.Tensor, upstream: tf.Tensor) ->
 def _gradient_by_blocks(values: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     with tf.GradientTape() as tape:
         tape.watch(values)
-        result = _by_blocks(values)
+        result = blocked_suffix_logsumexp(values)
     return tape.gradient(result, values, output_gradients=upstream)
 
 
-def _by_blocks(values: tf.Tensor) -> tf.Tensor:
+def blocked_suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
     """The suffix logsumexp within blocks of about sqrt(n) values and over later blocks: O(n^1.5) time and memory."""
     shape, count = tf.shape(values), values.shape[-1]
     if count is None:

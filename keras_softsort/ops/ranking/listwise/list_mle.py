@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import tied_ranks
+from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.ranking._lists import RankingLists, per_list, ranking_arguments
-from keras_softsort.ops.sampling._plackett_luce import log_shares, subtract_max, suffix_logsumexp
+from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, in_groups, in_order
 
 TIES = ("breslow", "first")
+# Up to so many items comparing all with each other costs less than sorting them.
+COMPARED_SIZE = 32
 
 
 def list_mle(
@@ -75,22 +77,20 @@ def _has_meaning(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 def _losses(lists: RankingLists, k: int | None, ties: str) -> tf.Tensor:
     minus_infinity = tf.constant(-math.inf, lists.scores.dtype)
     keys = tf.where(lists.mask, lists.labels, minus_infinity)
+    scores = tf.where(lists.mask, lists.scores, minus_infinity)
+    if ties == "breslow" and k is None and is_at_most(keys.shape[1], COMPARED_SIZE):
+        return choice_costs(scores, lists.weights, Comparisons(keys))
     order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-    chosen = subtract_max(take(tf.where(lists.mask, lists.scores, minus_infinity), order))
-    normalizers = suffix_logsumexp(chosen)
-    first = tf.range(tf.shape(keys)[1])[tf.newaxis, :]
-    sizes = tf.ones_like(first)
-    if ties == "breslow":
-        first, last = tied_ranks(take(keys, order))
-        normalizers = take(normalizers, first)
-        sizes = last - first + 1
-    # Terms that do not count may be infinite.
-    shares = tf.cast(log_shares(chosen, normalizers), lists.scores.dtype)
-    counted = _counted(tf.cast(first, shares.dtype), tf.cast(sizes, shares.dtype), k)
-    terms = tf.math.multiply_no_nan(shares, take(lists.weights, order) * counted)
-    return tf.reduce_sum(-terms, axis=-1)
+    choices = in_groups(take(keys, order)) if ties == "breslow" else Sequence(None, None)
+    weights = in_order(lists.weights, order)
+    if k is not None:
+        ranks = tf.range(tf.shape(keys)[1])[tf.newaxis, :]
+        first, last = choices
+        first, last = ranks if first is None else first, ranks if last is None else last
+        weights *= _counted(tf.cast(first, keys.dtype), tf.cast(last - first + 1, keys.dtype), k)
+    return choice_costs(in_order(scores, order), weights, choices)
 
 
-def _counted(first: tf.Tensor, sizes: tf.Tensor, k: int | None) -> tf.Tensor:
+def _counted(first: tf.Tensor, sizes: tf.Tensor, k: int) -> tf.Tensor:
     """The share of the `sizes` ranks from rank `first` (from 0) on that is within the first k."""
-    return tf.ones_like(sizes) if k is None else tf.clip_by_value(k - first, 0, sizes) / sizes
+    return tf.clip_by_value(k - first, 0, sizes) / sizes

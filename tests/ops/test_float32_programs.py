@@ -1,0 +1,47 @@
+"""XLA's programs for short float32 lists hold no float64, which most GPUs compute at a small part of their speed."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_softsort as ks
+
+pytestmark = pytest.mark.default_stack_only
+
+SCORES = np.random.default_rng(0).normal(size=(8, 32)).astype("float32")
+LABELS = np.random.default_rng(1).integers(0, 4, size=(8, 32)).astype("float32")
+OPERATORS = {
+    "neural_sort": ks.neural_sort,
+    "neural_sort, 500 items": lambda s: ks.neural_sort(tf.tile(s[:2], [1, 16])[:, :500]),
+    "neural_sort, masked": lambda s: ks.neural_sort(tf.tile(s, [1, 2]), mask=tf.tile(s, [1, 2]) > 0),
+    "soft_sort": ks.soft_sort,
+    "soft_values": ks.soft_values,
+    "soft_rank": ks.soft_rank,
+    "soft_top_k": lambda s: ks.soft_top_k(s, 5).values,
+    "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=[1, 2]),
+    "list_mle": lambda s: ks.ops.list_mle(s, LABELS),
+    "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, LABELS),
+    "ranknet": lambda s: ks.ops.ranknet(s, LABELS, lambda_weight="ndcg"),
+}
+
+
+def program(function):
+    """The HLO of the values and the gradient of `function` of the scores."""
+
+    @tf.function(jit_compile=True, autograph=False)
+    def step(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            values = function(scores)
+        return values, tape.gradient(values, scores)
+
+    return step.experimental_get_compiler_ir(tf.constant(SCORES))(stage="hlo")
+
+
+@pytest.mark.parametrize("function", OPERATORS.values(), ids=OPERATORS)
+def test_no_float64(function):
+    assert program(function).count("f64[") == 0
+
+
+def test_float64_is_found():
+    assert program(lambda scores: tf.cast(scores, tf.float64)).count("f64[") > 0
