@@ -1,36 +1,45 @@
-"""Approximate ranks from all pairs of items, with a gradient that stores no pairs."""
+"""Approximate ranks by comparing all pairs, with a gradient in closed form."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.thresholds import is_at_most
+
+# Shares of pairs are kept for the gradient of lists up to this size, and computed again for longer ones.
+KEPT_SIZE = 256
+
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; undefined where masked.
+    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; without meaning where masked.
 
     `tau` is a scalar or [B, 1]. The slope of the sigmoid is even, so the gradient of item k is
     `sum_i (d_i - d_k) slope_ik / tau`, one more pass over the pairs.
     """
+    limit = scores.dtype.max / 8
+    lowest = tf.constant(-2 * limit, scores.dtype)
+    # Ranks depend on differences: relative to the largest score, the gradient of tau keeps the digits of them.
+    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=1, keepdims=True))
+    ratios = tf.maximum((scores - peak) / tau, -limit)
+    # So low that a masked item is ahead of none.
+    return _ranks(tf.where(mask, ratios, lowest))
 
-    @tf.custom_gradient
-    def ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
-        valid, wide = tf.cast(mask, scores.dtype), tau[:, :, tf.newaxis]
 
-        def leads() -> tf.Tensor:
-            """The difference of the scores of items j and i in units of tau: [B, i, j]."""
-            return (scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]) / wide
+@tf.custom_gradient
+def _ranks(scores: tf.Tensor) -> tuple:
+    """The ranks of finite scores in units of the temperature: [B, n]."""
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            upstream = upstream * valid
-            lead = leads()
-            shares = tf.sigmoid(lead)
-            slopes = shares * (1 - shares) * valid[:, tf.newaxis, :] * valid[:, :, tf.newaxis]
-            of_scores = tf.reduce_sum((upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]) * slopes, axis=1) / tau
-            # A difference may be infinite where its slope is 0.
-            of_tau = tf.reduce_sum(tf.math.multiply_no_nan(lead, slopes), axis=2)
-            return of_scores, -tf.reduce_sum(upstream * of_tau, axis=1, keepdims=True) / tau
+    def pair_shares() -> tf.Tensor:
+        """How much the item j is ahead of the item i: [B, i, j]."""
+        return tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
 
-        # The sum contains sigmoid(0) = 0.5 of the item itself, which does not belong to the rank.
-        return 0.5 + tf.reduce_sum(tf.sigmoid(leads()) * valid[:, tf.newaxis, :], axis=2), gradient
+    shares = pair_shares()
+    kept = shares if is_at_most(scores.shape[1], KEPT_SIZE) else None
 
-    return ranks(scores, tf.broadcast_to(tau, [tf.shape(scores)[0], 1]))
+    def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        again = pair_shares() if kept is None else kept
+        differences = upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]
+        return tf.reduce_sum(differences * (again * (1 - again)), axis=1)
+
+    # An item lies half above itself, which the sum holds and the rank does not.
+    return 0.5 + tf.reduce_sum(shares, axis=2), gradient
