@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.matching._marginals import SinkhornMarginals
 from keras_softsort.ops.matching._scan import scan
 from keras_softsort.ops.matching._undone import Undone
@@ -18,6 +19,8 @@ from keras_softsort.ops.matching._undone import Undone
 # The range of the logits, once row and column maxima are taken off, up to which no scaling and no sum leaves the range
 # of numbers: potentials differ by up to three times this from those of the limit.
 MAX_RANGE = {tf.float32: 24.0, tf.float64: 200.0}
+# Up to so many columns TensorFlow's matrix products take longer to start than simple operations to end.
+SHORT = 32
 
 
 class Scalings(NamedTuple):
@@ -34,9 +37,9 @@ class Scalings(NamedTuple):
 
     def step(self, u: tf.Tensor, v: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """The row sums before an iteration, and the scalings after it."""
-        products = tf.linalg.matvec(self.kernel, v)
+        products = self._times(v)
         new_u = self._ratio(self.marginals.rows, products)
-        new_v = self._ratio(self.marginals.columns, tf.linalg.matvec(self.kernel, new_u, transpose_a=True))
+        new_v = self._ratio(self.marginals.columns, self._transposed_times(new_u))
         return u * products, new_u, new_v
 
     def weights(self, u: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
@@ -55,9 +58,9 @@ class Scalings(NamedTuple):
         def undo(t: Any, state: tuple, u: tf.Tensor, v: tf.Tensor, v_before: tf.Tensor) -> tuple:
             y = v * share(state[0], self.marginals.columns)
             y = undone.if_made(t, y, tf.zeros_like(y))
-            x = u * share(undone.row_gradient(t) - u * tf.linalg.matvec(self.kernel, y), self.marginals.rows)
+            x = u * share(undone.row_gradient(t) - u * self._times(y), self.marginals.rows)
             x = undone.if_made(t, x, tf.zeros_like(x))
-            new_g = -v_before * tf.linalg.matvec(self.kernel, x, transpose_a=True)
+            new_g = -v_before * self._transposed_times(x)
             return (undone.if_made(t, new_g, state[0]),), (x, y)
 
         u, v, v_before = undone.states
@@ -66,6 +69,18 @@ class Scalings(NamedTuple):
         )
         taken = tf.einsum("tbn,tbm->bnm", tf.concat([u, x], axis=0), tf.concat([y, v_before], axis=0))
         return d_logits - self.kernel * taken, d_g
+
+    def _times(self, v: tf.Tensor) -> tf.Tensor:
+        """The kernel times [B, M]: [B, N]."""
+        if is_at_most(self.kernel.shape[2], SHORT):
+            return tf.reduce_sum(self.kernel * v[:, tf.newaxis, :], axis=2)
+        return tf.linalg.matvec(self.kernel, v)
+
+    def _transposed_times(self, u: tf.Tensor) -> tf.Tensor:
+        """The transposed kernel times [B, N]: [B, M]."""
+        if is_at_most(self.kernel.shape[2], SHORT):
+            return tf.reduce_sum(self.kernel * u[:, :, tf.newaxis], axis=1)
+        return tf.linalg.matvec(self.kernel, u, transpose_a=True)
 
     def _ratio(self, marginal: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
         """The scaling marginal / products, 0 where both are 0."""
