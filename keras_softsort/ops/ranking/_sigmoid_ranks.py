@@ -11,7 +11,7 @@ KEPT_SIZE = 256
 
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; without meaning where masked.
+    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; undefined where masked.
 
     `tau` is a scalar or [B, 1]. The slope of the sigmoid is even, so the gradient of item k is
     `sum_i (d_i - d_k) slope_ik / tau`, one more pass over the pairs.
@@ -41,5 +41,5 @@ def _ranks(scores: tf.Tensor) -> tuple:
         differences = upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]
         return tf.reduce_sum(differences * (again * (1 - again)), axis=1)
 
-    # An item lies half above itself, which the sum holds and the rank does not.
+    # The sum contains sigmoid(0) = 0.5 of the item itself, which does not belong to the rank.
     return 0.5 + tf.reduce_sum(shares, axis=2), gradient
