@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import tensorflow as tf
 
 
@@ -45,3 +47,62 @@ def pair_costs(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """RankNet's costs of all pairs of all lists, their sum, by a tensor of all pairs."""
     pairs = tf.cast(labels[:, :, tf.newaxis] > labels[:, tf.newaxis, :], scores.dtype)
     return tf.reduce_sum(pairs * tf.math.softplus(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]))
+
+
+def ranknet_ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """RankNet with the change of NDCG as the weight of a pair, as LambdaRank has it: [batch]."""
+    pairs = tf.cast(labels[:, :, tf.newaxis] > labels[:, tf.newaxis, :], scores.dtype)
+    ranks = tf.argsort(tf.argsort(scores, direction="DESCENDING", stable=True)) + 1
+    discounts = 1 / _log2(1 + tf.cast(ranks, scores.dtype))
+    gains = tf.math.divide_no_nan(tf.pow(2.0, labels) - 1, _ideal_dcg(labels)[:, tf.newaxis])
+    changes = [tf.abs(each[:, :, tf.newaxis] - each[:, tf.newaxis, :]) for each in (gains, discounts)]
+    weights = tf.stop_gradient(pairs * changes[0] * changes[1])
+    leads = scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]
+    return tf.reduce_sum(weights * tf.math.softplus(leads), axis=[1, 2])
+
+
+def list_mle(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """ListMLE of labels without ties: [batch]. It overflows to NaN where scores span more than float32 can hold."""
+    chosen = tf.gather(scores, tf.argsort(labels, direction="DESCENDING", stable=True), batch_dims=1)
+    chosen -= tf.reduce_max(chosen, axis=-1, keepdims=True)
+    sums = tf.cumsum(tf.exp(chosen), axis=-1, reverse=True)
+    return tf.reduce_sum(tf.math.log(sums) - chosen, axis=-1)
+
+
+def approx_ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """ApproxNDCG: [batch]."""
+    ranks = 0.5 + tf.reduce_sum(tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]), axis=-1)
+    dcg = tf.reduce_sum((tf.pow(2.0, labels) - 1) / _log2(1 + ranks), axis=-1)
+    return -tf.math.divide_no_nan(dcg, _ideal_dcg(labels))
+
+
+def neural_ndcg(scores: tf.Tensor, labels: tf.Tensor, iterations: int = 50) -> tf.Tensor:
+    """NeuralNDCG: [batch]. Iterations end when all columns sum to 1, as in the paper's reference."""
+
+    def normalize(_: tf.Tensor, matrix: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        matrix /= tf.reduce_sum(matrix, axis=1, keepdims=True)
+        matrix /= tf.reduce_sum(matrix, axis=2, keepdims=True)
+        return tf.reduce_max(tf.abs(tf.reduce_sum(matrix, axis=1) - 1)), matrix
+
+    error = tf.constant(math.inf)
+    _, matrix = tf.while_loop(
+        lambda error, _: error > 1e-6, normalize, (error, neural_sort(scores)), maximum_iterations=iterations
+    )
+    discounts = 1 / _log2(1 + tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype))
+    dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, tf.pow(2.0, labels) - 1), discounts)
+    return -tf.math.divide_no_nan(dcg, _ideal_dcg(labels))
+
+
+def gumbel_softmax(logits: tf.Tensor, seed: list[int]) -> tf.Tensor:
+    """A Gumbel-Softmax sample at temperature 1."""
+    uniform = tf.random.stateless_uniform(tf.shape(logits), seed, minval=1e-10, maxval=1.0)
+    return tf.nn.softmax(logits - tf.math.log(-tf.math.log(uniform)))
+
+
+def _ideal_dcg(labels: tf.Tensor) -> tf.Tensor:
+    gains = tf.pow(2.0, tf.sort(labels, direction="DESCENDING")) - 1
+    return tf.linalg.matvec(gains, 1 / _log2(1 + tf.range(1, labels.shape[-1] + 1, dtype=labels.dtype)))
+
+
+def _log2(values: tf.Tensor) -> tf.Tensor:
+    return tf.math.log(values) / math.log(2)

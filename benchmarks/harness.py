@@ -254,7 +254,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.measure is not None:
         for path in sorted(RESULTS.glob("*.json")):
-            if not options.measure or path.stem in options.measure:
+            is_of_a_script = "tables" in json.loads(path.read_text())  # and not of the suite
+            if is_of_a_script and (not options.measure or path.stem in options.measure):
                 measure_again(path)
     for page in pages():
         page.write_text(with_tables(page.read_text(), RESULTS))

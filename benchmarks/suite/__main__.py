@@ -8,6 +8,9 @@ figures, versions, machine), `suite.md` and `suite.png`.
     python benchmarks/suite --quick
     python benchmarks/suite --output /tmp/suite
     python benchmarks/suite --growth --output /tmp/growth
+    python benchmarks/suite --short --output benchmarks/results     # 5 to 1,000 items, and first steps
+
+`--short` goes on where an earlier run of the same commit stopped, and starts nothing after `--budget` seconds.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
+import first_step
 import harness
 import operators
 import report
+import short_lists
 from measure import Limits, measure
 from tensorflow.python.eager import context
 
@@ -42,6 +47,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="+", metavar="BATCHxN")
     parser.add_argument("--quick", action="store_true", help=f"sizes {' '.join(QUICK_SIZES)}, 5 repeats, 1 s each")
     parser.add_argument("--growth", action="store_true", help=f"{', '.join(GROWTH)} from 2^12 to 2^20, no peers")
+    parser.add_argument("--short", action="store_true", help="5 to 1,000 items beside TensorFlow peers")
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which --short starts nothing")
     parser.add_argument("--repeats", type=int, help="at most, of each candidate (default 25)")
     parser.add_argument(
         "--seconds",
@@ -56,6 +63,10 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--no-memory", action="store_true", help="time alone, which is three times as quick")
     parser.add_argument("--output", type=Path, default=Path("output/suite"))
     options = parser.parse_args()
+    if options.short:
+        options.operators = options.operators or short_lists.OPERATORS
+        options.sizes = options.sizes or short_lists.SIZES
+        options.seconds = options.seconds or 0.15
     options.operators = options.operators or (GROWTH if options.growth else list(operators.OPERATORS))
     options.sizes = options.sizes or (QUICK_SIZES if options.quick else GROWTH_SIZES if options.growth else SIZES)
     options.repeats = options.repeats or (5 if options.quick else 25)
@@ -95,9 +106,48 @@ def written(options: argparse.Namespace) -> Iterator[list[dict]]:
     yield from found.values()
 
 
+def short(options: argparse.Namespace) -> None:
+    """What is not yet measured of short lists, and the page of all that is."""
+    path, start = options.output / "short_lists.json", time.time()
+    what = {"command": "python benchmarks/suite --short", **harness.environment(), "records": []}
+    if path.exists():
+        earlier = json.loads(path.read_text())
+        if earlier["commit"] == what["commit"]:
+            what = earlier
+    limits = Limits(
+        options.max_memory * 2**30, options.max_operations, options.repeats, options.seconds, options.timeout
+    )
+    found = {(record["operator"], record["batch"], record["size"]) for record in what["records"]}
+
+    def write(records: list[dict]) -> None:
+        what["records"] += records
+        path.write_text(json.dumps(what, indent=1) + "\n")
+        path.with_suffix(".md").write_text("\n".join(short_lists.report(what)) + "\n")
+
+    for shape in options.sizes:
+        for name in options.operators:
+            batch, size = map(int, shape.split("x"))
+            if (name, batch, size) in found:
+                continue
+            if time.time() - start > options.budget:
+                print("more is left")
+                return
+            write(measure(name, (batch, size), limits, with_peers=not options.no_peers, with_memory=False))
+            print(name, shape, flush=True)
+    steps = {(record["operator"], record["candidate"], record["mode"]) for record in what["records"]}
+    for record in first_step.measured(options.timeout, steps):
+        write([record])
+        if time.time() - start > options.budget:
+            print("more is left")
+            return
+
+
 def main() -> None:
     options = parsed()
     options.output.mkdir(parents=True, exist_ok=True)
+    if options.short:
+        short(options)
+        return
     records: list[dict] = []
     lines = [report.HEADER]
     print(report.HEADER)

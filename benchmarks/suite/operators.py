@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import formulas
 import numpy as np
 import peers
 import tensorflow as tf
@@ -18,12 +19,13 @@ COSTS: dict[str, Callable[[int, int], tuple[float, float]]] = {
     "matrix": lambda batch, n: (24 * batch * n**2, 4 * batch * n**2),
     "pairs": lambda batch, n: (500 * batch * n, 4 * batch * n**2),  # by blocks: all in time, not in memory
     "iterated": lambda batch, n: (200 * batch * n**2, 200 * batch * n**2),
+    "kept iterations": lambda batch, n: (900 * batch * n**2, 200 * batch * n**2),
     "cubes": lambda batch, n: (24 * batch * n**2, batch * n**3),
 }
 
 
 class Operator(NamedTuple):
-    """`function(scores, ...)` of ours, of scores alone, of `pairs` [batch, n, n], or with labels."""
+    """`function(scores, ...)` of ours, of scores alone, of `pairs` [batch, n, n], or with labels or orders."""
 
     function: Callable
     cost: str = "list"
@@ -43,6 +45,10 @@ def _permutation_cross_entropy(pairs: tf.Tensor) -> tf.Tensor:
 
 def _both(what: str, method: str) -> tuple[peers.Peer, ...]:
     return (*peers.of_method(method, what), *peers.of_ott(what))
+
+
+def _mean(losses: Callable) -> Callable:
+    return lambda scores, labels: tf.reduce_mean(losses(scores, labels))
 
 
 SEED = [1, 2]
@@ -65,9 +71,23 @@ OPERATORS = {
     ),
     "lapsum_ranks": Operator(lambda s: ks.soft_rank(s, method="lapsum")),
     "lapsum_membership": Operator(lambda s: ks.soft_top_k_membership(s, 10, method="lapsum")),
-    "soft_top_k": Operator(lambda s: ks.soft_top_k(s, 10).values),
+    "soft_top_k": Operator(
+        lambda s: ks.soft_top_k(s, min(10, s.shape[-1])).values, peers=tuple(peers.of_top_k("neural_sort", 10))
+    ),
+    "soft_sort_top_k": Operator(
+        lambda s: ks.soft_top_k(s, min(10, s.shape[-1]), method="soft_sort").values,
+        peers=tuple(peers.of_top_k("soft_sort", 10)),
+    ),
     "soft_quantile": Operator(lambda s: ks.soft_quantile(s, 0.5)),
-    "gumbel_softmax": Operator(lambda s: ks.gumbel_softmax(s, seed=SEED)),
+    "gumbel_softmax": Operator(lambda s: ks.gumbel_softmax(s, seed=SEED), peers=tuple(peers.of_gumbel_softmax(SEED))),
+    "plackett_luce_log_prob": Operator(
+        lambda s, orders: ks.distributions.PlackettLuce(s).log_prob(orders),
+        inputs="orders",
+        peers=tuple(peers.of_plackett_luce("log_prob")),
+    ),
+    "plackett_luce_sample": Operator(
+        lambda s: ks.distributions.PlackettLuce(s).sample(seed=SEED), peers=tuple(peers.of_plackett_luce("sample"))
+    ),
     "pairwise_logistic": Operator(ks.pairwise_logistic),
     "harden": Operator(lambda p: ks.harden(tf.nn.softmax(p)), "matrix", "pairs"),
     "sinkhorn": Operator(ks.sinkhorn, "iterated", "pairs", tuple(peers.of_sinkhorn())),
@@ -75,12 +95,31 @@ OPERATORS = {
     "linear_assignment": Operator(ks.linear_assignment, "cubes", "pairs", tuple(peers.of_assignment())),
     "ranknet_lambdas": Operator(ks.ranknet_lambdas, "pairs", "labels"),
     "RankNetLoss": _ours(
-        ks.RankNetLoss, "pairs", peers.of_loss("PairwiseLogisticLoss", "pairwise_logistic_loss"), normalization="none"
+        ks.RankNetLoss,
+        "pairs",
+        [
+            *peers.of_loss("PairwiseLogisticLoss", "pairwise_logistic_loss"),
+            *peers.of_formula(lambda s, y: formulas.pair_costs(s, y) / s.shape[0], same=True),
+        ],
+        normalization="none",
     ),
-    "PlackettLuceLoss": _ours(ks.PlackettLuceLoss, "list", peers.of_loss("ListMLELoss", "listmle_loss")),
+    "RankNetLoss_ndcg": _ours(
+        ks.RankNetLoss,
+        "pairs",
+        peers.of_formula(_mean(formulas.ranknet_ndcg), same=True),
+        normalization="none",
+        lambda_weight="ndcg",
+    ),
+    "PlackettLuceLoss": _ours(
+        ks.PlackettLuceLoss,
+        "list",
+        [*peers.of_loss("ListMLELoss", "listmle_loss"), *peers.of_formula(_mean(formulas.list_mle), "list")],
+    ),
     "PLRankLoss": _ours(ks.PLRankLoss, "list", seed=3)._replace(repeatable=False),
-    "ApproxNDCGLoss": _ours(ks.ApproxNDCGLoss, "matrix"),
-    "NeuralNDCGLoss": _ours(ks.NeuralNDCGLoss, "iterated"),
+    "ApproxNDCGLoss": _ours(ks.ApproxNDCGLoss, "matrix", peers.of_formula(_mean(formulas.approx_ndcg))),
+    "NeuralNDCGLoss": _ours(
+        ks.NeuralNDCGLoss, "iterated", peers.of_formula(_mean(formulas.neural_ndcg), "kept iterations")
+    ),
     "NeuralSortCrossEntropyLoss": _ours(ks.NeuralSortCrossEntropyLoss, "matrix"),
     "SpearmanLoss": _ours(ks.SpearmanLoss, "list"),
     "PermutationCrossEntropyLoss": Operator(_permutation_cross_entropy, "matrix", "pairs"),
@@ -98,7 +137,9 @@ def candidates(name: str, with_peers: bool) -> list[peers.Peer]:
 
 
 def data(name: str, batch: int, size: int) -> Arrays:
-    """Standard normal scores in float32, and labels 0 to 4 for losses."""
+    """Standard normal scores in float32, labels 0 to 4 for losses, and random orders for their probabilities."""
     random, inputs = np.random.default_rng(0), OPERATORS[name].inputs
     scores = random.normal(size=(batch, size, size) if inputs == "pairs" else (batch, size)).astype(np.float32)
+    if inputs == "orders":
+        return scores, np.argsort(random.normal(size=scores.shape)).astype(np.int32)
     return (scores, random.integers(0, 5, size=(batch, size)).astype(np.float32)) if inputs == "labels" else (scores,)

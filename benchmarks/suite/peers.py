@@ -113,8 +113,36 @@ def torch_log_sinkhorn(logits):
     return logits.exp()
 
 
+def of_top_k(method: str, k: int) -> Iterator[Peer]:
+    """The first k sorted scores, by rows of the matrix where the formula has them one by one."""
+    if method == "neural_sort":
+        rows = lambda s: formulas.neural_sort(s, rows=min(k, s.shape[-1]))  # noqa: E731
+    else:
+        rows = lambda s: formulas.soft_sort(s)[:, :k]  # noqa: E731
+    yield Peer("formula", TF_MODES, lambda s: tf.linalg.matvec(rows(s), s))
+
+
+def of_formula(function: Callable, cost: str = "matrix", *, same: bool = False) -> Iterator[Peer]:
+    """The published formula; losses sum where ours take a mean."""
+    yield Peer("formula", TF_MODES, function, cost, same=same)
+
+
+def of_plackett_luce(what: str) -> Iterator[Peer]:
+    def function(scores: tf.Tensor, *orders: tf.Tensor) -> tf.Tensor:
+        distribution = tfp.distributions.PlackettLuce(tf.exp(scores))
+        return distribution.log_prob(*orders) if orders else distribution.sample(seed=[1, 2])
+
+    yield Peer(f"tfp.PlackettLuce.{what}", TF_MODES, function, "list", same=what == "log_prob")
+
+
+def of_gumbel_softmax(seed: list[int]) -> Iterator[Peer]:
+    yield Peer("formula", TF_MODES, lambda s: formulas.gumbel_softmax(s, seed), "list", same=False)
+    sample = lambda s: tfp.distributions.RelaxedOneHotCategorical(1.0, logits=s).sample(seed=seed)  # noqa: E731
+    yield Peer("tfp.RelaxedOneHotCategorical", TF_MODES, sample, "list", same=False)
+
+
 def of_sinkhorn() -> Iterator[Peer]:
-    yield Peer("log domain", TF_MODES, formulas.sinkhorn, "iterated")
+    yield Peer("potentials", TF_MODES, formulas.sinkhorn_potentials, "iterated")
     if is_here("torch"):
         yield Peer("torch log domain", ("torch",), torch_log_sinkhorn, "iterated")
 
