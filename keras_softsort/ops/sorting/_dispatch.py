@@ -17,10 +17,9 @@ from keras_softsort.ops._core.batching import flatten_lists, take
 from keras_softsort.ops._core.straight_through import straight_through
 from keras_softsort.ops._core.thresholds import is_at_least
 from keras_softsort.ops.sorting._arguments import SortArguments
-from keras_softsort.ops.sorting._dense import dense
 from keras_softsort.ops.sorting._dense.soft_rows import Ranks
 from keras_softsort.ops.sorting._matrix_free import products
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting._methods import dense, registry
 from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
 
 Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
