@@ -24,10 +24,18 @@ from keras_softsort.layers import (
 )
 from keras_softsort.linalg import LinearOperatorNeuralSort, LinearOperatorSoftSort
 from keras_softsort.losses import (
+    ApproxMRRLoss,
     ApproxNDCGLoss,
+    CalibratedSoftmaxLoss,
+    ClickEMLoss,
+    CoupledRankDistilLoss,
     DkNNLoss,
+    GumbelApproxNDCGLoss,
+    MeanSquaredLoss,
+    MixtureEMLoss,
     NeuralNDCGLoss,
     NeuralSortCrossEntropyLoss,
+    OrdinalLoss,
     PairwiseHingeLoss,
     PairwiseMSELoss,
     PairwiseSoftZeroOneLoss,
@@ -37,8 +45,11 @@ from keras_softsort.losses import (
     RankNetLoss,
     RetrievalLoss,
     SetLoss,
+    SigmoidCrossEntropyLoss,
     SoftmaxLoss,
     SpearmanLoss,
+    UniqueSoftmaxLoss,
+    YetiLogisticLoss,
 )
 from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy, SpearmanCorrelation
 from keras_softsort.ops import (
@@ -62,6 +73,17 @@ from keras_softsort.ops import (
 __version__ = _version("keras-softsort")
 
 __all__ = [
+    "ClickEMLoss",
+    "OrdinalLoss",
+    "MeanSquaredLoss",
+    "SigmoidCrossEntropyLoss",
+    "YetiLogisticLoss",
+    "MixtureEMLoss",
+    "CoupledRankDistilLoss",
+    "GumbelApproxNDCGLoss",
+    "UniqueSoftmaxLoss",
+    "CalibratedSoftmaxLoss",
+    "ApproxMRRLoss",
     "PairwiseSoftZeroOneLoss",
     "PairwiseMSELoss",
     "PairwiseHingeLoss",

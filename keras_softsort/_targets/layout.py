@@ -11,7 +11,7 @@ from keras_softsort.ops._core import validation
 
 LISTS = ("batch", "rows")
 # The kinds of `y_pred` that a loss or metric takes.
-PREDICTS = ("scores", "matrices", "scores or matrices")
+PREDICTS = ("scores", "logits", "matrices", "scores or matrices")
 _WAYS_OUT = (
     "pass lists='batch' to treat the whole batch as one list, predict scores of shape [batch, n] or [batch, n, 1], or "
     "make batches of lists from rows with a group column by keras_softsort.data (ks.data)"
@@ -32,17 +32,19 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
     arguments.one_of("lists", lists, LISTS)
     inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
     if isinstance(y_pred, tf.RaggedTensor):
-        inputs = _dense_lists(inputs, lists)
+        inputs = _dense_lists(inputs, lists, predicts)
     inputs = inputs._replace(y_pred=validation.floating_tensor("y_pred", inputs.y_pred))
     return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts)
 
 
-def _dense_lists(inputs: ListInputs, lists: str) -> ListInputs:
+def _dense_lists(inputs: ListInputs, lists: str, predicts: str) -> ListInputs:
     """Pad ragged scores, and mark the padding in the mask."""
-    y_pred = _without_last_axis("y_pred", inputs.y_pred, 2)
-    if y_pred.shape.rank != 2 or lists == "batch":
+    rank = 3 if predicts == "logits" else 2
+    y_pred = _without_last_axis("y_pred", inputs.y_pred, rank)
+    if y_pred.shape.rank != rank or lists == "batch":
+        expected = "logits [batch, n, m]" if predicts == "logits" else "scores [batch, n]"
         raise TypeError(
-            "y_pred must be dense, or ragged scores [batch, n] with lists='rows', "
+            f"y_pred must be dense, or ragged {expected} with lists='rows', "
             f"got ragged shape {y_pred.shape} and lists={lists!r}"
         )
     lengths = y_pred.row_lengths()
@@ -67,7 +69,7 @@ def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
 
 def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
     y_pred, shape = inputs.y_pred, inputs.y_pred.shape
-    if predicts != "matrices" and shape.rank == 3 and _may_be_one(shape[-1], predicts):
+    if predicts not in ("logits", "matrices") and shape.rank == 3 and _may_be_one(shape[-1], predicts):
         y_pred = tf.squeeze(y_pred, axis=-1)
     if shape.rank < 2:
         raise ValueError(f"y_pred must hold one list per row, got shape {shape}: {_WAYS_OUT}")
@@ -75,9 +77,11 @@ def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
         raise ValueError(f"y_pred must be scores [batch, n] or [batch, n, 1], got shape {shape}")
     if predicts == "matrices" and shape.rank not in (3, 4):
         raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {shape}")
+    if predicts == "logits" and shape.rank != 3:
+        raise ValueError(f"y_pred must be logits [batch, n, m], got shape {shape}")
     if y_pred.shape.rank > 4:
         raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {shape}")
-    if y_pred.shape[-1] == 1:
+    if y_pred.shape[1 if predicts == "logits" else -1] == 1:
         raise ValueError(f"lists of one item have no order, got y_pred of shape {shape}: {_WAYS_OUT}")
     y_true, sample_weight, mask = _columns_as_lists(inputs, 2)
     return ListInputs(y_true, y_pred, sample_weight, mask)
@@ -85,12 +89,13 @@ def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
 
 def _one_list(inputs: ListInputs, predicts: str) -> ListInputs:
     y_pred, shape = inputs.y_pred, inputs.y_pred.shape
-    if predicts != "matrices" and shape.rank == 2 and _may_be_one(shape[-1], predicts):
+    if predicts not in ("logits", "matrices") and shape.rank == 2 and _may_be_one(shape[-1], predicts):
         y_pred = tf.squeeze(y_pred, axis=-1)
-    ranks = {"scores": (1,), "matrices": (2, 3), "scores or matrices": (1, 2, 3)}[predicts]
+    ranks = {"scores": (1,), "logits": (2,), "matrices": (2, 3), "scores or matrices": (1, 2, 3)}[predicts]
     if y_pred.shape.rank not in ranks:
         expected = {
             "scores": "scores [batch] or [batch, 1]",
+            "logits": "logits [batch, m]",
             "matrices": "a permutation matrix [rank, item]",
             "scores or matrices": "scores [batch] or [batch, 1], or a permutation matrix [rank, item],",
         }[predicts]

@@ -61,7 +61,7 @@ def predicted_lists(
     Args:
       y_true: labels `[batch, n]` or `[batch, n, 1]`; with `lists="batch"` `[batch]` or `[batch, 1]`. Dense or ragged.
       y_pred: scores of such shapes, or soft permutations `[batch, rank, item]` or `[batch, sample, rank, item]`,
-        without the first axis for `lists="batch"`. Scores may be ragged.
+        or logits of items `[batch, n, m]`, without the first axis for `lists="batch"`. Scores and logits may be ragged.
       sample_weight: a number, `[batch]` or `[batch, 1]` (a weight per list) or `[batch, n]` (a weight per item); with
         `lists="batch"` a number, `[batch]` or `[batch, 1]` (a weight per item).
       lists: `"rows"`, each row is a list, or `"batch"`, the whole batch is one list.
@@ -71,7 +71,8 @@ def predicted_lists(
     """
     inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
     y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
-    resolved = resolve_lists(inputs.y_true, y_pred, inputs.sample_weight, inputs.keras_mask, padding)
+    items = y_pred[..., 0] if predicts == "logits" else y_pred
+    resolved = resolve_lists(inputs.y_true, items, inputs.sample_weight, inputs.keras_mask, padding)
     return resolved, y_pred
 
 

@@ -67,21 +67,22 @@ class LambdaWeight(plain.LambdaWeight):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, with functions as Keras writes them."""
-        config = super().get_config()
-        return {
-            name: keras.utils.serialize_keras_object(value) if callable(value) else value
-            for name, value in config.items()
-        }
+        return {name: written_function(value) for name, value in super().get_config().items()}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
         """The weight of that config."""
-        return cls(
-            **{
-                name: keras.utils.deserialize_keras_object(value) if isinstance(value, dict) else value
-                for name, value in config.items()
-            }
-        )
+        return cls(**{name: read_function(value) for name, value in config.items()})
+
+
+def written_function(value: Any) -> Any:
+    """A function as Keras writes it; another value as it is."""
+    return keras.utils.serialize_keras_object(value) if callable(value) else value
+
+
+def read_function(value: Any) -> Any:
+    """The function that Keras has written; another value as it is."""
+    return keras.utils.deserialize_keras_object(value) if isinstance(value, dict) else value
 
 
 def checked_lambda_weight(value: Any) -> Any:

@@ -11,6 +11,17 @@ from keras_softsort.tf_ranking._stack import tfr
 # TF-Ranking has losses under the names without "keras_softsort_".
 LOSSES: dict[str, type] = {
     "keras_softsort_approx_ndcg_loss": losses.ApproxNDCGLoss,
+    "keras_softsort_approx_mrr_loss": losses.ApproxMRRLoss,
+    "keras_softsort_calibrated_softmax_loss": losses.CalibratedSoftmaxLoss,
+    "keras_softsort_coupled_rankdistil_loss": losses.CoupledRankDistilLoss,
+    "keras_softsort_gumbel_approx_ndcg_loss": losses.GumbelApproxNDCGLoss,
+    "keras_softsort_mean_squared_loss": losses.MeanSquaredLoss,
+    "keras_softsort_sigmoid_cross_entropy_loss": losses.SigmoidCrossEntropyLoss,
+    "keras_softsort_unique_softmax_loss": losses.UniqueSoftmaxLoss,
+    "keras_softsort_yeti_logistic_loss": losses.YetiLogisticLoss,
+    "click_em_loss": losses.ClickEMLoss,
+    "mixture_em_loss": losses.MixtureEMLoss,
+    "keras_softsort_ordinal_loss": losses.OrdinalLoss,
     "keras_softsort_pairwise_hinge_loss": losses.PairwiseHingeLoss,
     "keras_softsort_pairwise_mse_loss": losses.PairwiseMSELoss,
     "keras_softsort_pairwise_soft_zero_one_loss": losses.PairwiseSoftZeroOneLoss,
@@ -38,6 +49,17 @@ def get_loss(
     | name | loss |
     |---|---|
     | `"keras_softsort_approx_ndcg_loss"` | `ApproxNDCGLoss` (`"approx_ndcg_loss"` is TF-Ranking's, of the same value) |
+    | `"keras_softsort_approx_mrr_loss"` | `ApproxMRRLoss` |
+    | `"keras_softsort_calibrated_softmax_loss"` | `CalibratedSoftmaxLoss` |
+    | `"keras_softsort_coupled_rankdistil_loss"` | `CoupledRankDistilLoss` |
+    | `"keras_softsort_gumbel_approx_ndcg_loss"` | `GumbelApproxNDCGLoss` |
+    | `"keras_softsort_mean_squared_loss"` | `MeanSquaredLoss` |
+    | `"keras_softsort_sigmoid_cross_entropy_loss"` | `SigmoidCrossEntropyLoss` |
+    | `"keras_softsort_unique_softmax_loss"` | `UniqueSoftmaxLoss` |
+    | `"keras_softsort_yeti_logistic_loss"` | `YetiLogisticLoss` |
+    | `"click_em_loss"` | `ClickEMLoss` |
+    | `"mixture_em_loss"` | `MixtureEMLoss` |
+    | `"keras_softsort_ordinal_loss"` | `OrdinalLoss` |
     | `"keras_softsort_pairwise_hinge_loss"` | `PairwiseHingeLoss` |
     | `"keras_softsort_pairwise_mse_loss"` | `PairwiseMSELoss` |
     | `"keras_softsort_pairwise_soft_zero_one_loss"` | `PairwiseSoftZeroOneLoss` |

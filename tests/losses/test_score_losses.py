@@ -49,6 +49,13 @@ CASES = {
     "spearman soft sort": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort"}),
     "spearman power": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort", "power": 1.5}),
     "cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"tau": 0.6}),
+    "approx mrr": (ks.ApproxMRRLoss, truth.approx_mrr, {"tau": 0.7}),
+    "unique softmax": (ks.UniqueSoftmaxLoss, truth.unique_softmax, {"temperature": 2.0}),
+    "calibrated softmax": (
+        ks.CalibratedSoftmaxLoss,
+        truth.calibrated_softmax,
+        {"temperature": 2.0, "virtual_label": 0.5},
+    ),
     "softmax": (ks.SoftmaxLoss, truth.softmax, {"temperature": 2.0}),
     "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
 }
@@ -58,12 +65,13 @@ FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) fo
 ALL = ("eager", "xla", "unknown_shape")
 # XLA takes 6 seconds for its loops, and `test_gpu_lowering` lowers them.
 QUICK_MODES = {"neural": ("eager", "unknown_shape")}
+QUICK_MODES |= dict.fromkeys(["approx mrr", "unique softmax", "calibrated softmax"], ("eager",))
 IN_MODES = [
     *(parameter for case in FIRST.values() for parameter in modes.of_first([case], quick=QUICK_MODES.get(case, ALL))),
     *((case, "op_by_op") for case in CASES if case not in FIRST.values()),
 ]
 # Losses that grow with the scores.
-UNBOUNDED = {ks.NeuralSortCrossEntropyLoss, ks.SoftmaxLoss}
+UNBOUNDED = {ks.NeuralSortCrossEntropyLoss, ks.SoftmaxLoss, ks.UniqueSoftmaxLoss, ks.CalibratedSoftmaxLoss}
 each_loss = pytest.mark.parametrize("cls", LOSSES)
 
 

@@ -14,11 +14,14 @@ NONE = objects.NO_REDUCTION
 # Made so that no two are equal, whatever the loss.
 LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
-LIST_LOSSES = list({case.cls: None for case in objects.LOSSES if case.takes_lists})
+LIST_LOSSES = list({case.cls: None for case in objects.LOSSES if case.takes_lists and not case.takes_logits})
 EMBEDDING_LOSSES = {ks.DkNNLoss: {"k": 1}, ks.RetrievalLoss: {}}
 SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntropyLoss]
 # Labels below 0 have no meaning to these.
-RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss]
+RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss, ks.ApproxMRRLoss]
+RELEVANCE_LOSSES += [ks.UniqueSoftmaxLoss, ks.CalibratedSoftmaxLoss, ks.GumbelApproxNDCGLoss]
+# To these a shift of all labels is another target.
+ABSOLUTE_LOSSES = [ks.SigmoidCrossEntropyLoss, ks.MeanSquaredLoss, ks.YetiLogisticLoss]
 METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
 # What all losses share is traced with these alone; with everything, with the others too.
 ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
@@ -149,8 +152,8 @@ def test_what_marks_padding(cls):
         for mode in ("op_by_op", "unknown_shape") if padding == "nan_labels" and cls in ALWAYS else ("op_by_op",):
             value, gradient = value_and_gradient(cls, labels, wide, mask=keras_mask, padding=padding, mode=mode)
             np.testing.assert_array_equal(gradient[..., ~mask], 0)
-            # What PL-Rank draws depends on the size of the lists.
-            if cls is not ks.PLRankLoss:
+            # The noise depends on the size of the lists.
+            if not issubclass(cls, objects.NOISY_LOSSES):
                 np.testing.assert_allclose(value, narrow, rtol=1e-5)
 
 
@@ -161,6 +164,8 @@ def test_negative_labels_that_are_labels(cls, padding):
     value, gradient = value_and_gradient(cls, centred, prediction(cls, SCORES), padding=padding)
     if cls in RELEVANCE_LOSSES:
         assert np.isnan(value).all()
+    elif cls in ABSOLUTE_LOSSES:
+        assert np.isfinite(value).all()
     else:
         shifted, slopes = value_and_gradient(cls, LABELS, prediction(cls, SCORES), padding=padding)
         np.testing.assert_allclose(value, shifted, rtol=1e-6)

@@ -59,7 +59,7 @@ FIRST = objects.first_of_class(objects.LOSSES)
 )
 def test_loss(case):
     labels = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]])
-    predicted = objects.scores(2) if case.takes_scores else np.full([2, 5, 5], 0.2, "float32")
+    predicted = objects.scores(2) if case.takes_scores else np.full([2, 5, 2 if case.takes_logits else 5], 0.2, "f")
     if issubclass(case.cls, ks.DkNNLoss):
         labels, predicted = np.int32([0, 1, 0, 1, 1]), objects.scores(5, 3)
     loss = case.make()
@@ -69,6 +69,15 @@ def test_loss(case):
 # Functions that a loss calls, which `test_loss` lowers.
 IN_LOSSES = {"approx_ndcg", "list_mle", "neural_ndcg", "neural_sort_cross_entropy", "permutation_cross_entropy"}
 IN_LOSSES |= {"pl_rank", "ranknet", "softmax_cross_entropy", "spearman"}
+IN_LOSSES |= {
+    "approx_mrr",
+    "calibrated_softmax",
+    "click_em",
+    "coupled_rank_distil",
+    "gumbel_approx_ndcg",
+    "mean_squared",
+}
+IN_LOSSES |= {"mean_squared", "mixture_em", "ordinal", "sigmoid_cross_entropy", "unique_softmax", "yeti_logistic"}
 IN_LOSSES |= {"pairwise_hinge", "pairwise_mse", "pairwise_soft_zero_one"}
 
 

@@ -70,12 +70,19 @@ class KerasCase:
     @property
     def takes_scores(self):
         """Whether a loss is one of scores [batch, n], not of a matrix."""
-        return not issubclass(self.cls, ks.PermutationCrossEntropyLoss)
+        return not (issubclass(self.cls, ks.PermutationCrossEntropyLoss) or self.takes_logits)
+
+    @property
+    def takes_logits(self):
+        """Whether a loss is one of several logits per item."""
+        return getattr(self.cls, "predicts", None) == "logits"
 
     def predictors(self):
         """Layers that make of scores [batch, n] what a loss takes."""
         if not self.takes_lists:
             return [Unmasked()]
+        if self.takes_logits:
+            return [ItemLogits()]
         return [] if self.takes_scores else [ks.NeuralSortLayer()]
 
     def labels(self, y):
@@ -89,7 +96,7 @@ class KerasCase:
     @property
     def is_noisy(self):
         """Whether it trains on noise, or on queries or candidates that vary, by as much as it learns."""
-        noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | ks.PLRankLoss
+        noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | NOISY_LOSSES
         return issubclass(self.cls, noisy) or bool(self.arguments.keys() & {"stochastic", "num_queries", "memory_size"})
 
     def set_tau(self, layer, tau):
@@ -157,12 +164,13 @@ LAYERS = [
     KerasCase(ks.SoftQuantileLayer, {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort", "power": 2.0}),
     KerasCase(ks.SoftQuantileLayer, {"q": [0.5], "tau": 0.6, "learn_tau": True}),
 ]
+NOISY_LOSSES = ks.PLRankLoss | ks.YetiLogisticLoss | ks.GumbelApproxNDCGLoss | ks.CoupledRankDistilLoss
 NO_REDUCTION = None if IS_KERAS_3 else "none"
 LOSSES = [
     KerasCase(ks.PermutationCrossEntropyLoss, {"direction": "ASCENDING", "reduction": "sum", "name": "mine"}),
     KerasCase(ks.PermutationCrossEntropyLoss, {"target": "ranks", "name": "other"}),
     KerasCase(ks.PlackettLuceLoss, {"k": 2, "reduction": "sum", "name": "mine"}),
-    KerasCase(ks.PlackettLuceLoss, {"ties": "first", "name": "other"}),
+    KerasCase(ks.PlackettLuceLoss, {"ties": "first", "temperature": 2.0, "discount": "log2", "name": "other"}),
     KerasCase(ks.ApproxNDCGLoss, {"tau": 0.5, "gain": "linear", "reduction": "sum", "name": "mine"}),
     KerasCase(ks.ApproxNDCGLoss, {"k": 3, "discount": "reciprocal", "normalization": "none"}),
     KerasCase(
@@ -191,7 +199,7 @@ LOSSES = [
     ),
     KerasCase(ks.PLRankLoss, {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3}),
     KerasCase(ks.NeuralSortCrossEntropyLoss, {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}),
-    KerasCase(ks.SoftmaxLoss, {"temperature": 2.0, "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.SoftmaxLoss, {"temperature": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}),
     KerasCase(ks.SpearmanLoss, {"tau": 0.5, "method": "soft_sort", "power": 1.5, "reduction": "sum", "name": "mine"}),
     KerasCase(ks.SpearmanLoss, {"tau": 2.0, "method": "projection", "name": "other"}),
     KerasCase(
@@ -203,6 +211,60 @@ LOSSES = [
     ),
 ]
 LOSSES += [
+    KerasCase(ks.ApproxMRRLoss, {"tau": 0.5, "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.UniqueSoftmaxLoss, {"temperature": 2.0, "reduction": "sum", "name": "mine"}),
+    KerasCase(
+        ks.CalibratedSoftmaxLoss,
+        {"temperature": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
+    ),
+    KerasCase(
+        ks.GumbelApproxNDCGLoss,
+        {
+            "tau": 0.5,
+            "k": 3,
+            "gain": "linear",
+            "discount": "reciprocal",
+            "normalization": "none",
+            "num_samples": 2,
+            "noise_scale": 0.5,
+            "seed": 3,
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+    KerasCase(
+        ks.CoupledRankDistilLoss,
+        {"temperature": 2.0, "k": 3, "num_samples": 2, "seed": 3, "reduction": "sum", "name": "mine"},
+    ),
+    KerasCase(
+        ks.YetiLogisticLoss,
+        {
+            "temperature": 2.0,
+            "lambda_weight": "ndcg",
+            "normalization": "none",
+            "num_samples": 2,
+            "noise_scale": 0.5,
+            "seed": 3,
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+    KerasCase(ks.SigmoidCrossEntropyLoss, {"normalization": "none", "reduction": "sum", "name": "mine"}),
+    KerasCase(ks.MeanSquaredLoss, {"normalization": "none", "reduction": "sum", "name": "mine"}),
+    KerasCase(
+        ks.OrdinalLoss, {"use_fraction_label": True, "normalization": "none", "reduction": "sum", "name": "mine"}
+    ),
+    KerasCase(
+        ks.ClickEMLoss,
+        {
+            "exam_loss_weight": 0.5,
+            "rel_loss_weight": 2.0,
+            "normalization": "none",
+            "reduction": "sum",
+            "name": "mine",
+        },
+    ),
+    KerasCase(ks.MixtureEMLoss, {"alpha": 0.5, "reduction": "sum", "name": "mine"}),
     KerasCase(
         ks.PairwiseHingeLoss,
         {"temperature": 2.0, "lambda_weight": "ndcg", "normalization": "list", "reduction": "sum", "name": "mine"},
@@ -373,6 +435,22 @@ class Neighbors(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return [(input_shape[0], 2, 1), (*input_shape, 1)]
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class ItemLogits(keras.layers.Layer):
+    """Scores [batch, n] as two logits per item, with their mask."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        scores = tf.convert_to_tensor(inputs)
+        return tf.stack([scores, 0.5 * scores + 0.3], axis=-1)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, 2)
 
 
 @keras.utils.register_keras_serializable(package="tests")

@@ -113,6 +113,25 @@ def neural_sort_cross_entropy(labels, scores, weights, *, tau=1.0, label_tau=Non
     return total / len(labels)
 
 
+def approx_mrr(labels, scores, weights, *, tau=0.1):
+    ranks = [0.5 + np.sum(1 / (1 + np.exp((own - scores) / tau))) for own in scores]
+    return -np.sum(weights * labels / ranks) / np.sum(labels) if np.any(labels) else 0.0
+
+
+def unique_softmax(labels, scores, weights, *, temperature=1.0):
+    strengths, total = np.exp(scores / temperature), 0.0
+    for i, label in enumerate(labels):
+        against = strengths[i] + np.sum(strengths[labels < label])
+        total -= weights[i] * (2**label - 1) * np.log(strengths[i] / against)
+    return total
+
+
+def calibrated_softmax(labels, scores, weights, *, temperature=1.0, virtual_label=0.0):
+    strengths = np.exp(scores / temperature)
+    total = 1 + np.sum(strengths)
+    return -np.sum(weights * labels * np.log(strengths / total)) + np.mean(weights) * virtual_label * np.log(total)
+
+
 def softmax(labels, scores, weights, *, temperature=1.0):
     chances = np.exp(scores / temperature) / np.sum(np.exp(scores / temperature))
     return -np.sum(weights * labels * np.log(chances))

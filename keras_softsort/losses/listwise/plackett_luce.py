@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._lambda_weight import read_function, written_function
 from keras_softsort.losses._score_loss import ScoreLoss
-from keras_softsort.ops.ranking.listwise.list_mle import TIES, list_mle
+from keras_softsort.ops.ranking._likelihood import list_mle_options
+from keras_softsort.ops.ranking.listwise.list_mle import list_mle
 
 
 @register
@@ -30,6 +32,10 @@ class PlackettLuceLoss(ScoreLoss):
         before their group, as for tied times in Cox's model. If only p ranks of a group of g items count, because the
         k-th rank lies within it, each item costs p / g of that. This rule does not depend on the order of the items.
         `"first"`: items with equal labels are ranked in the order of the list.
+      temperature: positive number by which the logits are divided first.
+      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r; or a
+        function of a tensor of ranks, saved with a model if it is registered with Keras. This is position-aware
+        ListMLE. Tied items have the mean of their ranks' weights.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
@@ -45,7 +51,7 @@ class PlackettLuceLoss(ScoreLoss):
     Keras-RS as `"first"`; padding changes TF-Ranking's value.
 
     Raises:
-      ValueError: `k` < 1, an unknown name, shapes that do not match.
+      ValueError: `k` < 1, `temperature` <= 0, an unknown name, shapes that do not match.
       TypeError: `k` is not an integer, `y_pred` is not floating-point.
 
     Cost: that of `ops.list_mle`: a sort and O(n) per list; O(n^1.5) if logits span more than 600.
@@ -72,6 +78,8 @@ class PlackettLuceLoss(ScoreLoss):
         *,
         k: int | None = None,
         ties: str = "breslow",
+        temperature: float = 1.0,
+        discount: str | Callable | None = None,
         lists: str = "rows",
         padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
@@ -79,12 +87,21 @@ class PlackettLuceLoss(ScoreLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.k = None if k is None else arguments.positive_integer("k", k)
-        self.ties = arguments.one_of("ties", ties, TIES)
+        options = list_mle_options(k, ties, temperature, read_function(discount))
+        self.k, self.ties, self.temperature, self.discount = options
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        return list_mle(scores, labels, k=self.k, ties=self.ties, mask=mask, weights=weights)
+        return list_mle(
+            scores,
+            labels,
+            k=self.k,
+            ties=self.ties,
+            temperature=self.temperature,
+            discount=self.discount,
+            mask=mask,
+            weights=weights,
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -92,4 +109,6 @@ class PlackettLuceLoss(ScoreLoss):
             **super().get_config(),
             "k": self.k,
             "ties": self.ties,
+            "temperature": self.temperature,
+            "discount": written_function(self.discount),
         }

@@ -8,7 +8,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._lambda_weight import checked_lambda_weight, serialized_lambda_weight
 from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
+from keras_softsort.ops.ranking.listwise._softmax import relevance_options
 from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
 
 
@@ -22,6 +25,9 @@ class SoftmaxLoss(ScoreLoss):
 
     Args:
       temperature: positive number, in units of the scores.
+      lambda_weight: None; or `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of these, which takes in place of each
+        label its gain, times the discount of the item's rank in the current order of the scores, over the ideal DCG but
+        for `"dcg"`. `k` only enters the ideal DCG, as in TF-Ranking.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
@@ -31,21 +37,22 @@ class SoftmaxLoss(ScoreLoss):
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Labels are at least 0. A list without a label above 0 gives
     0. A label or score that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.
 
-    TF-Ranking's `SoftmaxLoss` has the same value, but for its padding, which keeps a score of -23: see the
+    TF-Ranking's `SoftmaxLoss` has the same value, but for its padding, which keeps a logit of -23: see the
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` <= 0, shapes that do not match.
-      TypeError: `temperature` is not a number, `y_pred` is not floating-point.
+      ValueError: `temperature` <= 0, a lambda weight that has no meaning here, an unknown name, shapes that do not
+        match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
 
-    Cost: O(n) time and memory per list.
+    Cost: O(n) time and memory per list; a sort with a lambda weight.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0, 0.0]]), tf.math.log([[3.0, 1.0, 4.0]])
-    >>> round(float(ks.SoftmaxLoss()(labels, scores)), 4)  # -log(3 / 8)
+    >>> labels, scores = tf.constant([[1.0, 0.0, 0.0]]), tf.constant([[1.0986123, 0.0, 1.3862944]])
+    >>> round(float(ks.SoftmaxLoss()(labels, scores)), 4)
     0.9808
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
@@ -57,6 +64,7 @@ class SoftmaxLoss(ScoreLoss):
         self,
         temperature: float = 1.0,
         *,
+        lambda_weight: str | LambdaWeight | None = None,
         lists: str = "rows",
         padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
@@ -65,11 +73,24 @@ class SoftmaxLoss(ScoreLoss):
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.temperature = arguments.positive_number("temperature", temperature)
+        self.lambda_weight = checked_lambda_weight(lambda_weight)
+        relevance_options(self.lambda_weight)
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        return softmax_cross_entropy(scores, labels, temperature=self.temperature, mask=mask, weights=weights)
+        return softmax_cross_entropy(
+            scores,
+            labels,
+            temperature=self.temperature,
+            lambda_weight=self.lambda_weight,
+            mask=mask,
+            weights=weights,
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "temperature": self.temperature}
+        return {
+            **super().get_config(),
+            "temperature": self.temperature,
+            "lambda_weight": serialized_lambda_weight(self.lambda_weight),
+        }

@@ -57,6 +57,13 @@ def ranking_arguments(
     )
 
 
+def item_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
+    """The same for losses with several logits per item: `scores` are the logits `[..., n, m]`."""
+    logits = validation.matrix_tensor("logits", logits)
+    args = ranking_arguments(logits[..., 0], labels, mask, weights)
+    return args._replace(scores=logits)
+
+
 def checked_weights(
     weights: Any, expected: tf.TensorShape, dtype: tf.DType, non_negative: bool = False
 ) -> tf.Tensor | None:
@@ -85,6 +92,11 @@ def finite(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return tf.logical_and(tf.math.is_finite(scores), tf.math.is_finite(labels))
 
 
+def finite_item_logits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The same for logits `[B, n, m]`."""
+    return tf.logical_and(tf.reduce_all(tf.math.is_finite(logits), axis=-1), tf.math.is_finite(labels))
+
+
 def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Whether items `[B, n]` have a finite score and a finite label of at least 0, as the gain of NDCG needs."""
     return tf.logical_and(finite(scores, labels), labels >= 0)
@@ -103,12 +115,13 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             lists = _flat_lists(args)
             readable = tf.logical_or(has_meaning(lists.scores, lists.labels), tf.logical_not(lists.mask))
             safe = lists._replace(
-                scores=tf.where(readable, lists.scores, tf.zeros_like(lists.scores)),
+                scores=tf.where(_of_items(readable, lists.scores), lists.scores, tf.zeros_like(lists.scores)),
                 labels=tf.where(readable, lists.labels, tf.zeros_like(lists.labels)),
             )
             failed = tf.logical_not(tf.reduce_all(readable, axis=-1))
             losses = nan_lists(failed, function(safe, *options), lists.scores)
-            return with_leading_axes(losses, args.scores)
+            like = args.scores if args.scores.shape.rank == args.labels.shape.rank else args.scores[..., 0]
+            return with_leading_axes(losses, like)
 
         return traced_if_eager(run)
 
@@ -130,17 +143,23 @@ def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, d
     return tf.where(mask, every, tf.zeros_like(every))
 
 
+def _of_items(mask: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """The mask [B, n] of items for scores [B, n], or for the logits [B, n, m] of items."""
+    return mask if mask.shape.rank == scores.shape.rank else mask[..., tf.newaxis]
+
+
 def _flat_lists(args: RankingArguments) -> RankingLists:
-    scores = tf.cast(flatten_lists(args.scores), args.labels.dtype)
-    mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
+    axes_of_list = 1 + args.scores.shape.rank - args.labels.shape.rank
+    scores = tf.cast(flatten_lists(args.scores, axes_of_list), args.labels.dtype)
+    mask = flatten_lists(tf.ones_like(args.labels, tf.bool) if args.mask is None else args.mask)
     # Without it TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run time.
     labels = tf.stop_gradient(flatten_lists(args.labels))
     # Replace -0.0, which XLA sorts before 0.0.
     labels = tf.where(tf.logical_and(mask, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels))
     return RankingLists(
-        scores=tf.where(mask, scores, tf.zeros_like(scores)),
+        scores=tf.where(_of_items(mask, scores), scores, tf.zeros_like(scores)),
         labels=labels,
         mask=mask,
-        weights=flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype),
+        weights=flat_weights(args.weights, mask, tf.shape(args.labels), labels.dtype),
         tau=None if args.tau is None else temperature_per_list(args.tau, args.scores),
     )

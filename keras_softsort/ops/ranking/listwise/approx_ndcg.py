@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts, ndcg_options
+from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
-from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+from keras_softsort.ops.ranking._smooth_ndcg import approx_ndcg_losses
 
 
 def approx_ndcg(
@@ -68,9 +68,4 @@ def approx_ndcg(
 
 @per_list(finite_with_gain)
 def _losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
-    gains = options.gains(lists.labels, lists.mask)
-    ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
-    counted = lists.weights * gains * discounts(ranks, str(options.discount))
-    if options.k is not None:
-        counted *= tf.clip_by_value(options.k + 1 - ranks, 0, 1)
-    return options.losses(tf.reduce_sum(counted, axis=-1), gains, options.rank_weights(lists.scores))
+    return approx_ndcg_losses(lists, options)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops.ranking._likelihood import ListMLEOptions, list_mle_options, negative_log_likelihood
 from keras_softsort.ops.ranking._lists import RankingLists, per_list, ranking_arguments
-from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, in_groups, in_order
-
-TIES = ("breslow", "first")
-# Up to so many items comparing all with each other costs less than sorting them.
-COMPARED_SIZE = 32
 
 
 def list_mle(
-    scores: Any, labels: Any, *, k: int | None = None, ties: str = "breslow", mask: Any = None, weights: Any = None
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    ties: str = "breslow",
+    temperature: float = 1.0,
+    discount: str | Callable | None = None,
+    mask: Any = None,
+    weights: Any = None,
 ) -> tf.Tensor:
     """Compute the negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores.
 
@@ -34,6 +36,9 @@ def list_mle(
       ties: rule for items with equal labels. `"breslow"`: each of them is chosen from all items that are not ranked
         before their group, as in Cox's model; if only p ranks of a group of g items count, each item costs p / g of
         that. `"first"`: items with equal labels are ranked in the order of the list.
+      temperature: positive number by which the scores are divided first.
+      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r; or a
+        function of a tensor of ranks. This is position-aware ListMLE. Tied items have the mean of their ranks' weights.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
@@ -45,7 +50,7 @@ def list_mle(
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
-      ValueError: `k` is below 1, `ties` is unknown, or shapes do not match.
+      ValueError: `k` < 1, `temperature` <= 0, unknown `ties` or `discount`, shapes that do not match.
 
     Cost: a sort and O(n) per list; O(n^1.5) if scores span more than 600.
 
@@ -61,9 +66,8 @@ def list_mle(
     ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
     Algorithms", ICML 2009; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
     """
-    args = ranking_arguments(scores, labels, mask, weights)
-    k = None if k is None else arguments.positive_integer("k", k)
-    return _losses(args, k, arguments.one_of("ties", ties, TIES))
+    options = list_mle_options(k, ties, temperature, discount)
+    return _losses(ranking_arguments(scores, labels, mask, weights), options)
 
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -74,23 +78,5 @@ def _has_meaning(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 
 
 @per_list(_has_meaning)
-def _losses(lists: RankingLists, k: int | None, ties: str) -> tf.Tensor:
-    minus_infinity = tf.constant(-math.inf, lists.scores.dtype)
-    keys = tf.where(lists.mask, lists.labels, minus_infinity)
-    scores = tf.where(lists.mask, lists.scores, minus_infinity)
-    if ties == "breslow" and k is None and is_at_most(keys.shape[1], COMPARED_SIZE):
-        return choice_costs(scores, lists.weights, Comparisons(keys))
-    order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-    choices = in_groups(take(keys, order)) if ties == "breslow" else Sequence(None, None)
-    weights = in_order(lists.weights, order)
-    if k is not None:
-        ranks = tf.range(tf.shape(keys)[1])[tf.newaxis, :]
-        first, last = choices
-        first, last = ranks if first is None else first, ranks if last is None else last
-        weights *= _counted(tf.cast(first, keys.dtype), tf.cast(last - first + 1, keys.dtype), k)
-    return choice_costs(in_order(scores, order), weights, choices)
-
-
-def _counted(first: tf.Tensor, sizes: tf.Tensor, k: int) -> tf.Tensor:
-    """The share of the `sizes` ranks from rank `first` (from 0) on that is within the first k."""
-    return tf.clip_by_value(k - first, 0, sizes) / sizes
+def _losses(lists: RankingLists, options: ListMLEOptions) -> tf.Tensor:
+    return negative_log_likelihood(lists, options)

@@ -8,22 +8,33 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
-from keras_softsort.ops.ranking.listwise._softmax import softmax_costs, weighted_sum
+from keras_softsort.ops.ranking._pairs.arguments import PairOptions
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
+from keras_softsort.ops.ranking.listwise._softmax import relevance_options, softmax_losses
 
 
 def softmax_cross_entropy(
-    scores: Any, labels: Any, *, temperature: float = 1.0, mask: Any = None, weights: Any = None
+    scores: Any,
+    labels: Any,
+    *,
+    temperature: float = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    mask: Any = None,
+    weights: Any = None,
 ) -> tf.Tensor:
-    """Compute the cross-entropy of the labels with the softmax of each list's scores.
+    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
 
-    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i`, where
-    `p_i = exp(s_i / temperature) / sum_j exp(s_j / temperature)`. Labels are not divided by their sum, so a list counts
-    in proportion to its labels.
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / temperature)
+    / sum_j exp(s_j / temperature)`. The labels are not divided by their sum, so a list counts in proportion to its
+    labels.
 
     Args:
       scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0.
+      labels: `[..., n]` numbers of at least 0: relevance.
       temperature: positive number, in units of the scores.
+      lambda_weight: None; or `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of these, which takes in place of each
+        label its gain, times the discount of the item's rank in the current order of the scores, over the ideal DCG but
+        for `"dcg"`. `k` only enters the ideal DCG, as in TF-Ranking.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
@@ -33,16 +44,15 @@ def softmax_cross_entropy(
 
     Raises:
       TypeError: `scores` is not floating-point, `temperature` is not a number, or `mask` is not bool.
-      ValueError: `temperature` is not positive, or shapes do not match.
+      ValueError: `temperature` is not positive, the lambda weight has no meaning here, or shapes do not match.
 
-    Cost: O(n) time and memory per list.
+    Cost: O(n) time and memory per list; a sort with a lambda weight.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores = tf.math.log([3.0, 1.0, 4.0])
-    >>> round(float(ks.ops.softmax_cross_entropy(scores, [1, 0, 0])), 4)  # -log(3 / 8)
+    >>> round(float(ks.ops.softmax_cross_entropy(tf.constant([1.0986123, 0.0, 1.3862944]), [1.0, 0.0, 0.0])), 4)
     0.9808
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
@@ -50,9 +60,9 @@ def softmax_cross_entropy(
     Learning-to-Rank with Binary Relevance", ICTIR 2019.
     """
     temperature = arguments.positive_number("temperature", temperature)
-    return _losses(ranking_arguments(scores, labels, mask, weights), temperature)
+    return _losses(ranking_arguments(scores, labels, mask, weights), temperature, relevance_options(lambda_weight))
 
 
 @per_list(finite_with_gain)
-def _losses(lists: RankingLists, temperature: float) -> tf.Tensor:
-    return weighted_sum(softmax_costs(lists, temperature), lists.weights * lists.labels)
+def _losses(lists: RankingLists, temperature: float, options: PairOptions | None) -> tf.Tensor:
+    return softmax_losses(lists, temperature, options)

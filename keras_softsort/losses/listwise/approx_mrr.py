@@ -1,0 +1,85 @@
+"""Minus the reciprocal rank with smooth ranks: ApproxMRR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking.listwise.approx_mrr import approx_mrr
+
+
+@register
+class ApproxMRRLoss(ScoreLoss):
+    """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
+
+    Take it where one item per list is relevant and its rank is what counts. By default a label below 0 marks padding.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with `rank_i = 1 +
+    sum_{j != i} sigmoid((s_j - s_i) / tau)`: the mean of reciprocal ranks, in proportion to the labels, from -1 (the
+    best order of one relevant item) to 0.
+
+    Args:
+      tau: temperature, positive, in units of the scores. As it goes to 0 the ranks become exact.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty ones, give 0. A
+    score or label that is not finite, or a label below 0 that is no padding, makes its list's result NaN.
+
+    TF-Ranking's `ApproxMRRLoss` has the same value without weights and with weights of lists: see the documentation,
+    "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: `tau` <= 0, an unknown name, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: O(n^2) time; pairs are not kept for the gradient.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[0.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]])
+    >>> round(float(ks.ApproxMRRLoss()(labels, scores)), 4)
+    -0.442
+
+    Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
+    Retrieval Measures", Information Retrieval 13, 2010.
+    """
+
+    def __init__(
+        self,
+        tau: float = 0.1,
+        *,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "approx_mrr",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.tau = arguments.positive_number("tau", tau)
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return approx_mrr(
+            scores,
+            labels,
+            tau=self.tau,
+            mask=mask,
+            weights=weights,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "tau": self.tau,
+        }

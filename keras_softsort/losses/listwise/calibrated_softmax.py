@@ -1,0 +1,101 @@
+"""The softmax cross-entropy with a virtual item of score 0, which anchors the scale of the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._lambda_weight import checked_lambda_weight, serialized_lambda_weight
+from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
+from keras_softsort.ops.ranking.listwise._softmax import relevance_options
+from keras_softsort.ops.ranking.listwise.calibrated_softmax import calibrated_softmax
+
+
+@register
+class CalibratedSoftmaxLoss(ScoreLoss):
+    """Compute the softmax cross-entropy of each list and a virtual item of score 0.
+
+    For scores that are read as numbers, not only as an order: with the virtual item a shift of all scores changes the
+    loss. By default a label below 0 marks padding.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where `p_i = exp(s_i
+    / temperature) / (1 + sum_j exp(s_j / temperature))`, p_0 the rest of 1, y_0 the label of the virtual item, and w
+    the mean weight of the list.
+
+    Args:
+      temperature: positive number, in units of the scores.
+      virtual_label: the label of the virtual item, at least 0.
+      lambda_weight: see `SoftmaxLoss`; the virtual item takes part.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0 cost what the virtual item
+    does, and empty lists 0. A score or label that is not finite, or a label below 0 that is no padding, makes its
+    list's result NaN.
+
+    TF-Ranking's `CalibratedSoftmaxLoss` has the same value, but for its padding, which keeps a logit of -23, and the
+    weight of the virtual item, which is 1 there with weights per item: see the documentation, "Coming from TF-Ranking:
+    losses".
+
+    Raises:
+      ValueError: `temperature` <= 0, `virtual_label` < 0, an unknown name, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: O(n) time and memory per list; a sort with a lambda weight.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
+    >>> round(float(ks.CalibratedSoftmaxLoss(virtual_label=0.1)(labels, scores)), 4)
+    1.1808
+
+    Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
+    """
+
+    def __init__(
+        self,
+        temperature: float = 1.0,
+        *,
+        virtual_label: float = 0.0,
+        lambda_weight: str | LambdaWeight | None = None,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "calibrated_softmax",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.temperature = arguments.positive_number("temperature", temperature)
+        self.virtual_label = arguments.non_negative_number("virtual_label", virtual_label)
+        self.lambda_weight = checked_lambda_weight(lambda_weight)
+        relevance_options(self.lambda_weight)
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return calibrated_softmax(
+            scores,
+            labels,
+            temperature=self.temperature,
+            virtual_label=self.virtual_label,
+            lambda_weight=self.lambda_weight,
+            mask=mask,
+            weights=weights,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "temperature": self.temperature,
+            "virtual_label": self.virtual_label,
+            "lambda_weight": serialized_lambda_weight(self.lambda_weight),
+        }

@@ -1,0 +1,82 @@
+"""The softmax of each item against the less relevant ones only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking.listwise.unique_softmax import unique_softmax
+
+
+@register
+class UniqueSoftmaxLoss(ScoreLoss):
+    """Compute the softmax cross-entropy of each item against the less relevant ones.
+
+    For graded relevance, where items of equal labels are not to compete. By default a label below 0 marks padding.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i (2^y_i - 1) log(exp(s_i) / (exp(s_i) + sum_{j: y_j
+    < y_i} exp(s_j)))`, with s divided by the temperature.
+
+    Args:
+      temperature: positive number, in units of the scores.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty ones, give 0. A
+    score or label that is not finite, or a label below 0 that is no padding, makes its list's result NaN.
+
+    TF-Ranking's `UniqueSoftmaxLoss` has the same value: see the documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: `temperature` <= 0, an unknown name, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: a sort, and O(n) time and memory; O(n^1.5) where scores span more than 600 temperatures.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
+    >>> round(float(ks.UniqueSoftmaxLoss()(labels, scores)), 4)
+    0.7981
+
+    Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
+    """
+
+    def __init__(
+        self,
+        temperature: float = 1.0,
+        *,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "unique_softmax",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.temperature = arguments.positive_number("temperature", temperature)
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return unique_softmax(
+            scores,
+            labels,
+            temperature=self.temperature,
+            mask=mask,
+            weights=weights,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "temperature": self.temperature,
+        }

@@ -1,0 +1,121 @@
+"""The logistic loss of neighbors in sampled orders: YetiLoss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._lambda_weight import checked_lambda_weight, serialized_lambda_weight
+from keras_softsort.losses._noise import fresh_seed
+from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS
+from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
+from keras_softsort.ops.ranking.pairwise.yeti_logistic import yeti_logistic
+
+
+@register
+class YetiLogisticLoss(ScoreLoss):
+    """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
+
+    A strong loss of gradient boosting (CatBoost's YetiRank), here for networks. By default a label below 0 marks
+    padding.
+
+    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair with label_i >
+    label_j costs `log(1 + exp(-(s_i - s_j) / temperature))`, times the weight of item i, times the pair's lambda
+    weight, which by default is above 0 only for items that stand side by side in the sample's order. The result is the
+    mean over samples.
+
+    Args:
+      temperature: positive number, in units of the scores.
+      lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
+        version=2, neighbors_only=True)`.
+      normalization: what the sum over pairs is divided by: `"pairs"`, their number; `"list"`, the number of items; or
+        `"none"`, 1.
+      num_samples: number of samples of each list.
+      noise_scale: factor of the Gumbel noise, at least 0.
+      seed: integer for reproducible noise; None draws one with every call from TensorFlow's generator, which
+        `tf.random.set_seed` starts.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list without any pair gives 0. A NaN label, or a score that
+    is not finite, makes its list's result NaN. There is a gradient of the scores only, and none of second order.
+
+    TF-Ranking's `YetiLogisticLoss` is the sum over pairs, n times as large, divided by `batch * n`: see the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: `temperature` <= 0, `num_samples` < 1, `noise_scale` < 0, a negative weight, an unknown name, shapes
+        that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: O(n^2) time per sample with the gradient; memory for one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[9.0, -9.0, 0.0]])
+    >>> float(ks.YetiLogisticLoss(seed=1)(labels, scores)) < 1.5
+    True
+
+    Source: I. Lyzhin, A. Ustimenko, A. Gulin, L. Prokhorenkova, "Which Tricks are Important for Learning to Rank?",
+    ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
+    Challenge with YetiRank", JMLR Workshop 14, 2011.
+    """
+
+    def __init__(
+        self,
+        temperature: float = 1.0,
+        *,
+        lambda_weight: str | LambdaWeight | None = None,
+        normalization: str = "pairs",
+        num_samples: int = 8,
+        noise_scale: float = 1.0,
+        seed: int | None = None,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "yeti_logistic",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.temperature = arguments.positive_number("temperature", temperature)
+        self.lambda_weight = checked_lambda_weight(lambda_weight)
+        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self.num_samples = arguments.positive_integer("num_samples", num_samples)
+        self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
+        self.seed = None if seed is None else arguments.integer("seed", seed)
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return yeti_logistic(
+            scores,
+            labels,
+            seed=fresh_seed(self.seed),
+            temperature=self.temperature,
+            lambda_weight=self.lambda_weight,
+            normalization=self.normalization,
+            num_samples=self.num_samples,
+            noise_scale=self.noise_scale,
+            mask=mask,
+            weights=weights,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "temperature": self.temperature,
+            "lambda_weight": serialized_lambda_weight(self.lambda_weight),
+            "normalization": self.normalization,
+            "num_samples": self.num_samples,
+            "noise_scale": self.noise_scale,
+            "seed": self.seed,
+        }

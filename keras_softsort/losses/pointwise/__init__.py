@@ -1,0 +1,1 @@
+"""Losses of one item at a time."""

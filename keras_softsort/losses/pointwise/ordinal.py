@@ -1,0 +1,93 @@
+"""The cross-entropy of the levels that a label reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._item_logits_loss import ItemLogitsLoss
+from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
+from keras_softsort.ops.ranking.pointwise.ordinal import ordinal
+
+
+@register
+class OrdinalLoss(ItemLogitsLoss):
+    """Compute the binary cross-entropy of each level of an ordinal label.
+
+    For a few graded labels, where the steps between them need not be equal. By default a label below 0 marks padding.
+
+    The m logits of an item say whether its label reaches the levels 1, ..., m. With weights w (1 by default) an item
+    costs `w_i` times the sum over the levels l of the binary cross-entropy of logit l with the target 1 if `y_i >= l`,
+    else 0. The sum of the m sigmoids is the expected label.
+
+    Args:
+      use_fraction_label: whether a label between two levels counts for the upper one in proportion: 1.2 has the targets
+        1 and 0.2.
+      normalization: what the sum over items is divided by: `"list"`, the number of valid items, or `"none"`, 1.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_pred` holds logits `[batch, n, m]`, with `lists="batch"` `[batch, m]`, dense or ragged. `y_true`, masks and
+    weights: see `ListLoss`. Empty lists give 0. A logit or label that is not finite makes its list's result NaN.
+
+    TF-Ranking's `OrdinalLoss` is the mean over all `batch * n` items, padding included: see the documentation, "Coming
+    from TF-Ranking: losses". Its `ordinal_size` is the last axis of the logits.
+
+    Raises:
+      ValueError: an unknown `normalization`, an unknown name, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: O(n m) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[[0.6, 0.2], [0.8, 0.3]]])
+    >>> round(float(ks.OrdinalLoss()(labels, logits)), 4)
+    1.6305
+
+    Source: Z. Niu, M. Zhou, L. Wang, X. Gao, G. Hua, "Ordinal Regression with Multiple Output CNN for Age Estimation",
+    CVPR 2016; R. Pobrotyn, T. Bartczak, M. Synowiec, R. Bialobrzeski, J. Bojar, "Context-Aware Learning to Rank with
+    Self-Attention", SIGIR eCom 2020.
+    """
+
+    def __init__(
+        self,
+        *,
+        use_fraction_label: bool = False,
+        normalization: str = "list",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "ordinal",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.use_fraction_label = arguments.boolean("use_fraction_label", use_fraction_label)
+        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+
+    def logit_losses(self, logits: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return ordinal(
+            logits,
+            labels,
+            use_fraction_label=self.use_fraction_label,
+            normalization=self.normalization,
+            mask=mask,
+            weights=weights,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "use_fraction_label": self.use_fraction_label,
+            "normalization": self.normalization,
+        }

@@ -1,0 +1,85 @@
+"""The binary cross-entropy of each item on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import register
+from keras_softsort.losses._score_loss import ScoreLoss
+from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
+from keras_softsort.ops.ranking.pointwise.sigmoid_cross_entropy import sigmoid_cross_entropy
+
+
+@register
+class SigmoidCrossEntropyLoss(ScoreLoss):
+    """Compute the mean binary cross-entropy of each list's items.
+
+    For clicks whose probability is wanted, not only their order. By default a label below 0 marks padding.
+
+    With logits s, labels y and weights w (1 by default) an item costs `-w_i (y_i log p_i + (1 - y_i) log(1 - p_i))`
+    with `p_i = 1 / (1 + exp(-s_i))`.
+
+    Args:
+      normalization: what the sum over items is divided by: `"list"`, the number of valid items, or `"none"`, 1.
+      lists: `"rows"` or `"batch"`, see `ListLoss`.
+      padding: which labels mark padding, see `ListLoss`.
+      reduction: see `ListLoss`.
+      name: name of the loss.
+      dtype: see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Empty lists give 0. A score or label that is not finite makes
+    its list's result NaN.
+
+    TF-Ranking's `SigmoidCrossEntropyLoss` is the mean over all `batch * n` items, padding included: see the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: an unknown `normalization`, an unknown name, shapes that do not match.
+      TypeError: an argument of another type, `y_pred` is not floating-point.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
+    >>> round(float(ks.SigmoidCrossEntropyLoss()(labels, scores)), 4)
+    0.8043
+
+    Source: the negative log-likelihood of independent Bernoulli variables; for ranking W. Cooper, F. Gey, D. Dabney,
+    "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
+    """
+
+    def __init__(
+        self,
+        *,
+        normalization: str = "list",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "sigmoid_cross_entropy",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
+        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+
+    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The loss of each list: [batch]."""
+        return sigmoid_cross_entropy(
+            scores,
+            labels,
+            normalization=self.normalization,
+            mask=mask,
+            weights=weights,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "normalization": self.normalization,
+        }

@@ -1,0 +1,189 @@
+"""Losses of items: pointwise ones, and those of several logits per item, against loops in float64."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes, objects
+from support.gradients import central_differences, fixed_weights
+
+import keras_softsort as ks
+
+pytestmark = pytest.mark.default_stack_only
+
+NONE = objects.NO_REDUCTION
+LABELS = np.float64([[2, 0.3, 1, 0, 1], [1, 0, 2, -1, -1], [0, 0, 0, 0, -1], [-1] * 5])
+SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
+LOGITS = np.random.default_rng(5).normal(size=[*LABELS.shape, 2])
+WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
+
+
+def bernoulli(target, logit):
+    """The binary cross-entropy of a logit."""
+    chance = 1 / (1 + np.exp(-logit))
+    return -target * np.log(chance) - (1 - target) * np.log(1 - chance)
+
+
+def sigmoid_cross_entropy(labels, scores, weights):
+    return sum(w * bernoulli(y, s) for y, s, w in zip(labels, scores, weights, strict=True))
+
+
+def mean_squared(labels, scores, weights):
+    return sum(w * (y - s) ** 2 for y, s, w in zip(labels, scores, weights, strict=True))
+
+
+def ordinal(labels, logits, weights, *, use_fraction_label=False):
+    total = 0.0
+    for label, own, weight in zip(labels, logits, weights, strict=True):
+        for level, logit in enumerate(own, start=1):
+            partial = label - level + 1 if use_fraction_label and 0 < label - level + 1 < 1 else 0.0
+            total += weight * bernoulli(1.0 if label >= level else partial, logit)
+    return total
+
+
+def click_em(labels, logits, weights, *, frozen, exam_loss_weight=1.0, rel_loss_weight=1.0):
+    total = 0.0
+    for label, own, before, weight in zip(labels, logits, frozen, weights, strict=True):
+        seen, liked = 1 / (1 + np.exp(-before))
+        rest = 1 - seen * liked
+        targets = (1.0, 1.0) if label >= 1 else (seen * (1 - liked) / rest, liked * (1 - seen) / rest)
+        total += weight * exam_loss_weight * bernoulli(targets[0], own[0])
+        total += weight * rel_loss_weight * bernoulli(targets[1], own[1])
+    return total
+
+
+def mixture_em(labels, logits, weights, *, frozen, alpha=1.0):
+    if not np.sum(labels) > 0:
+        return 0.0
+    likelihoods = np.exp(-alpha * np.sum(bernoulli(labels[:, None], frozen), axis=0))
+    return np.sum(likelihoods / np.sum(likelihoods) * (weights @ bernoulli(labels[:, None], logits)))
+
+
+CASES = {
+    "sigmoid": (ks.SigmoidCrossEntropyLoss, sigmoid_cross_entropy, SCORES, {}),
+    "sigmoid sum": (ks.SigmoidCrossEntropyLoss, sigmoid_cross_entropy, SCORES, {"normalization": "none"}),
+    "squared": (ks.MeanSquaredLoss, mean_squared, SCORES, {}),
+    "ordinal": (ks.OrdinalLoss, ordinal, LOGITS, {}),
+    "ordinal fractions": (ks.OrdinalLoss, ordinal, LOGITS, {"use_fraction_label": True, "normalization": "none"}),
+    "clicks": (ks.ClickEMLoss, click_em, LOGITS, {"exam_loss_weight": 0.5, "rel_loss_weight": 2.0}),
+    "mixture": (ks.MixtureEMLoss, mixture_em, LOGITS, {"alpha": 0.5}),
+}
+LOGIT_LOSSES = [ks.OrdinalLoss, ks.ClickEMLoss, ks.MixtureEMLoss]
+
+
+def expected(case, scores):
+    cls, oracle, base, arguments = CASES[case]
+    options = {name: value for name, value in arguments.items() if name != "normalization"}
+    results = []
+    for labels, own, weights, before in zip(LABELS, scores, WEIGHTS, base, strict=True):
+        kept = labels >= 0
+        frozen = {"frozen": before[kept]} if oracle in (click_em, mixture_em) else {}
+        total = oracle(labels[kept], own[kept], weights[kept], **frozen, **options) if kept.any() else 0.0
+        summed = cls is ks.MixtureEMLoss or arguments.get("normalization") == "none"
+        results.append(total if summed else total / max(kept.sum(), 1))
+    return np.array(results)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_value_and_gradient(case):
+    cls, _, scores, arguments = CASES[case]
+    loss, upstream = cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
+    junk = np.where((LABELS >= 0).reshape(LABELS.shape + (1,) * (scores.ndim - 2)), scores, np.nan)
+    value, (gradient,) = modes.run("eager", lambda s, _: loss(LABELS, s, WEIGHTS), [tf.constant(junk)], upstream)
+    np.testing.assert_allclose(value, expected(case, scores), rtol=1e-10)
+    (slopes,) = central_differences(lambda s: expected(case, s), [scores], upstream)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
+
+
+def test_all_under_xla_with_masks():
+    losses = [(CASES[case][0](reduction=NONE, **CASES[case][3]), CASES[case][2].ndim) for case in CASES]
+
+    def total(scores, logits, labels):
+        return tf.add_n([loss(labels, scores if rank == 2 else logits, WEIGHTS) for loss, rank in losses])
+
+    upstream = fixed_weights(len(LABELS))
+    value, gradients = modes.run("xla", total, [tf.constant(SCORES), tf.constant(LOGITS)], upstream, LABELS)
+    np.testing.assert_allclose(value, sum(expected(case, CASES[case][2]) for case in CASES), rtol=1e-9)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("cls", LOGIT_LOSSES)
+def test_other_ways_to_give_lists(cls):
+    labels, logits, weights = LABELS[1], LOGITS[1], WEIGHTS[1]
+    one = cls(reduction=NONE)(labels[None], logits[None], weights[None])
+    np.testing.assert_allclose(cls(reduction=NONE, lists="batch")(labels, logits, weights), one, rtol=1e-12)
+    nan_padded = np.where(labels < 0, np.nan, labels)
+    np.testing.assert_allclose(
+        cls(reduction=NONE, padding="nan_labels")(nan_padded[None], logits[None], weights[None]), one, rtol=1e-12
+    )
+    ragged = [tf.RaggedTensor.from_tensor(each[None], [3]) for each in (labels, logits, weights)]
+    np.testing.assert_allclose(cls(reduction=NONE)(*ragged), one, rtol=1e-12)
+    spoiled = logits.copy()
+    spoiled[0, 1] = np.nan
+    assert np.isnan(cls()(labels[None], spoiled[None]))
+    half = cls(dtype="float16")
+    assert half(labels[None], logits[None]).dtype == tf.float16
+    assert cls.from_config(json.loads(json.dumps(half.get_config()))).get_config() == half.get_config()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: ks.MeanSquaredLoss(normalization="pairs"), ValueError, r"normalization must be one of .* got 'pairs'"),
+        (lambda: ks.OrdinalLoss(use_fraction_label=1), TypeError, "use_fraction_label must be True or False, got 1"),
+        (lambda: ks.ClickEMLoss(exam_loss_weight=-1), ValueError, "exam_loss_weight must be at least 0.* got -1"),
+        (lambda: ks.MixtureEMLoss(alpha=-1), ValueError, "alpha must be at least 0 and finite, got -1"),
+        (lambda: ks.CalibratedSoftmaxLoss(virtual_label=-1), ValueError, "virtual_label must be at least 0"),
+        (lambda: ks.SoftmaxLoss(lambda_weight="map")(LABELS, SCORES), ValueError, "lambda_weight of a softmax must be"),
+        (lambda: ks.YetiLogisticLoss(num_samples=0), ValueError, "num_samples must be at least 1, got 0"),
+        (lambda: ks.GumbelApproxNDCGLoss(noise_scale=-1), ValueError, "noise_scale must be at least 0"),
+        (lambda: ks.CoupledRankDistilLoss(k=0), ValueError, "k must be at least 1, got 0"),
+        (lambda: ks.OrdinalLoss()(LABELS, SCORES), ValueError, r"y_pred must be logits \[batch, n, m\], got shape"),
+        (
+            lambda: ks.OrdinalLoss(lists="batch")(LABELS[0], SCORES[0]),
+            ValueError,
+            r"y_pred must be logits \[batch, m\]",
+        ),
+        (lambda: ks.ClickEMLoss()(LABELS, LOGITS[..., :1]), ValueError, r"logits must have shape \[\.\.\., n, 2\]"),
+        (lambda: ks.MixtureEMLoss()(LABELS[:, :1], LOGITS[:, :1]), ValueError, "lists of one item have no order"),
+    ],
+)
+def test_errors(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_samples():
+    """The mean over samples of scores without noise is the loss without samples; with noise a seed repeats it."""
+    plain = {
+        ks.GumbelApproxNDCGLoss: ks.ApproxNDCGLoss(0.1),
+        ks.YetiLogisticLoss: ks.RankNetLoss(
+            lambda_weight=ks.losses.LambdaWeight("dcg", version=2, neighbors_only=True)
+        ),
+    }
+    for cls, loss in plain.items():
+        without = cls(num_samples=3, noise_scale=0.0, reduction=NONE)
+        quiet = loss.from_config({**loss.get_config(), "reduction": "none"})
+        np.testing.assert_allclose(without(LABELS, SCORES), quiet(LABELS, SCORES), rtol=1e-9, atol=1e-12)
+        values = []
+        for _ in range(2):
+            tf.random.set_seed(7)
+            values.append(cls(seed=1, reduction=NONE)(LABELS, SCORES).numpy())
+        np.testing.assert_array_equal(*values)
+    certain = np.float64([[40.0, 0.0, 20.0, 10.0]])
+    found = ks.CoupledRankDistilLoss(2.0, k=2)(certain, SCORES[:1, :4])
+    assert float(found) == pytest.approx(float(ks.PlackettLuceLoss(k=2, temperature=2.0)(certain, SCORES[:1, :4])))
+
+
+def test_discounts_of_list_mle():
+    scores, weights = np.float64([0.3, -1.0, 0.7, 0.1]), 1 / np.log2([2, 3, 4, 5])
+    shares = [scores[i] - np.log(np.sum(np.exp(scores[i:]))) for i in range(4)]
+    distinct = ks.ops.list_mle(scores, [4, 3, 2, 1], discount="log2", k=3)
+    np.testing.assert_allclose(distinct, -np.sum(shares[:3] * weights[:3]), rtol=1e-12)
+    tied = ks.ops.list_mle(scores, [2, 2, 1, 1], discount=lambda ranks: 1 / (1 + ranks))
+    normalizers = [np.log(np.sum(np.exp(scores[i:]))) for i in (0, 0, 2, 2)]
+    shared = np.float64([1 / 2 + 1 / 3, 1 / 2 + 1 / 3, 1 / 4 + 1 / 5, 1 / 4 + 1 / 5]) / 2
+    np.testing.assert_allclose(tied, -np.sum(shared * (scores - normalizers)), rtol=1e-12)
+    cooled = ks.ops.list_mle(scores, [4, 3, 2, 1], temperature=0.5)
+    np.testing.assert_allclose(cooled, ks.ops.list_mle(scores / 0.5, [4, 3, 2, 1]), rtol=1e-12)

@@ -1,0 +1,42 @@
+"""Every loss of TF-Ranking 0.5.5 against ours: its recorded values and gradients, and live where it is installed."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import tf_ranking_cases as cases
+
+RECORDED = json.loads(cases.VALUES.read_text())
+
+
+@pytest.mark.parametrize("case", cases.PARITY)
+def test_values_and_gradients(case):
+    for name in set(cases.WEIGHTS) - set(cases.PARITY[case].without):
+        found = cases.PARITY[case].expected(name)
+        for key, value in RECORDED[case][name].items():
+            np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=2e-6, err_msg=f"{name}, {key}")
+
+
+@pytest.mark.parametrize("case", cases.PARITY)
+def test_the_record_is_that_of_tf_ranking(case, monkeypatch):
+    tfr = pytest.importorskip("tensorflow_ranking")
+    cases.use_our_noise(monkeypatch.setattr)
+    for key, value in cases.PARITY[case].recorded(tfr, "items").items():
+        np.testing.assert_allclose(RECORDED[case]["items"][key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+def test_every_key_of_tf_ranking_has_a_case():
+    tfr = pytest.importorskip("tensorflow_ranking")
+    assert set(tfr.keras.losses.RankingLossKey.all_keys()) <= {case.partition(",")[0] for case in cases.PARITY}
+
+
+@pytest.mark.parametrize("case", ["pairwise_hinge_loss", "softmax_loss", "ordinal_loss", "mixture_em"])
+def test_ragged_lists_are_padded_ones(case):
+    parity = cases.PARITY[case]
+    lengths = np.sum(parity.labels >= 0, axis=1)
+    labels, scores = (tf.RaggedTensor.from_tensor(each, lengths) for each in (parity.labels, parity.scores))
+    weights = cases.WEIGHTS["lists"]
+    np.testing.assert_allclose(
+        parity.ours(labels, scores, weights), parity.ours(parity.labels, parity.scores, weights), rtol=1e-6
+    )
