@@ -49,36 +49,31 @@ def test_operator(operation, monkeypatch):
     assert_lowers(operation.function, operation.tensors, has_gradient=not operation.forward_only)
 
 
-FIRST = objects.first_of_class(objects.LOSSES)
+# A program with variables of its own cannot be lowered for a device that is not there.
+LOSSES = [case for case in objects.LOSSES if not case.arguments.get("memory_size")]
+FIRST = objects.first_of_class(LOSSES)
 
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in objects.LOSSES],
+    [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in LOSSES],
     ids=str,
 )
 def test_loss(case):
     labels = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]])
     predicted = objects.scores(2) if case.takes_scores else np.full([2, 5, 2 if case.takes_logits else 5], 0.2, "f")
-    if issubclass(case.cls, ks.DkNNLoss):
+    if issubclass(case.cls, (ks.DkNNLoss, ks.RetrievalLoss)):
         labels, predicted = np.int32([0, 1, 0, 1, 1]), objects.scores(5, 3)
     loss = case.make()
     assert_lowers(lambda predicted: loss(labels, predicted), [predicted])
 
 
 # Functions that a loss calls, which `test_loss` lowers.
-IN_LOSSES = {"approx_ndcg", "list_mle", "neural_ndcg", "neural_sort_cross_entropy", "permutation_cross_entropy"}
-IN_LOSSES |= {"pl_rank", "ranknet", "softmax_cross_entropy", "spearman"}
-IN_LOSSES |= {
-    "approx_mrr",
-    "calibrated_softmax",
-    "click_em",
-    "coupled_rank_distil",
-    "gumbel_approx_ndcg",
-    "mean_squared",
-}
-IN_LOSSES |= {"mean_squared", "mixture_em", "ordinal", "sigmoid_cross_entropy", "unique_softmax", "yeti_logistic"}
-IN_LOSSES |= {"pairwise_hinge", "pairwise_mse", "pairwise_soft_zero_one"}
+IN_LOSSES = {"approx_mrr", "approx_ndcg", "calibrated_softmax", "click_em", "coupled_rank_distil"}
+IN_LOSSES |= {"gumbel_approx_ndcg", "list_mle", "mean_squared", "mixture_em", "neural_ndcg"}
+IN_LOSSES |= {"neural_sort_cross_entropy", "ordinal", "pairwise_hinge", "pairwise_mse", "pairwise_soft_zero_one"}
+IN_LOSSES |= {"permutation_cross_entropy", "pl_rank", "ranknet", "sigmoid_cross_entropy", "soft_retrieval_metric"}
+IN_LOSSES |= {"softmax_cross_entropy", "spearman", "unique_softmax", "yeti_logistic"}
 
 
 def test_every_public_operator_has_a_case():
