@@ -205,7 +205,7 @@ def test_no_frames(frame, message):
 
 def test_bad_files(tmp_path, monkeypatch):
     roles = {"group": "era", "label": "target"}
-    with pytest.raises(ValueError, match=r"path must match at least one file, got '.*none\.parquet'"):
+    with pytest.raises(ValueError, match=r"path must match at least one file, but no file matches '.*none\.parquet'"):
         ks.data.read_parquet(tmp_path / "none.parquet", **roles)
     for name, frame in (("a", columns()), ("b", {"era": [1]})):
         pq.write_table(pa.table(frame), tmp_path / f"{name}.parquet")
