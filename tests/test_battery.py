@@ -111,7 +111,7 @@ data = np.load(folder / "data.npz")
 layers = tf.keras.models.load_model(folder / "layers.keras").predict(data["x"], verbose=0)
 tf.random.set_seed(0)
 compiled = tf.keras.models.load_model(folder / "compiled.keras")
-labels = {f"loss_{i}": case.labels(data["y"]) for i, case in enumerate(objects.LOSSES)}
+labels = {name: data[name] for name in data.files if name.startswith("loss_")}
 losses = compiled.evaluate(data["x"], labels, verbose=0, return_dict=True)
 print(json.dumps([{name: value.tolist() for name, value in layers.items()}, losses]))
 """
@@ -121,17 +121,19 @@ print(json.dumps([{name: value.tolist() for name, value in layers.items()}, loss
 def reloaded(tmp_path_factory):
     """What a model of all layers and one of all losses give here and in a new process, op by op."""
     tf.config.run_functions_eagerly(True)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Even though the `tf.config.experimental_run_functions_eagerly`")
-        outcome = saved_and_loaded(tmp_path_factory)
-    tf.config.run_functions_eagerly(False)
-    return outcome
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Even though the `tf.config.experimental_run_functions_eagerly`")
+            return saved_and_loaded(tmp_path_factory)
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 def saved_and_loaded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     x, y = objects.scores(4, 5), np.argsort(objects.scores(4, 5, seed=8)).astype("float32") + 1
-    np.savez(folder / "data.npz", x=x, y=y)
+    labels = {f"loss_{i}": loss.labels(y) for i, loss in enumerate(LOSSES)}
+    np.savez(folder / "data.npz", x=x, **labels)
     layers = [case.layers() for case in LAYERS]
     model = model_of_all({f"layer_{i}": each for i, each in enumerate(layers)})
     for case, (*_, layer) in zip(LAYERS, layers, strict=True):
@@ -146,7 +148,6 @@ def saved_and_loaded(tmp_path_factory):
         metrics={"loss_0": [case.make() for case in objects.METRICS]},
     )
     tf.random.set_seed(0)
-    labels = {name: loss.labels(y) for name, loss in losses.items()}
     evaluated = model.evaluate(x, labels, verbose=0, return_dict=True)
     model.save(folder / "compiled.keras")
     return (layers, evaluated), json_from(LOAD, folder, pathlib.Path(__file__).parent)
