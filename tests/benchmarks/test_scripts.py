@@ -168,3 +168,17 @@ def test_tables_are_those_of_the_files(script):
     harness = script("harness")
     for page in harness.pages():
         assert page.read_text() == harness.with_tables(page.read_text(), harness.RESULTS), page
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("method", ["stochastic", "gumbel_sinkhorn", "softmax"])
+def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, capsys):
+    images, labels = rng.integers(0, 256, [40, 28, 28], dtype=np.uint8), np.arange(40) % 10
+    np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    settings = ["--list-size", "3", "--epoch-steps", "1", "--test-lists", "4", "--minutes", "0.0001"]
+    for _ in range(2):
+        arguments = ["--method", method, "--data-dir", str(tmp_path), "--output", str(tmp_path / "runs")]
+        script("mnist_sorting").main([*settings, *arguments])
+    state = json.loads((tmp_path / "runs" / f"{method}-n3" / "state.json").read_text())
+    assert [point["epoch"] for point in state["curve"]] == [1, 2]
+    assert "resumed after epoch 1" in capsys.readouterr().out
