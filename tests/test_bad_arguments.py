@@ -71,6 +71,8 @@ MORE = {
     "KNNClassifier": {"num_classes": 4, "num_references": 20, "dimension": 2},
     "neural_ndcg": {"stochastic": True, "seed": [1, 2]},
     "SoftSortLayer": {"power": 2.0},
+    # Of several logits per item.
+    **{name: {"logits": np.ones([2, 3, 2])} for name in ("click_em", "mixture_em", "ordinal")},
 }
 
 
