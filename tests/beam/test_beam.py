@@ -118,6 +118,7 @@ def checked(lists, check):
     assert_that(lists, check, label=f"{lists.producer.full_label} checked")
 
 
+@pytest.mark.nightly
 def test_arguments_of_the_readers_and_the_writer(folder):
     from keras_softsort.beam import ReadParquet, ReadSVMlight, WriteELWC
 
@@ -184,6 +185,7 @@ def test_errors_in_a_pipeline(folder):
 
 
 @pytest.mark.parametrize("seconds", [None, 0.5])
+@pytest.mark.nightly
 def test_batches_of_beam_change_no_score(folder, seconds):
     from apache_beam.ml.inference.base import RunInference
     from apache_beam.testing.util import assert_that

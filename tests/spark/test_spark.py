@@ -207,6 +207,7 @@ def test_errors_of_arguments(frame, ranker, tmp_path):
         ({"x0": ["a", "b"]}, r"column 'x0' must hold numbers or arrays of numbers, got .*'a'"),
     ],
 )
+@pytest.mark.nightly
 def test_errors_in_a_worker(ranker, columns, message):
     from keras_softsort.spark.score import scored
 
