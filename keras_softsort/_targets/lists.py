@@ -17,9 +17,10 @@ PADDINGS = ("nan_labels", "negative_labels")
 class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with the mask and the weights of the items."""
 
-    labels: tf.Tensor  # [B, n]; 0 where masked, NaN throughout a list with a valid label that is NaN
+    labels: tf.Tensor  # [B, n]; 0 where masked
     mask: tf.Tensor  # [B, n] bool, True for valid items
     weights: tf.Tensor  # [B, n]; 0 where masked
+    weighted: bool = True  # whether weights were given; otherwise those of all valid items are 1
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
         """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
@@ -29,6 +30,11 @@ class Lists(NamedTuple):
     def list_weights(self) -> tf.Tensor:
         """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
         return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
+
+    def with_nan_spread(self) -> Lists:
+        """These lists with NaN for all labels of a list that has a NaN label."""
+        has_nan = tf.reduce_any(tf.math.is_nan(self.labels), axis=-1, keepdims=True)
+        return self._replace(labels=tf.where(has_nan, tf.constant(math.nan, self.labels.dtype), self.labels))
 
     def failed(self, scores: tf.Tensor) -> tf.Tensor:
         """Whether each list holds a NaN label or a NaN among `scores` [B, n], which are 0 where masked: [B]."""
@@ -55,6 +61,7 @@ def predicted_lists(
     padding: str | None = "negative_labels",
     predicts: str = "scores or matrices",
     dtype: tf.DType | None = None,
+    spread_nan: bool = True,
 ) -> tuple[Lists, tf.Tensor]:
     """Resolve the call arguments of a loss or metric: the lists, and `y_pred` with one list per row.
 
@@ -68,12 +75,13 @@ def predicted_lists(
       padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None. A Keras mask also marks it.
       predicts: the kinds of `y_pred` that are allowed, one of `layout.PREDICTS`.
       dtype: compute dtype; None takes that of `y_pred`. Half precision is computed in float32.
+      spread_nan: whether a valid label that is NaN makes all labels of its list NaN.
     """
     inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
     y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
     items = y_pred[..., 0] if predicts == "logits" else y_pred
     resolved = resolve_lists(inputs.y_true, items, inputs.sample_weight, inputs.keras_mask, padding)
-    return resolved, y_pred
+    return resolved.with_nan_spread() if spread_nan else resolved, y_pred
 
 
 def resolve_lists(
@@ -97,9 +105,7 @@ def resolve_lists(
             )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
     labels = tf.where(mask, labels, tf.zeros_like(labels))
-    has_nan = tf.reduce_any(tf.math.is_nan(labels), axis=-1, keepdims=True)
-    labels = tf.where(has_nan, tf.constant(math.nan, dtype), labels)
-    return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype))
+    return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype), sample_weight is not None)
 
 
 def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:

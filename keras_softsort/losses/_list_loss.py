@@ -62,6 +62,8 @@ class ListLoss(WeightedLoss):
 
     # What `y_pred` holds: "matrices" or "scores".
     predicts = "matrices"
+    # Whether `list_losses` needs a NaN label to make all labels of its list NaN.
+    _spread_nan = True
 
     def __init__(
         self,
@@ -94,6 +96,7 @@ class ListLoss(WeightedLoss):
             padding=self.padding,
             predicts=self.predicts,
             dtype=self.given_dtype,
+            spread_nan=self._spread_nan,
         )
         losses = self.list_losses(lists, y_pred)
         return WeightedLosses(losses, tf.size(losses), lists.list_weights())

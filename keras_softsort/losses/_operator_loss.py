@@ -7,10 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._lambda_weight import serialized_lambda_weight, written_function
 from keras_softsort.losses._list_loss import ListLoss
 from keras_softsort.losses._noise import fresh_seed
-from keras_softsort.losses._score_loss import ScoreLoss
 
 
 class OperatorLoss(ListLoss):
@@ -22,6 +22,7 @@ class OperatorLoss(ListLoss):
 
     _operator: Callable[..., tf.Tensor]
     _options: tuple[str, ...] = ()
+    _spread_nan = False  # the operator gives NaN for a list with any NaN
 
     def _operator_arguments(self) -> dict[str, Any]:
         """The options as `_operator` takes them."""
@@ -32,9 +33,10 @@ class OperatorLoss(ListLoss):
         """The seed of one call."""
         return fresh_seed(seed)
 
-    def _operator_losses(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        """The loss of each list: [batch]."""
-        return self._operator(scores, labels, mask=mask, weights=weights, **self._operator_arguments())
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The loss of each list [batch]."""
+        weights = lists.weights if lists.weighted else None
+        return self._operator(y_pred, lists.labels, mask=lists.mask, weights=weights, **self._operator_arguments())
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -43,9 +45,7 @@ class OperatorLoss(ListLoss):
         return {**super().get_config(), **written}
 
 
-class ScoreOperatorLoss(OperatorLoss, ScoreLoss):
+class ScoreOperatorLoss(OperatorLoss):
     """An `OperatorLoss` of scores."""
 
-    def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        """The loss of each list: [batch]."""
-        return self._operator_losses(scores, labels, mask, weights)
+    predicts = "scores"

@@ -11,6 +11,8 @@ import tensorflow as tf
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
     """Flatten all axes but the last `inner` to one. The rank may be unknown, and a list may be empty."""
+    if tensor.shape.rank == inner + 1:
+        return tensor
     shape, leading = tf.shape(tensor), leading_axes(tensor, inner)
     static = leading.num_elements()
     batch = tf.reduce_prod(shape[: _split(tensor, inner)]) if static is None else static

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ import tensorflow as tf
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.nan_where import nan_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 
@@ -113,13 +113,17 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
         @functools.wraps(function)
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
             lists = _flat_lists(args)
-            readable = tf.logical_or(has_meaning(lists.scores, lists.labels), tf.logical_not(lists.mask))
+            readable = has_meaning(lists.scores, lists.labels)
+            readable = readable if args.mask is None else tf.logical_and(readable, lists.mask)
+            failed = tf.reduce_any(tf.not_equal(readable, lists.mask), axis=-1)
+            poison = tf.where(failed, tf.constant(math.nan, lists.labels.dtype), tf.zeros([], lists.labels.dtype))
+            # Replace -0.0 too, which XLA sorts before 0.0.
+            is_label = tf.logical_and(readable, tf.not_equal(lists.labels, 0))
             safe = lists._replace(
-                scores=tf.where(_of_items(readable, lists.scores), lists.scores, tf.zeros_like(lists.scores)),
-                labels=tf.where(readable, lists.labels, tf.zeros_like(lists.labels)),
+                scores=_readable_scores(lists.scores, readable, lists.mask, poison),
+                labels=tf.where(is_label, lists.labels, tf.zeros([], lists.labels.dtype)),
             )
-            failed = tf.logical_not(tf.reduce_all(readable, axis=-1))
-            losses = nan_lists(failed, function(safe, *options), lists.scores)
+            losses = function(safe, *options) + poison
             like = args.scores if args.scores.shape.rank == args.labels.shape.rank else args.scores[..., 0]
             return with_leading_axes(losses, like)
 
@@ -128,9 +132,24 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
     return decorate
 
 
+@tf.custom_gradient
+def _readable_scores(scores: tf.Tensor, readable: tf.Tensor, mask: tf.Tensor, poison: tf.Tensor) -> tuple:
+    """The `scores` that are `readable`, else 0; `poison` [B] is added to the gradient of all valid items."""
+    zero = tf.zeros([], scores.dtype)
+
+    def gradient(upstream: tf.Tensor) -> tuple:
+        added = tf.reshape(poison, [-1] + [1] * (scores.shape.rank - 1))
+        return tf.where(_of_items(mask, scores), upstream + added, zero), None, None, None
+
+    return tf.where(_of_items(readable, scores), scores, zero), gradient
+
+
 def with_leading_axes(losses: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """The `losses` [B] of lists as `[...]`, in the dtype of the `scores` [..., n]."""
-    shaped = tf.reshape(tf.cast(losses, scores.dtype), tf.shape(scores)[:-1])
+    losses = tf.cast(losses, scores.dtype)
+    if scores.shape.rank == 2:
+        return losses
+    shaped = tf.reshape(losses, tf.shape(scores)[:-1])
     return tf.ensure_shape(shaped, scores.shape[:-1])
 
 
@@ -149,15 +168,14 @@ def _of_items(mask: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
 
 
 def _flat_lists(args: RankingArguments) -> RankingLists:
+    """Lists with whatever scores and labels they hold."""
     axes_of_list = 1 + args.scores.shape.rank - args.labels.shape.rank
-    scores = tf.cast(flatten_lists(args.scores, axes_of_list), args.labels.dtype)
-    mask = flatten_lists(tf.ones_like(args.labels, tf.bool) if args.mask is None else args.mask)
-    # Without it TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run time.
+    # Without `stop_gradient` TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run
+    # time.
     labels = tf.stop_gradient(flatten_lists(args.labels))
-    # Replace -0.0, which XLA sorts before 0.0.
-    labels = tf.where(tf.logical_and(mask, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels))
+    mask = tf.ones_like(labels, tf.bool) if args.mask is None else flatten_lists(args.mask)
     return RankingLists(
-        scores=tf.where(_of_items(mask, scores), scores, tf.zeros_like(scores)),
+        scores=tf.cast(flatten_lists(args.scores, axes_of_list), labels.dtype),
         labels=labels,
         mask=mask,
         weights=flat_weights(args.weights, mask, tf.shape(args.labels), labels.dtype),
