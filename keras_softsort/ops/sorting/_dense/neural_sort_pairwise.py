@@ -12,7 +12,9 @@ import math
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.validation import dtype_tiny
+from keras_softsort.ops.sorting._dense.soft_rows import SHORT
 from keras_softsort.ops.sorting._dense.two_parts import centered_parts
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
@@ -32,35 +34,36 @@ class PairwiseLogitGaps:
         # axis, faster than over the last one.
         signs = tf.sign(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
         self.signs = signs if self.mask is None else tf.where(self.mask[:, :, tf.newaxis], signs, tf.zeros_like(signs))
-        self.own = tf.reduce_sum(self.signs, axis=1)
 
     def logits(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-        """Logits of `scores`, those of the lists, less the largest valid one of each row: [B, r, n]."""
+        """Logits of `scores`, those of the lists, less about the largest valid one of each row: [B, r, n]."""
         # Both scaled down, so that no difference times the list size overflows.
         scores, tau = scores / SCALE, tau / SCALE
         tiny = dtype_tiny(tau.dtype)
         tau = tf.where(tau < tiny, tf.constant(tiny, tau.dtype), tau)  # a maximum might lose a NaN
+        if scores.dtype == tf.float64:
+            return self._below_peak(self._heights(scores)) / tau[:, :, tf.newaxis]
         infinity = tf.constant(math.inf, scores.dtype)
-        if scores.dtype == tf.float32:
-            lowest = tf.reduce_min(self._of_valid(scores, infinity), axis=1, keepdims=True)
-            highest = tf.reduce_max(self._of_valid(scores, -infinity), axis=1, keepdims=True)
-            high, low = centered_parts(scores, lowest, highest)
-        else:
-            high, low = scores, None
-        gaps = self._below_peak(self._heights(high))
-        if low is not None:
-            gaps = self._below_peak(gaps + self._heights(low))
+        lowest = tf.reduce_min(self._of_valid(scores, infinity), axis=1, keepdims=True)
+        highest = tf.reduce_max(self._of_valid(scores, -infinity), axis=1, keepdims=True)
+        high, low = centered_parts(scores, lowest, highest)
+        gaps = self._below_peak(self._heights(high)) + self._heights(low)
+        # The low parts may lift the peak, far at a tiny tau. TensorFlow's softmax, of longer rows, takes it anew.
+        if is_at_most(scores.shape[1], SHORT):
+            gaps = self._below_peak(gaps)
         return gaps / tau[:, :, tf.newaxis]
 
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
         """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
         columns = tf.reduce_sum(d_logits, axis=1)
         direct = tf.reduce_sum(d_logits * self.factors[:, :, tf.newaxis], axis=1)
-        return direct - self.own * columns - tf.reduce_sum(self.signs * columns[:, :, tf.newaxis], axis=1)
+        pairs = columns[:, tf.newaxis, :] + columns[:, :, tf.newaxis]
+        return direct - tf.reduce_sum(self.signs * pairs, axis=1)
 
     def _heights(self, scores: tf.Tensor) -> tf.Tensor:
         """`(n - 1 - 2 i) s_j - sum_k |s_j - s_k|`: [B, r, n]."""
-        spread = self.own * scores - tf.reduce_sum(self.signs * scores[:, :, tf.newaxis], axis=1)
+        leads = scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]
+        spread = tf.reduce_sum(self.signs * leads, axis=1)
         return self.factors[:, :, tf.newaxis] * scores[:, tf.newaxis, :] - spread[:, tf.newaxis, :]
 
     def _below_peak(self, heights: tf.Tensor) -> tf.Tensor:

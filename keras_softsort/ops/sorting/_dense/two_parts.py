@@ -31,5 +31,7 @@ def centered_parts(scores: tf.Tensor, lowest: tf.Tensor, highest: tf.Tensor) -> 
     # A grid much finer than the scores themselves would overflow in the quotient.
     rounding = (tf.abs(lowest) + tf.abs(highest)) * 2.0**-22
     step = grid((highest - lowest) + rounding, size)
-    multiples = tf.round(scores / step)
-    return (multiples - tf.round(lowest / step)) * step, scores - multiples * step
+    multiples, per_unit = scores / step, 1 / step
+    whole = tf.round(multiples)
+    # Divided, not multiplied: XLA keeps the result of a division, and would compute others again for each pair.
+    return (whole - tf.round(lowest * per_unit)) / per_unit, (multiples - whole) / per_unit

@@ -12,5 +12,5 @@ NEURAL_SORT = Method(
     row_logits=lambda lists, ranks, _, log: neural_sort_logits(lists, ranks, log),
     matrix_free=lambda _: MatrixFree(neural_sort_products, degree=1.0, min_size=768),
     # Measured by benchmarks/neural_sort_pairwise_threshold.py, as is min_size by dense_matrix_free_threshold.py.
-    thresholds=Thresholds(pairwise_max_size=64, pairwise_max_size_top_k=32),
+    thresholds=Thresholds(pairwise_max_size=128, pairwise_max_size_top_k=64),
 )
