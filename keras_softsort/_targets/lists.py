@@ -97,7 +97,8 @@ def resolve_lists(
     expected = tf.TensorShape([y_pred.shape[0], y_pred.shape[-1]])
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
-    labels = validation.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
+    if not (labels.shape.is_fully_defined() and expected.is_fully_defined()):
+        labels = validation.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
             raise ValueError(

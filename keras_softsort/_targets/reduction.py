@@ -39,4 +39,6 @@ def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
     if reduction == "sum":
         return total
     divisor = tf.reduce_sum(losses.weights) if reduction == "mean_with_sample_weight" else losses.count
-    return share_of_replica(tf.math.divide_no_nan(total, tf.cast(divisor, total.dtype)))
+    known = tf.get_static_value(divisor)
+    mean = total / known if known else tf.math.divide_no_nan(total, tf.cast(divisor, total.dtype))
+    return share_of_replica(mean)

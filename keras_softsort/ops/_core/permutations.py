@@ -25,6 +25,12 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     return tf.ensure_shape(ranks, order.shape) if full else ranks
 
 
+def plus_zeros(values: tf.Tensor) -> tf.Tensor:
+    """`values` with 0.0 for -0.0, which XLA sorts before 0.0."""
+    zero = tf.zeros([], values.dtype)
+    return tf.where(tf.equal(values, zero), zero, values)
+
+
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 

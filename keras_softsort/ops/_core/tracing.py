@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
+from tensorflow.python.ops import control_flow_util
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
@@ -30,6 +31,16 @@ def eager_calls_traced(enabled: bool) -> Iterator[None]:
 def number_of_traces() -> int:
     """The number of traces that all operators together hold."""
     return sum(traced.experimental_get_tracing_count() for traced in _TRACED)
+
+
+def is_compiled() -> bool:
+    """Whether the operations being traced are for XLA, which fuses them: `jit_compile=True` of a caller.
+
+    It may decide between algorithms, never about results.
+    """
+    return not tf.executing_eagerly() and bool(
+        control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+    )
 
 
 def traced_if_eager(function: Function) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -31,7 +32,8 @@ class NDCGOptions(NamedTuple):
         """The discounts of the ranks that count: `[k]`, or fewer if lists are shorter."""
         size = scores.shape[-1] or tf.shape(scores)[-1]
         if isinstance(self.discount, str):
-            return rank_discounts(size, scores.dtype, kind=self.discount)[: self.k]
+            every = rank_discounts(size, scores.dtype, kind=self.discount)
+            return every if self.k is None else every[: self.k]
         return tf.constant(self.discount[: self.k], scores.dtype)[:size]
 
     def losses(self, dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
@@ -63,20 +65,21 @@ def _checked_discounts(discount: Any) -> tuple[float, ...]:
 def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of finite labels, up to a factor per list, which NDCG does not depend on; 0 where masked.
 
+    Labels are 0 where masked.
     `"exponential"` is 2^label - 1 in units of 2^(the largest label), which never overflows.
     """
     if gain != "exponential":
         return absolute_gains(labels, mask, gain)
-    labels = tf.where(mask, labels, tf.zeros_like(labels))
     largest = tf.reduce_max(labels, axis=-1, keepdims=True)
     # (1 - 2^-label) 2^label, which keeps the precision of small labels.
-    log_2 = tf.math.log(tf.constant(2, labels.dtype))
-    return -tf.math.expm1(-labels * log_2) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
+    return -tf.math.expm1(labels * -math.log(2)) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
 
 
 def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
-    """The gains `[batch, n]` of labels: 2^label - 1, the label, or what a function makes of it; 0 where masked."""
-    labels = tf.where(mask, labels, tf.zeros_like(labels))
+    """The gains `[batch, n]` of labels: 2^label - 1, the label, or what a function makes of it; 0 where masked.
+
+    Labels are 0 where masked.
+    """
     if callable(gain):
         return tf.where(mask, tf.cast(gain(labels), labels.dtype), tf.zeros_like(labels))
     return labels if gain == "linear" else tf.pow(tf.constant(2, labels.dtype), labels) - 1
@@ -88,7 +91,7 @@ def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:
         return tf.cast(kind(ranks), ranks.dtype)
     if kind == "reciprocal":
         return 1 / ranks
-    return tf.math.log(tf.constant(2, ranks.dtype)) / tf.math.log1p(ranks)
+    return math.log(2) / tf.math.log1p(ranks)
 
 
 def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
@@ -100,7 +103,9 @@ def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind:
 
 def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     """The DCG of the best order of `gains` [batch, n], with the discounts [n or fewer] of its ranks: [batch]."""
-    best = tf.sort(gains, axis=-1, direction="DESCENDING")[:, : tf.shape(rank_weights)[0]]
+    best = tf.sort(gains, axis=-1, direction="DESCENDING")
+    if gains.shape[1] is None or gains.shape[1] != rank_weights.shape[0]:
+        best = best[:, : tf.shape(rank_weights)[0]]
     return tf.linalg.matvec(best, rank_weights)
 
 

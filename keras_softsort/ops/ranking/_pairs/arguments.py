@@ -37,7 +37,7 @@ class PairLists(NamedTuple):
     scores: tf.Tensor  # 0 where masked
     labels: tf.Tensor  # 0 where masked
     mask: tf.Tensor  # bool, True for valid items
-    weights: tf.Tensor  # 0 where masked
+    weights: tf.Tensor | None  # 0 where masked; None for 1
     factors: tf.Tensor  # [B]: 1, or NaN for a list with an invalid label or score
 
 
@@ -79,7 +79,7 @@ def lambda_options(weight: LambdaWeight | None) -> tuple:
 
 
 def pair_lists(
-    scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor, options: PairOptions
+    scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor | None, options: PairOptions
 ) -> PairLists:
     """Replace padding and NaN, so that they never enter the computation."""
     right = tf.logical_and(tf.math.is_finite(scores), tf.logical_not(tf.math.is_nan(labels)))
@@ -87,12 +87,11 @@ def pair_lists(
         right = tf.logical_and(right, labels >= 0)  # a label below 0 has no gain to divide by
     if options.cost == "squared" or options.lambda_weight == "label_diff":
         right = tf.logical_and(right, tf.math.is_finite(labels))
-    wrong = tf.reduce_any(tf.logical_and(mask, tf.logical_not(right)), axis=-1)
-    read = tf.logical_and(mask, right)
-    # Replace NaN, and -0.0, which XLA sorts before 0.0.
+    read, zero = tf.logical_and(mask, right), tf.zeros([], scores.dtype)
+    wrong = tf.reduce_any(tf.not_equal(mask, read), axis=-1)
     return PairLists(
-        scores=tf.where(tf.logical_and(read, tf.not_equal(scores, 0)), scores, tf.zeros_like(scores)),
-        labels=tf.where(tf.logical_and(read, tf.not_equal(labels, 0)), labels, tf.zeros_like(labels)),
+        scores=tf.where(read, scores, zero),
+        labels=tf.where(read, labels, zero),
         mask=mask,
         weights=weights,
         factors=tf.where(wrong, tf.constant(math.nan, scores.dtype), tf.constant(1, scores.dtype)),

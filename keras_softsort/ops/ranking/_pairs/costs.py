@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.tracing import is_compiled
+
 # Of the lead `s_j - s_i` of pairs with label_i >= label_j, and of their gaps `label_i - label_j`: the costs of the
 # pairs, and their derivatives with respect to the lead.
 PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
@@ -13,6 +15,8 @@ PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
 
 def logistic(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """log(1 + exp(lead)), RankNet's."""
+    if not is_compiled():  # the fewest operations
+        return tf.nn.softplus(lead), tf.sigmoid(lead)
     small = tf.exp(-tf.abs(lead))
     # Of one number each: TensorFlow would keep a tile of ones as a constant of the graph.
     unit = tf.constant(1, lead.dtype)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops._core.permutations import inverse, plus_zeros
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts, ideal_dcg, rank_discounts, relative_gains
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
 
@@ -28,7 +28,8 @@ class DeltaFeatures(NamedTuple):
 def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
     """The features for the current order of the scores, with ties in the order of the list and padding last."""
     lowest = tf.constant(-math.inf, lists.scores.dtype)
-    order = tf.argsort(tf.where(lists.mask, lists.scores, lowest), direction="DESCENDING", stable=True)
+    keys = tf.where(lists.mask, plus_zeros(lists.scores), lowest)
+    order = tf.argsort(keys, direction="DESCENDING", stable=True)
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
     if options.lambda_weight == "label_diff":
         return DeltaFeatures(lists.labels, ranks, ranks, ranks)
@@ -45,8 +46,12 @@ def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
 
 
 def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
-    """The weight of each pair. The features broadcast against each other; `one` is the item with the greater label."""
-    gains = tf.abs(one.gains - other.gains)
+    """The weight of each pair. The features broadcast against each other; `one` is the item with the greater label.
+
+    If gains rise with labels, the weight is 0 where the gain of `one` is not the greater.
+    """
+    gains = one.gains - other.gains
+    gains = tf.nn.relu(gains) if gains_rise(options) else tf.abs(gains)
     if options.lambda_weight == "label_diff":
         return gains
     if options.lambda_weight == "map":
@@ -70,6 +75,11 @@ def pair_weights(options: PairOptions, one: DeltaFeatures, other: DeltaFeatures)
         counted = tf.minimum(one.ranks, other.ranks) <= options.k
         relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
     return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
+
+
+def gains_rise(options: PairOptions) -> bool:
+    """Whether a greater label never has a smaller gain."""
+    return isinstance(options.gain, str)
 
 
 def _beyond_k(options: PairOptions, last: tf.Tensor) -> tf.Tensor | int:

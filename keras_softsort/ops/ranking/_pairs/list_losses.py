@@ -31,7 +31,9 @@ def pairwise_losses(
 
 @traced_if_eager
 def _losses(args: RankingArguments, options: PairOptions, normalization: str, blocks: int | None) -> tf.Tensor:
-    return with_leading_axes(normalized_sums(raw_lists(args), options, normalization, blocks), args.scores)
+    lists = raw_lists(args)
+    lists = lists if args.weights is not None else lists._replace(weights=None)
+    return with_leading_axes(normalized_sums(lists, options, normalization, blocks), args.scores)
 
 
 def raw_lists(args: RankingArguments) -> RankingLists:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import inverse, tied_ranks
+from keras_softsort.ops._core.permutations import inverse, plus_zeros, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
-from keras_softsort.ops.ranking._pairs.lambda_weights import delta_features
+from keras_softsort.ops.ranking._pairs.lambda_weights import delta_features, gains_rise
 from keras_softsort.ops.ranking._pairs.tiles import (
     FACTORS_PER_LOG,
     MAX_SCORE_RANGE,
@@ -33,8 +34,9 @@ from keras_softsort.ops.ranking._pairs.tiles import (
 # the compile time and an eighth of the memory.
 TILE_PAIRS = 2**22
 SINGLE_TILE_MAX_SIZE = 128
-# Up to this many items a logarithm of each pair costs less than the choice of how to compute them.
-SHORT = 32
+# Up to this many items a logarithm of each pair costs less than the products that would save three of four: under XLA,
+# and without it, where each operation takes a pass over memory.
+SHORT_COMPILED, SHORT = 32, 64
 MIN_UNROLLED_BLOCKS, MAX_UNROLLED_BLOCKS = 5, 32
 # XLA may compute up to this many blocks in parallel, with the memory of all of them.
 MAX_PARALLEL_BLOCKS = 8
@@ -73,12 +75,12 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
     if blocks == 1 or (blocks is None and _is_one_tile(*lists.scores.shape)):
         return _unsorted(lists, options)
     below_all = tf.constant(-math.inf, lists.labels.dtype)
-    keys = tf.where(lists.mask, lists.labels, below_all)
+    keys = tf.where(lists.mask, plus_zeros(lists.labels), below_all)
     order = tf.argsort(keys, direction="DESCENDING", stable=True)
     keys, sizes = take(keys, order), tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
     features = () if options.lambda_weight is None else delta_features(lists, options)
     scores, mask, weights, features = tf.nest.map_structure(
-        lambda part: take(part, order), (lists.scores, lists.mask, lists.weights, features)
+        lambda part: take(part, order), (lists.scores, lists.mask, _weights(lists), features)
     )
     # Centering the scores in their range keeps the exponentials small.
     middle, wide = _range(scores, mask)
@@ -107,33 +109,56 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
 
 def _unsorted(lists: PairLists, options: PairOptions) -> PairSums:
     """The same by one tile of the items in their own order."""
-    middle, wide = _range(lists.scores, lists.mask)
-    scores = options.sigma * tf.where(lists.mask, lists.scores - middle, tf.zeros_like(middle))
     labels = tf.where(lists.mask, lists.labels, tf.constant(math.nan, lists.labels.dtype))
-    positions = tf.range(tf.shape(labels)[1])[tf.newaxis, :]
-    features = () if options.lambda_weight is None else delta_features(lists, options)
-    items = Items(scores, labels, lists.weights, positions, features)
-
-    def by_pairs() -> tuple[tf.Tensor, tf.Tensor]:
-        sums = general_tile(options, items, items)
-        return sums.losses, sums.columns - sums.rows
-
-    def by_products() -> tuple[tf.Tensor, tf.Tensor]:
-        size = tf.shape(labels)[1]
-        return square_product_form_tile(_padded(items, size + -size % FACTORS_PER_LOG), items)
-
-    if _has_product_form(options) and not is_at_most(labels.shape[1], SHORT):
-        losses, slopes = tf.cond(tf.reduce_any(wide * options.sigma > MAX_SCORE_RANGE), by_pairs, by_products)
-    else:
-        losses, slopes = by_pairs()
-    lambdas = lists.factors[:, tf.newaxis] * options.sigma * slopes
-    lambdas = tf.where(lists.mask, lambdas, tf.zeros_like(lambdas))
+    short = SHORT_COMPILED if is_compiled() else SHORT
+    by_products = _has_product_form(options) and not is_at_most(labels.shape[1], short)
+    losses, slopes = (_by_square if by_products else _by_all_pairs)(lists, labels, options)
+    lambdas = (lists.factors * options.sigma)[:, tf.newaxis] * slopes
+    lambdas = tf.where(lists.mask, lambdas, tf.zeros([], lambdas.dtype))
     if options.ties == "half":
         counts = _all_pairs(tf.reduce_sum(tf.cast(lists.mask, labels.dtype), axis=-1))
     else:
         pairs = labels[:, :, tf.newaxis] > labels[:, tf.newaxis, :]
         counts = tf.reduce_sum(tf.cast(pairs, labels.dtype), axis=[1, 2])
     return PairSums(lists.factors * losses, lambdas, counts)
+
+
+def _by_all_pairs(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
+    """The losses [B] and gradients [B, n]; `labels` are NaN where masked."""
+    scores = lists.scores if options.sigma == 1 else options.sigma * lists.scores
+    positions = tf.range(tf.shape(labels)[1])[tf.newaxis, :]
+    if options.lambda_weight is None:
+        rows = columns = Items(scores, labels, lists.weights, positions, ())
+    else:
+        features = delta_features(lists, options)
+        rows = columns = Items(scores, labels, lists.weights, positions, features)
+        if gains_rise(options) and options.cost != "squared":
+            # No pair has a masked item: its gain is below all as that of a row, and above all as that of a column.
+            low, high = (
+                features._replace(gains=tf.where(lists.mask, features.gains, tf.constant(end, scores.dtype)))
+                for end in (-math.inf, math.inf)
+            )
+            rows, columns = (rows._replace(labels=None, features=each) for each in (low, high))
+    sums = general_tile(options, rows, columns)
+    return sums.losses, sums.columns - sums.rows
+
+
+def _by_square(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
+    """The same by products of exponentials, unless scores are too far apart for them."""
+    middle, wide = _range(lists.scores, lists.mask)
+    scores = options.sigma * tf.where(lists.mask, lists.scores - middle, tf.zeros_like(middle))
+    size = tf.shape(labels)[1]
+    items = Items(scores, labels, _weights(lists), tf.range(size)[tf.newaxis, :], ())
+    return tf.cond(
+        tf.reduce_any(wide * options.sigma > MAX_SCORE_RANGE),
+        lambda: _by_all_pairs(lists, labels, options),
+        lambda: square_product_form_tile(_padded(items, size + -size % FACTORS_PER_LOG), items),
+    )
+
+
+def _weights(lists: PairLists) -> tf.Tensor:
+    """The weights of the items [B, n]."""
+    return tf.cast(lists.mask, lists.scores.dtype) if lists.weights is None else lists.weights
 
 
 def _has_product_form(options: PairOptions) -> bool:

@@ -20,8 +20,8 @@ class Items(NamedTuple):
     """Items `[B, m]` sorted by descending labels, with padding last."""
 
     scores: tf.Tensor  # times sigma
-    labels: tf.Tensor  # NaN where masked, so that comparisons are False
-    weights: tf.Tensor
+    labels: tf.Tensor | None  # NaN where masked, so that comparisons are False; None if the gains tell the pairs
+    weights: tf.Tensor | None  # None for 1
     positions: tf.Tensor  # [1, m]: positions in this order
     features: DeltaFeatures | tuple[()]
 
@@ -89,7 +89,7 @@ def _log1p_of_all(values: list[tf.Tensor]) -> tf.Tensor:
 def general_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
     """Sum over pairs with any scores and weights. Here items need not be sorted."""
     one, other = (
-        tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
+        tf.nest.map_structure(lambda part, axis=axis: None if part is None else tf.expand_dims(part, axis), items)
         for items, axis in ((rows, 2), (columns, 1))
     )
     lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
@@ -98,17 +98,34 @@ def general_tile(options: PairOptions, rows: Items, columns: Items) -> TileSums:
         tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
         pairs = tf.logical_or(one.labels > other.labels, tied)
         gap = tf.where(pairs, one.labels - other.labels, zero)
-        weights = tf.where(pairs, (one.weights + other.weights) / 2, zero)
+        weights = _mean_weights(pairs, one, other)
     else:
-        gap, weights = zero, tf.where(one.labels > other.labels, one.weights, zero)
+        gap, weights = zero, _of_strict_pairs(one, other)
     costs, derivatives = COSTS[options.cost](lead, gap)
     if one.features:
-        weights *= pair_weights(options, one.features, other.features)
+        changes = pair_weights(options, one.features, other.features)
+        weights = changes if weights is None else weights * changes
         # Swapping tied items changes no metric, so their weight is 0.
     terms, slopes = weights * costs, weights * derivatives
     if options.cost == "logistic" and options.ties == "half" and not one.features:
         tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
-        weights = tf.where(tied, (one.weights + other.weights) / 2, zero)
+        weights = _mean_weights(tied, one, other)
         terms += weights * (costs - lead / 2)
         slopes += weights * (derivatives - 0.5)
     return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))
+
+
+def _of_strict_pairs(one: Items, other: Items) -> tf.Tensor | None:
+    """The weights of pairs by their labels, 0 for those that are none; None for 1."""
+    if one.labels is None:
+        return one.weights
+    pairs, dtype = one.labels > other.labels, one.scores.dtype
+    return tf.cast(pairs, dtype) if one.weights is None else tf.where(pairs, one.weights, tf.constant(0, dtype))
+
+
+def _mean_weights(pairs: tf.Tensor, one: Items, other: Items) -> tf.Tensor:
+    """The mean weights of the items of `pairs`, and 0 for what is no pair."""
+    dtype = one.scores.dtype
+    if one.weights is None:
+        return tf.cast(pairs, dtype)
+    return tf.where(pairs, (one.weights + other.weights) / 2, tf.constant(0, dtype))
