@@ -114,7 +114,7 @@ def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str
     labels = tf.cast(_dense("y_true", y_true, 0, size), dtype)
     if padding == "negative_labels":
         # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
-        mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
+        mask = tf.not_equal(tf.sign(labels), -1)
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
     else:

@@ -11,13 +11,14 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import RankingLists
-from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, in_groups, in_order
+from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, in_groups
 
 TIES = ("breslow", "first")
-# Up to this many items comparing all with each other costs less than sorting them.
-COMPARED_SIZE = 64
+# Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
+COMPARED_SIZE_COMPILED, COMPARED_SIZE = 128, 24
 
 
 class ListMLEOptions(NamedTuple):
@@ -43,20 +44,19 @@ def list_mle_options(k: Any, ties: Any, temperature: Any, discount: Any) -> List
 def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.Tensor:
     """The loss of each list [B]."""
     minus_infinity = tf.constant(-math.inf, lists.scores.dtype)
-    keys = tf.where(lists.mask, lists.labels, minus_infinity)
-    scores = tf.where(lists.mask, lists.scores / options.temperature, minus_infinity)
+    scores = lists.scores if options.temperature == 1 else lists.scores / options.temperature
+    scores = tf.where(lists.mask, scores, minus_infinity)
     compares = options.ties == "breslow" and options.k is None and options.discount is None
-    if compares and is_at_most(keys.shape[1], COMPARED_SIZE):
-        return choice_costs(scores, lists.weights, Comparisons(keys))
-    order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-    choices = in_groups(take(keys, order)) if options.ties == "breslow" else Sequence(None, None)
-    weights = in_order(lists.weights, order)
+    if compares and is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE):
+        # Masked items have a score of -inf and weight 0, so that their labels do not matter.
+        return choice_costs(scores, lists.weights, Comparisons(lists.labels))
+    size = lists.labels.shape[1] or tf.shape(lists.labels)[1]
+    ordered, order = tf.math.top_k(tf.where(lists.mask, lists.labels, minus_infinity), size)
+    choices = in_groups(ordered) if options.ties == "breslow" else Sequence(None)
+    weights = take(lists.weights, order)
     if options.k is not None or options.discount is not None:
-        ranks = tf.range(tf.shape(keys)[1])[tf.newaxis, :]
-        first, last = choices
-        first, last = ranks if first is None else first, ranks if last is None else last
-        weights *= _counted(first, last - first + 1, options, tf.shape(keys)[1], keys.dtype)
-    return choice_costs(in_order(scores, order), weights, choices)
+        weights *= _counted(*choices.bounds(size), options, size, scores.dtype)
+    return choice_costs(take(scores, order), weights, choices)
 
 
 def _counted(

@@ -7,42 +7,59 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import inverse, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp, logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it and their inverses are in range.
 SAFE_RANGE = {tf.float32: 80.0, tf.float64: 600.0}
 # Lists of a wider range are computed by comparing all pairs up to this size, and by blocks beyond it.
 DENSE_SIZE = 1000
-# Up to this many items TensorFlow's matrix products take longer to start than simple operations to end.
+# Without XLA, and up to this many items, matrix products take longer to start than simple operations to end.
 SHORT = 32
 
 
 class Sequence(NamedTuple):
-    """Choices in the order of the items: item i is chosen from those from rank `first` on, `last` in its group."""
+    """Choices in the order of the items: each from those of its group and of all later ones."""
 
-    first: tf.Tensor | None  # [B, n]; None for i itself
-    last: tf.Tensor | None
+    groups: tf.Tensor | None  # [B, n] int32, rising, with numbers of their own in each list; None for groups of one
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
-        """The sum of the terms [B, n] that each item is chosen from, but for its own."""
+        """The sum of the terms [B, n], at least 0, that each item is chosen from, but for its own."""
         after = tf.cumsum(terms, axis=1, exclusive=True, reverse=True)
-        if self.first is None:
+        if self.groups is None:
             return after
         left = after + terms
-        return after + (take(left, self.first) - left)  # those of its group that stand before it
+        return after + (self.at_start(left) - left)  # those of its group that stand before it
+
+    def at_start(self, left: tf.Tensor) -> tf.Tensor:
+        """The largest value [B, n] of each item's group: that of its first item, if values never rise."""
+        if self.groups is None:
+            return left
+        return tf.gather(tf.math.unsorted_segment_max(left, self.groups, tf.size(left)), self.groups)
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """The sum of the values [B, n] of the choices that each item is left for."""
-        sums = tf.cumsum(values, axis=1)
-        return sums if self.last is None else take(sums, self.last)
+        if self.groups is None:
+            return tf.cumsum(values, axis=1)
+        sums = tf.math.unsorted_segment_sum(values, self.groups, tf.size(values))
+        sums = tf.cumsum(tf.reshape(sums, tf.shape(values)), axis=1)
+        return tf.gather(tf.reshape(sums, [-1]), self.groups)
 
     def pairs(self, size: tf.Tensor) -> tf.Tensor:
         """Whether the choice i [., i, .] is from the item j [., ., j]."""
-        ranks = tf.range(size)
-        return ranks >= (ranks[tf.newaxis, :] if self.first is None else self.first)[:, :, tf.newaxis]
+        numbers = tf.range(size)[tf.newaxis] if self.groups is None else self.groups
+        return numbers[:, tf.newaxis, :] >= numbers[:, :, tf.newaxis]
+
+    def bounds(self, size: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The first rank of each item's group, counted from 0, and the number of its items."""
+        ranks = tf.range(size)[tf.newaxis]
+        if self.groups is None:
+            return ranks, tf.ones_like(ranks)
+        every, count = tf.broadcast_to(ranks, tf.shape(self.groups)), tf.size(self.groups)
+        first = tf.math.unsorted_segment_min(every, self.groups, count)
+        sizes = tf.math.unsorted_segment_sum(tf.ones_like(every), self.groups, count)
+        return tf.gather(first, self.groups), tf.gather(sizes, self.groups)
 
 
 class Comparisons(NamedTuple):
@@ -52,15 +69,19 @@ class Comparisons(NamedTuple):
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """As those of `Sequence`."""
-        if is_at_most(self.keys.shape[1], SHORT):
+        if self._by_products():
             return tf.reduce_sum(self._of_others(terms.dtype) * terms[:, tf.newaxis, :], axis=2)
         return tf.linalg.matvec(self._of_others(terms.dtype), terms)
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """As those of `Sequence`."""
-        if is_at_most(self.keys.shape[1], SHORT):
+        if self._by_products():
             return values + tf.reduce_sum(self._of_others(values.dtype) * values[:, :, tf.newaxis], axis=1)
         return values + tf.linalg.matvec(self._of_others(values.dtype), values, transpose_a=True)
+
+    def _by_products(self) -> bool:
+        """Whether a product of all pairs and its sums take less time than a product of a matrix and a vector."""
+        return not is_compiled() and bool(is_at_most(self.keys.shape[1], SHORT))
 
     def _of_others(self, dtype: tf.DType) -> tf.Tensor:
         """1 where the choice i [., i, .] is from another item j [., ., j]."""
@@ -75,13 +96,10 @@ class Comparisons(NamedTuple):
 
 def in_groups(sorted_keys: tf.Tensor) -> Sequence:
     """The choices of items in descending order of their keys [B, n], each from all that are not above it."""
-    return Sequence(*tied_ranks(sorted_keys))
-
-
-@tf.custom_gradient
-def in_order(values: tf.Tensor, order: tf.Tensor) -> tuple:
-    """`values` [B, n] in the `order` of their items; the gradient is a gather, which costs less than a scatter."""
-    return take(values, order), lambda upstream: (take(upstream, inverse(order)), None)
+    batch, size = tf.unstack(tf.shape(sorted_keys))
+    steps = tf.cast(tf.not_equal(sorted_keys[:, 1:], sorted_keys[:, :-1]), tf.int32)
+    starts = size * tf.range(batch)[:, tf.newaxis]
+    return Sequence(tf.cumsum(tf.concat([starts, steps], axis=1)[:, :size], axis=1))
 
 
 def choice_costs(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons) -> tf.Tensor:
@@ -93,8 +111,8 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comp
 
     @tf.custom_gradient
     def costs(scores: tf.Tensor, weights: tf.Tensor) -> tuple:
-        peak = tf.reduce_max(scores, axis=1, keepdims=True)
-        relative = scores - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+        # Not -inf, from which -inf cannot be subtracted.
+        relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
         wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE[scores.dtype]))
         terms, slopes = tf.cond(
             wide, lambda: _by_logarithms(relative, weights, choices), lambda: _by_sums(relative, weights, choices)
@@ -128,8 +146,7 @@ def _by_logarithms(
     if isinstance(choices, Sequence) and not is_at_most(relative.shape[1], DENSE_SIZE):
         with tf.GradientTape() as tape:
             tape.watch(relative)
-            left = blocked_suffix_logsumexp(relative)
-            left = left if choices.first is None else take(left, choices.first)
+            left = choices.at_start(blocked_suffix_logsumexp(relative))
             weights = tf.where(left > -math.inf, weights, tf.zeros_like(weights))
             total = tf.reduce_sum(tf.math.multiply_no_nan(left, weights))
         shares = tape.gradient(total, relative)

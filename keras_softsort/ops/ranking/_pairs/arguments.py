@@ -82,7 +82,7 @@ def pair_lists(
     scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor | None, options: PairOptions
 ) -> PairLists:
     """Replace padding and NaN, so that they never enter the computation."""
-    right = tf.logical_and(tf.math.is_finite(scores), tf.logical_not(tf.math.is_nan(labels)))
+    right = tf.logical_and(tf.math.is_finite(scores), labels <= math.inf)  # False for NaN
     if options.lambda_weight in ("mrr", "ndcg") and isinstance(options.gain, str):
         right = tf.logical_and(right, labels >= 0)  # a label below 0 has no gain to divide by
     if options.cost == "squared" or options.lambda_weight == "label_diff":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -20,8 +20,8 @@ class Items(NamedTuple):
     """Items `[B, m]` sorted by descending labels, with padding last."""
 
     scores: tf.Tensor  # times sigma
-    labels: tf.Tensor | None  # NaN where masked, so that comparisons are False; None if the gains tell the pairs
-    weights: tf.Tensor | None  # None for 1
+    labels: Any  # a tensor, NaN where masked, so that comparisons are False; None if the gains tell the pairs
+    weights: Any  # a tensor, or None for 1
     positions: tf.Tensor  # [1, m]: positions in this order
     features: DeltaFeatures | tuple[()]
 

@@ -72,10 +72,8 @@ def list_mle(
 
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Scores may be -inf, and labels infinite."""
-    return tf.logical_not(
-        tf.logical_or(tf.math.is_nan(labels), tf.logical_or(tf.math.is_nan(scores), tf.equal(scores, math.inf)))
-    )
+    """Scores may be -inf, and labels infinite. Comparisons with NaN are False."""
+    return tf.logical_and(scores < math.inf, labels <= math.inf)
 
 
 @per_list(_has_meaning)
