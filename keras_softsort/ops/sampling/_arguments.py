@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -11,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.straight_through import mappable_straight_through
-from keras_softsort.ops.sampling._relaxed_subset import relaxed_choice, relaxed_subset
+from keras_softsort.ops.sampling._relaxed_subset import MODERATE_TAU, relaxed_choice, relaxed_subset
 from keras_softsort.ops.sampling._threshold import threshold_memberships
 
 
@@ -25,6 +26,7 @@ class Choice(NamedTuple):
     method: str
     hard: bool
     axis: int  # the list axis of the result, from 0
+    is_moderate: bool  # whether tau is a Python number, and so large that no gradient overflows
 
 
 METHODS = ("threshold", "successive_softmax")
@@ -36,6 +38,7 @@ def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, ax
     axis = validation.axis_of("axis", axis, logits)
     mask = validation.list_mask(mask, logits, "logits")
     k = arguments.positive_integer("k", k)
+    is_moderate = isinstance(tau, numbers.Real) and float(tau) >= MODERATE_TAU
     last = _to_the_end(logits, axis)
     tau = validation.temperature(tau, compute_dtype(logits.dtype), last)
     return Choice(
@@ -47,6 +50,7 @@ def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, ax
         method=arguments.one_of("method", method, METHODS),
         hard=arguments.boolean("hard", hard),
         axis=axis,
+        is_moderate=is_moderate,
     )
 
 
@@ -54,20 +58,29 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     """The weights of the items by the keys `logits + noise`, with the caller's shape and dtype of the logits."""
     logits = tf.cast(choice.logits, choice.tau.dtype)
     possible = tf.not_equal(logits, -math.inf)
-    below_infinity = logits < math.inf  # False for NaN
+    keys = logits if noise is None else logits + noise
     if choice.mask is not None:
         possible = tf.logical_and(possible, choice.mask)
-        below_infinity = tf.logical_or(below_infinity, tf.logical_not(possible))
-    # A NaN temperature makes the weights and gradients of its list NaN, and of no other list.
-    is_number = tf.reduce_all(below_infinity, axis=-1, keepdims=True)
-    tau = tf.where(is_number, choice.tau, tf.constant(math.nan, logits.dtype))
-    keys = logits if noise is None else logits + noise
-    soft = relaxed_choice(keys, tau, possible) if choice.k == 1 else _subset(choice, keys, tau, possible)
-    soft = tf.cast(tf.where(possible, soft, tf.zeros_like(soft)), choice.logits.dtype)
+        keys = tf.where(possible, keys, tf.constant(-math.inf, keys.dtype))
+    if choice.k == 1:
+        soft = relaxed_choice(keys, choice.tau, possible, choice.is_moderate)
+    else:
+        soft = _subset(choice, keys, _failing(choice.tau, logits, possible), possible)
+    soft = tf.cast(tf.where(possible, soft, tf.zeros([], soft.dtype)), choice.logits.dtype)
     if choice.hard:
+        tau = _failing(choice.tau, logits, possible)
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, possible, choice.k))
         soft = mappable_straight_through(tf.cast(tf.where(possible, hard, tf.zeros_like(hard)), soft.dtype), soft)
-    return _from_the_end(tf.ensure_shape(soft, choice.logits.shape), choice.axis)
+    if not soft.shape.is_fully_defined():
+        soft = tf.ensure_shape(soft, choice.logits.shape)
+    return _from_the_end(soft, choice.axis)
+
+
+def _failing(tau: tf.Tensor, logits: tf.Tensor, possible: tf.Tensor) -> tf.Tensor:
+    """The temperature [..., 1], NaN for a list with a NaN or +inf, whose weights and gradients it makes NaN."""
+    below_infinity = tf.logical_or(logits < math.inf, tf.logical_not(possible))  # False for NaN
+    is_number = tf.reduce_all(below_infinity, axis=-1, keepdims=True)
+    return tf.where(is_number, tau, tf.constant(math.nan, logits.dtype))
 
 
 def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, possible: tf.Tensor) -> tf.Tensor:

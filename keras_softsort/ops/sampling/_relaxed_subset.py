@@ -7,19 +7,36 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort.ops._core.tracing import is_compiled
+
 # For a larger weight p, log(1 - p) is computed from the weights of the other items, since 1 - p loses precision. At
 # most one item can have a weight above 0.5, and the margin keeps that true when p is rounded.
 HEAVY = 0.75
+# From this temperature on the gradient of a softmax cannot overflow.
+MODERATE_TAU = 1e-3
+# Up to this many numbers TensorFlow's softmax takes longer to start than its logarithm.
+SMALL = 2**14
 # Up to this many rounds are unrolled. TensorFlow then differentiates them, also to second order.
 UNROLLED = 8
 
 
-def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, possible: tf.Tensor) -> tf.Tensor:
-    """The softmax of `keys / tau` over the `possible` items, with any finite number for the others: `[..., n]`."""
-    keys = tf.where(possible, keys, keys.dtype.min)
-    ratio = scaled(keys - tf.stop_gradient(tf.reduce_max(keys, axis=-1, keepdims=True)), tau)
+def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, possible: tf.Tensor, is_moderate: bool) -> tf.Tensor:
+    """The softmax of `keys / tau` over the `possible` items, with any finite number for the others: `[..., n]`.
+
+    The keys of other items are -inf. `is_moderate` says that tau has no gradient and is at least `MODERATE_TAU`.
+    """
+    peak = tf.stop_gradient(tf.reduce_max(keys, axis=-1, keepdims=True))
+    if is_moderate:
+        ratio = keys - peak if tf.get_static_value(tau) == 1 else (keys - peak) / tau
+    else:
+        # Not -inf, from which -inf cannot be subtracted.
+        peak = tf.maximum(peak, keys.dtype.min)
+        ratio = scaled(keys - peak, tf.broadcast_to(tau, tf.shape(peak)))
     # Not -inf, which would make a list without possible items NaN.
-    return tf.nn.softmax(tf.where(possible, ratio, _floor(ratio.dtype)))
+    ratio = tf.where(possible, ratio, _floor(ratio.dtype))
+    if is_compiled() or (keys.shape.num_elements() or SMALL + 1) > SMALL:
+        return tf.nn.softmax(ratio)
+    return tf.exp(tf.nn.log_softmax(ratio))
 
 
 def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:

@@ -93,4 +93,5 @@ def gumbel_softmax(
 
 @traced_if_eager
 def _sample(choice: Choice, noise_scale: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    return choose(choice, noise_scale * gumbel_noise.gumbel(tf.shape(choice.logits), seed, choice.tau.dtype))
+    noise = gumbel_noise.gumbel(tf.shape(choice.logits), seed, choice.tau.dtype)
+    return choose(choice, noise if tf.get_static_value(noise_scale) == 1 else noise_scale * noise)
