@@ -81,6 +81,33 @@ def test_normalised_columns_keep_the_value_within_its_bounds():
     assert abs(loose[0] - tight[0]) > 0.01
 
 
+UNEVEN = {
+    "ties beside one": np.repeat([0.0, 4.0], [39, 1]),
+    "clusters": np.random.default_rng(0).normal(size=40) + np.repeat([0, 30, 1000], [20, 15, 5]),
+    "steps": np.cumsum(2.0 ** np.random.default_rng(1).integers(-9, 9, size=40)),
+}
+
+
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize("tau", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("scores", UNEVEN.values(), ids=UNEVEN)
+def test_float32_normalises_uneven_lists(scores, tau):
+    """Lists whose columns sum to anything from 1 / n to n before they are normalised, and one list beside them."""
+    rng = np.random.default_rng(2)
+    scores = np.float32(np.stack([scores, rng.normal(size=40)]))
+    labels = rng.integers(0, 5, size=scores.shape)
+    found = []
+    for dtype in (tf.float32, tf.float64):
+        x = tf.constant(scores, dtype)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            losses = ks.ops.neural_ndcg(x, labels, tau=tau)
+        found.append((losses, tape.gradient(losses, x)))
+    (narrow, narrow_gradient), (wide, wide_gradient) = found
+    np.testing.assert_allclose(narrow, wide, atol=1e-5)
+    np.testing.assert_allclose(narrow_gradient, wide_gradient, atol=1e-4 * max(np.abs(wide_gradient).max(), 1e-3))
+
+
 def stochastic(**arguments):
     return ks.NeuralNDCGLoss(tau=1e-4, num_iterations=0, stochastic=True, reduction=NONE, **arguments)
 

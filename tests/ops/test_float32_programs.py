@@ -21,6 +21,7 @@ OPERATORS = {
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=[1, 2]),
     "list_mle": lambda s: ks.ops.list_mle(s, LABELS),
     "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, LABELS),
+    "neural_ndcg": lambda s: ks.ops.neural_ndcg(s, LABELS),
     "ranknet": lambda s: ks.ops.ranknet(s, LABELS, lambda_weight="ndcg"),
 }
 

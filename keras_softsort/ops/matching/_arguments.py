@@ -56,18 +56,15 @@ def checked_matching(
     )
 
 
-def solve(matching: Matching, *, peaked: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-    """The matrix [..., n, m] in the dtype of the scores, soft or hard, and the soft one's residual [...].
-
-    `peaked` as in `sinkhorn_weights`.
-    """
+def solve(matching: Matching) -> tuple[tf.Tensor, tf.Tensor]:
+    """The matrix [..., n, m] in the dtype of the scores, soft or hard, and the soft one's residual [...]."""
     logits = matching.logits
     shape = tf.shape(logits)
     if logits.shape.num_elements() == 0:
         return logits, tf.zeros(shape[:-2], logits.dtype)
     tau = temperature_per_list(matching.tau, logits, inner=2)
     marginals = sinkhorn_marginals(logits, tau, matching.row_mask, matching.column_mask)
-    weights = sinkhorn_weights(marginals, matching.num_iterations, matching.tolerance, peaked=peaked)
+    weights = sinkhorn_weights(marginals, matching.num_iterations, matching.tolerance)
     failed = marginals.failed[:, tf.newaxis, tf.newaxis]
     result = weights[:, : shape[-2], : shape[-1]]
     result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)

@@ -10,12 +10,15 @@ import tensorflow as tf
 
 from keras_softsort.ops.matching._marginals import SinkhornMarginals
 from keras_softsort.ops.matching._potentials import Potentials
-from keras_softsort.ops.matching._scalings import MAX_RANGE, Scalings, are_moderate, logit_range, scalings
+from keras_softsort.ops.matching._scalings import MAX_RANGE, Scalings, logit_range, scalings
 from keras_softsort.ops.matching._scan import scan
 from keras_softsort.ops.matching._undone import Undone
 
 # Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th.
-STORED_ITERATIONS = 32
+STORED_ITERATIONS = 64
+MIN_SEGMENT = 32
+# Up to this many iterations, if all of them are made, are unrolled.
+UNROLLED_ITERATIONS = 32
 
 
 class Plan(NamedTuple):
@@ -27,8 +30,9 @@ class Plan(NamedTuple):
     @property
     def length(self) -> int:
         """The number of iterations in a segment."""
-        longest = max(STORED_ITERATIONS, math.isqrt(self.num_iterations - 1) + 1)
-        return min(longest, self.num_iterations)
+        if self.num_iterations <= STORED_ITERATIONS:
+            return self.num_iterations
+        return max(MIN_SEGMENT, math.isqrt(self.num_iterations - 1) + 1)
 
     @property
     def segments(self) -> int:
@@ -40,24 +44,21 @@ class Plan(NamedTuple):
         """Whether every matrix makes every iteration of every segment."""
         return self.tolerance is None and self.segments == 1
 
+    @property
+    def unroll(self) -> bool:
+        """Whether the graph holds every iteration."""
+        return self.fixed and self.num_iterations <= UNROLLED_ITERATIONS
 
-def sinkhorn_weights(
-    marginals: SinkhornMarginals, num_iterations: int, tolerance: float | None, *, peaked: bool = False
-) -> tf.Tensor:
-    """The weights [B, N, M] after the iterations, differentiable with respect to scores and tau.
 
-    `peaked` says that every valid row and column has its largest logit at a pair of its own, as in a soft permutation.
-    """
+def sinkhorn_weights(marginals: SinkhornMarginals, num_iterations: int, tolerance: float | None) -> tf.Tensor:
+    """The weights [B, N, M] after the iterations, differentiable with respect to scores and tau."""
     plan = Plan(num_iterations, tolerance)
 
     @tf.custom_gradient
     def weights(scores: tf.Tensor, inverse_tau: tf.Tensor) -> tuple:
         given = marginals._replace(scores=scores, inverse_tau=inverse_tau)
         ways = _ways(given, plan)
-        if peaked:
-            ways, (result, *run) = _tried(given, plan, ways)
-        else:
-            result, *run = _first_that_fits(ways, lambda way: forward(way, plan))
+        result, *run = _first_that_fits(ways, lambda way: _of_one_dtype(forward(way, plan)))
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             (d_logits,) = _first_that_fits(ways, lambda way: [backward(way, plan, run, upstream)])
@@ -77,22 +78,10 @@ def sinkhorn_weights(
 def _ways(marginals: SinkhornMarginals, plan: Plan) -> list[tuple]:
     """The ways to compute, the cheapest first, with a condition on all matrices."""
     largest, own = logit_range(marginals), marginals.scores.dtype
-    ways: list[tuple] = [(largest <= MAX_RANGE[own], lambda: scalings(marginals, own, unroll=plan.fixed))]
+    ways: list[tuple] = [(largest <= MAX_RANGE[own], lambda: scalings(marginals, own, unroll=plan.unroll))]
     if own != tf.float64:
         ways.append((largest <= MAX_RANGE[tf.float64], lambda: scalings(marginals, tf.float64, unroll=False)))
     return [*ways, (None, lambda: Potentials(marginals))]
-
-
-def _tried(marginals: SinkhornMarginals, plan: Plan, ways: list[tuple]) -> tuple[list[tuple], list[tf.Tensor]]:
-    """Run scalings first, for any range of the logits, and the last of `ways` if the scalings become too large.
-
-    As long as they are moderate, entries that underflow do not matter. Two ways compile in half the time of three.
-    """
-    quick = scalings(marginals, marginals.scores.dtype, unroll=False)
-    run = forward(quick, plan)
-    _, last = ways[-1]
-    fits = are_moderate(run[1:-1])
-    return [(fits, lambda: quick), ways[-1]], tf.cond(fits, lambda: run, lambda: forward(last(), plan))
 
 
 def _first_that_fits(ways: list[tuple], compute: Callable[[Scalings | Potentials], list]) -> list[tf.Tensor]:
@@ -103,8 +92,14 @@ def _first_that_fits(ways: list[tuple], compute: Callable[[Scalings | Potentials
     return tf.cond(fits, lambda: compute(make()), lambda: _first_that_fits(others, compute))
 
 
+def _of_one_dtype(run: list[tf.Tensor]) -> list[tf.Tensor]:
+    """A run of `forward` with float64 states, whatever the way."""
+    result, *states, made = run
+    return [result, *(tf.cast(each, tf.float64) for each in states), made]
+
+
 def forward(way: Scalings | Potentials, plan: Plan) -> list[tf.Tensor]:
-    """The weights; the states after each iteration or before each segment, float64; the numbers of iterations [B]."""
+    """The weights; the states after each iteration or before each segment; the numbers of iterations [B]."""
     marginals = way.marginals
     made = tf.fill(tf.shape(marginals.failed), plan.num_iterations)
     a, b = way.first()
@@ -125,7 +120,7 @@ def forward(way: Scalings | Potentials, plan: Plan) -> list[tf.Tensor]:
             running=lambda index, state: tf.reduce_any(index * plan.length < state[2]),
         )
     result = tf.cast(way.weights(a, b), marginals.scores.dtype)
-    return [result, *(tf.cast(each, tf.float64) for each in (a, b, *history)), made]
+    return [result, a, b, *history, made]
 
 
 def _segment(way: Scalings | Potentials, plan: Plan, start: tf.Tensor, state: tuple, *, stored: bool) -> tuple:

@@ -19,8 +19,6 @@ from keras_softsort.ops.matching._undone import Undone
 # The largest range of the logits, relative to the maxima of rows and columns, for which no scaling and no sum over- or
 # underflows. Potentials differ by up to three times this from those of the limit.
 MAX_RANGE = {tf.float32: 24.0, tf.float64: 200.0}
-# The largest product of a row and a column scaling for which the entries that matter keep their digits.
-MODERATE = 1e12
 # Up to this many columns TensorFlow's matrix products take longer to start than simple operations to end.
 SHORT = 32
 
@@ -35,7 +33,7 @@ class Scalings(NamedTuple):
 
     def first(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The scalings before the first iteration; that of the rows is never read."""
-        return tf.ones_like(self.kernel[:, :, 0]), self.start
+        return tf.ones_like(self.marginals.rows, self.kernel.dtype), self.start
 
     def step(self, u: tf.Tensor, v: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """The row sums before an iteration, and the scalings after it."""
@@ -98,12 +96,6 @@ def scalings(marginals: SinkhornMarginals, dtype: tf.DType, *, unroll: bool) -> 
     if not marginals.whole:
         kernel = tf.where(marginals.possible, kernel, tf.zeros_like(kernel))
     return Scalings(marginals, kernel, tf.exp(level), unroll)
-
-
-def are_moderate(states: list[tf.Tensor]) -> tf.Tensor:
-    """Whether all row and column scalings, in turn, are so small that entries that underflow do not matter."""
-    rows, columns = (tf.reduce_max([tf.reduce_max(each) for each in states[part::2]]) for part in (0, 1))
-    return rows * columns < MODERATE  # False for NaN
 
 
 def logit_range(marginals: SinkhornMarginals) -> tf.Tensor:

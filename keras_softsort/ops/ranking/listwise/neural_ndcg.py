@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.straight_through import straight_through
 from keras_softsort.ops._core.thresholds import Thresholds
-from keras_softsort.ops.matching._arguments import checked_matching, solve
+from keras_softsort.ops.matching._soft_permutations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._sampled_scores import sampled_scores
@@ -165,7 +165,7 @@ def _losses(
     weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
     rows = tf.shape(rank_weights)[0]
     if options.ndcg.k is not None or options.hard or options.num_iterations:
-        ordered = tf.linalg.matvec(_matrix(sort, mask, rows, options), weighted)
+        ordered = tf.linalg.matvec(_matrix(sort, rows, options), weighted)
     else:
         ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
         ordered = ordered[..., :rows]
@@ -173,23 +173,9 @@ def _losses(
     return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if options.stochastic else dcg, gains, rank_weights)
 
 
-def _matrix(sort: SortArguments, mask: tf.Tensor, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
+def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
     """The first `rows` of the soft permutation, or of the exact one with its gradient: [..., rows, n]."""
     if not options.num_iterations:
         return _dispatch.permutation(sort, rows, options.hard)
-    soft = _doubly_stochastic(sort, mask, options.num_iterations)[..., :rows, :]
+    soft = doubly_stochastic(_dispatch.permutation(sort), options.num_iterations, TOLERANCE)[..., :rows, :]
     return straight_through(_dispatch.permutation(sort, rows, hard=True), soft) if options.hard else soft
-
-
-def _doubly_stochastic(sort: SortArguments, mask: tf.Tensor, num_iterations: int) -> tf.Tensor:
-    """The soft permutation, normalized so that its columns also sum to 1: [..., n, n]."""
-    matching = checked_matching(
-        _dispatch.log_permutation(sort),
-        1.0,
-        num_iterations=num_iterations,
-        tolerance=TOLERANCE,
-        hard=False,
-        row_mask=tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), tf.shape(mask)[-1]),
-        column_mask=mask,
-    )
-    return solve(matching, peaked=True)[0]
