@@ -19,7 +19,6 @@ from keras_softsort.distributions._orders import are_orders, log_possible_orders
 from keras_softsort.distributions._without_replacement import draw_orders
 from keras_softsort.ops._core import gumbel_noise, validation
 from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
-from keras_softsort.ops.sampling._plackett_luce import subtract_max
 
 
 class PlackettLuce(OrderDistribution):
@@ -48,9 +47,10 @@ class PlackettLuce(OrderDistribution):
 
     A sample is the order of `logits + Gumbel noise`. The noise is drawn in float64 for float64 logits and in float32
     otherwise. A seed of two integers gives the same samples each time; a single integer also depends on TensorFlow's
-    state, as in all of TFP. Log-probabilities are computed in float64, relative to the largest logit of a list, and
-    returned in the dtype of `logits`. `prob` and `log_prob` are differentiable with respect to `logits`. For gradients
-    of expectations over samples see `expected_cost` and `RelaxedPlackettLuce`.
+    state, as in all of TFP. Log-probabilities are computed relative to the largest logit of a list, and returned in the
+    dtype of `logits`; lists of more than 1,000 items, and orders of some items, in float64. `prob` and `log_prob` are
+    differentiable with respect to `logits`. For gradients of expectations over samples see `expected_cost` and
+    `RelaxedPlackettLuce`.
 
     In addition to the methods of every TFP distribution there are `possible`, `log_num_orders`, `marginal_top_k`,
     `sample_without_replacement`, `estimate_entropy` and `estimate_kl_divergence`. `entropy()` and
@@ -229,8 +229,7 @@ class PlackettLuce(OrderDistribution):
             raise TypeError(f"value must hold integer orders, got dtype {orders.dtype.name}")
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        logits = subtract_max(self._valid_logits())
-        return tf.cast(log_probs_of(tf.cast(orders, tf.int32), logits), self._logits.dtype)
+        return tf.cast(log_probs_of(tf.cast(orders, tf.int32), self._valid_logits()), self._logits.dtype)
 
     def _entropy(self) -> tf.Tensor:
         race = self._snapshot()

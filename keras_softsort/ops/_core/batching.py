@@ -29,6 +29,8 @@ def leading_axes(tensor: tf.Tensor, inner: int = 1) -> tf.TensorShape:
 def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> list[tf.Tensor]:
     """Broadcast the leading axes of `tensors` against each other; the last `inner` axes of each stay unchanged."""
     pairs = list(zip(tensors, inner, strict=True))
+    if len({str(leading_axes(*pair)) for pair in pairs}) == 1 and leading_axes(*pairs[0]).is_fully_defined():
+        return list(tensors)
     static = functools.reduce(tf.broadcast_static_shape, [leading_axes(*pair) for pair in pairs])
     shapes = [(tf.shape(tensor), _split(tensor, own)) for tensor, own in pairs]
     leading = functools.reduce(tf.broadcast_dynamic_shape, [shape[:split] for shape, split in shapes])

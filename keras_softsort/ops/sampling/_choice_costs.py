@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
-from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp, logsumexp
+from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it and their inverses are in range.
 SAFE_RANGE = {tf.float32: 80.0, tf.float64: 600.0}
@@ -115,7 +115,7 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comp
         relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
         wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE[scores.dtype]))
         terms, slopes = tf.cond(
-            wide, lambda: _by_logarithms(relative, weights, choices), lambda: _by_sums(relative, weights, choices)
+            wide, lambda: _by_logarithms(scores, weights, choices), lambda: _by_sums(relative, weights, choices)
         )
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -133,30 +133,39 @@ def _by_sums(relative: tf.Tensor, weights: tf.Tensor, choices: Sequence | Compar
     others = choices.others(terms)
     left = others + terms
     # log(left / term) would lose the digits of small costs.
-    costs = tf.math.log1p(tf.where(others > 0, others / terms, tf.zeros_like(others)))
-    weights = tf.where(left > 0, weights, tf.zeros_like(weights))
+    over, zero = tf.equal(left, 0), tf.zeros([], relative.dtype)
+    costs = tf.math.log1p(tf.where(over, zero, others / terms))
+    weights = tf.where(over, zero, weights)
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 
 def _by_logarithms(
-    relative: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons
+    scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The same for any range."""
-    size = tf.shape(relative)[1]
-    if isinstance(choices, Sequence) and not is_at_most(relative.shape[1], DENSE_SIZE):
-        with tf.GradientTape() as tape:
-            tape.watch(relative)
-            left = choices.at_start(blocked_suffix_logsumexp(relative))
-            weights = tf.where(left > -math.inf, weights, tf.zeros_like(weights))
-            total = tf.reduce_sum(tf.math.multiply_no_nan(left, weights))
-        shares = tape.gradient(total, relative)
-    else:
-        pairs, nowhere = choices.pairs(size), tf.constant(-math.inf, relative.dtype)
-        every = tf.where(pairs, relative[:, tf.newaxis, :], nowhere)
-        left = logsumexp(every)
+    """The same for scores of any range, which may be far from 0."""
+    if isinstance(choices, Sequence) and not is_at_most(scores.shape[1], DENSE_SIZE):
+        return _by_blocks(scores, weights, choices)
+    zero, nowhere = tf.zeros([], scores.dtype), tf.constant(-math.inf, scores.dtype)
+    every = tf.where(choices.pairs(tf.shape(scores)[1]), scores[:, tf.newaxis, :], nowhere)
+    peak = tf.reduce_max(every, axis=2)
+    peak = tf.where(tf.equal(peak, nowhere), zero, peak)
+    terms = tf.exp(every - peak[:, :, tf.newaxis])
+    sums = tf.reduce_sum(terms, axis=2)
+    over = tf.equal(sums, zero)  # not by the peak: TensorFlow's maximum may drop NaN
+    weights = tf.where(over, zero, weights)
+    # The difference from the largest is exact, the logarithm of the sum of all is small.
+    costs = tf.where(over, zero, (peak - scores) + tf.math.log(sums))
+    shares = tf.reduce_sum(terms * tf.math.divide_no_nan(weights, sums)[:, :, tf.newaxis], axis=1)
+    return costs, shares - weights
+
+
+def _by_blocks(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence) -> tuple[tf.Tensor, tf.Tensor]:
+    """The same for long lists."""
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        left = choices.at_start(blocked_suffix_logsumexp(scores))
         weights = tf.where(left > -math.inf, weights, tf.zeros_like(weights))
-        finite = tf.where(left > -math.inf, left, tf.zeros_like(left))
-        shares = tf.reduce_sum(tf.exp(every - finite[:, :, tf.newaxis]) * weights[:, :, tf.newaxis], axis=1)
-    over = tf.equal(left, -math.inf)
-    zeros = tf.zeros_like(left)
-    return tf.where(over, zeros, tf.where(over, zeros, left) - tf.where(over, zeros, relative)), shares - weights
+        total = tf.reduce_sum(tf.math.multiply_no_nan(left, weights))
+    shares = tape.gradient(total, scores)
+    over, zeros = tf.equal(left, -math.inf), tf.zeros_like(left)
+    return tf.where(over, zeros, tf.where(over, zeros, left) - tf.where(over, zeros, scores)), shares - weights
