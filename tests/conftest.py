@@ -34,6 +34,9 @@ ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwis
 ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "plackett_luce_sampler"))
 ON_DEFAULT_STACK += ("metrics/test_correlations.py", "metrics/test_shared_arguments.py", "serving/test_scorer.py")
 
+# Files of few long tests. pytest-xdist hands out files as they come, and one of these at the end would leave cores idle.
+FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -43,6 +46,7 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     """Numbers that the default stack or other modes have checked are not checked again each time."""
+    items.sort(key=lambda item: item.path.name not in FIRST)
     if config.getoption("--everything"):
         return
     left_out = {"nightly", "default_stack_only"} if ON_TF_RANKING_STACK else {"nightly"}

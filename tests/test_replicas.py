@@ -1,15 +1,13 @@
 """Training on several replicas: mirrored on two logical CPUs, and multi-worker in two processes."""
 
-import contextlib
 import json
 import pathlib
-import socket
 from concurrent import futures
 
 import numpy as np
 import pytest
-from support import models
-from support.processes import json_from
+from support import models, two_replicas
+from support.processes import free_ports, json_from
 
 import keras_softsort as ks
 
@@ -56,7 +54,7 @@ def test_the_memory_of_retrieval_is_that_of_the_first_replica(found):
     assert result["memory"] == [[*labels[8:12], *labels[:2]]] * 2
 
 
-@pytest.mark.parametrize("name", ["PermutationCrossEntropyLoss", "PlackettLuceLoss", "SetLoss"])
+@pytest.mark.parametrize("name", two_replicas.TRAINED)
 def test_same_training_as_on_one_replica(found, name):
     alone, together = found["trained"][name]
     np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-5, atol=1e-6)
@@ -80,6 +78,7 @@ def test_saved_and_loaded_in_the_strategy_and_exported(found):
 WORK = "import sys; sys.path.insert(0, sys.argv[1]); from support import two_replicas; two_replicas.worker()"
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(models.IS_KERAS_3, reason="Keras 3 has no MultiWorkerMirroredStrategy: keras-team/keras#20585")
 def test_two_workers_train_as_one(found):
     cluster = {"worker": [f"localhost:{port}" for port in free_ports(2)]}
@@ -92,11 +91,3 @@ def test_two_workers_train_as_one(found):
         )
     drawn = [np.array(one) for _, one in results]
     assert np.max(np.abs(drawn[0] - drawn[1])) > 0.1
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("localhost", 0))
-        return [one.getsockname()[1] for one in sockets]

@@ -1,10 +1,8 @@
 """Training on several machines, as processes of this one: the scripts of `examples/several_machines`."""
 
-import contextlib
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.data.judged import random_lists
-from support.processes import run_python
+from support.processes import free_ports, run_python
 from support.readme import README, fenced_blocks
 
 import keras_softsort as ks
@@ -48,14 +46,6 @@ def start(command, **environment):
     return subprocess.Popen(
         [sys.executable, *map(str, command)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("localhost", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def run_pair(script, files, output, dies=False, **environment):
@@ -111,7 +101,8 @@ def test_keras_3_by_a_custom_loop_that_is_killed_and_resumed(files, tmp_path):
     assert_same_ranker(tmp_path / "ranker/1", tf.keras, files)
 
 
-@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("dies", [False, True])
 def test_tf_keras_by_fit(files, tmp_path, dies):
     import tf_keras
 
@@ -126,6 +117,7 @@ def test_tf_keras_by_fit(files, tmp_path, dies):
     assert_same_ranker(tmp_path / "ranker/1", tf_keras, files)
 
 
+@pytest.mark.nightly
 def test_a_data_service_of_two_processes_feeds_a_trainer(files, tmp_path):
     lists = ks.data.RankingDataset.of(random_lists([5, 3, 8] * 4))
     names = ks.data.write_elwc(

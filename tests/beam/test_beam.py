@@ -81,6 +81,7 @@ def records(pattern, **spec):
         yield int(features["query_id"][0]), (np.concatenate(columns, -1)[valid], labels[0, valid], *weights)
 
 
+@pytest.mark.nightly
 def test_two_processes_read_write_and_score(folder):
     from apache_beam.ml.inference.base import KeyedModelHandler, RunInference
     from apache_beam.options.pipeline_options import PipelineOptions

@@ -253,6 +253,7 @@ class TestSlateSearch:
                 determinants = [np.linalg.det(kernel[np.ix_(one, one)]) for one in sets]
                 assert slate[place] == free[int(np.argmax(determinants))]
 
+    @pytest.mark.nightly
     @pytest.mark.usefixtures("eager_training")
     def test_thirty_places_of_sixty_candidates(self, example, tmp_path):
         module = example("recommender_slate")

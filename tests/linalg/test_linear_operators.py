@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.cases import objects
 from support.gradients import check_gradients
 from support.oracles import sorting as oracles
 from tensorflow.python.ops.linalg import linear_operator_test_util as harness
@@ -35,6 +36,10 @@ class _Harness(harness.SquareLinearOperatorDerivedClassTest):
     @staticmethod
     def use_placeholder_options():
         return [True]
+
+    @staticmethod
+    def adjoint_arg_options():
+        return [False, True] if objects.EVERYTHING else [False]
 
     @staticmethod
     def operator_shapes_infos():

@@ -30,12 +30,20 @@ ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
 OTHERS = [cls for cls in LIST_LOSSES if cls not in ALWAYS]
 # Sinkhorn's iterations take seconds to trace.
 QUICK = {ks.NeuralNDCGLoss: {"num_iterations": 0}}
-each_loss = pytest.mark.parametrize("cls", LIST_LOSSES)
+# What Keras does to losses is the same for all of a kind: on the other stack it is tried with those.
+KINDS = {*ALWAYS, ks.PermutationCrossEntropyLoss, ks.PLRankLoss, ks.RetrievalLoss, ks.SetLoss}
+
+
+def on_every_stack(classes):
+    return [cls if cls in KINDS else pytest.param(cls, marks=pytest.mark.default_stack_only) for cls in classes]
+
+
+each_loss = pytest.mark.parametrize("cls", on_every_stack(LIST_LOSSES))
 each_traced_loss = pytest.mark.parametrize(
     "cls",
     [pytest.param(cls, marks=[] if cls in ALWAYS else [pytest.mark.nightly]) for cls in SCORE_LOSSES],
 )
-each_score_loss = pytest.mark.parametrize("cls", SCORE_LOSSES)
+each_score_loss = pytest.mark.parametrize("cls", on_every_stack(SCORE_LOSSES))
 
 
 def prediction(cls, scores):
@@ -290,7 +298,7 @@ def arguments_for(cls):
     return LABELS, prediction(cls, SCORES), np.float32([1, 2, 0.5]), QUICK.get(cls, {})
 
 
-@pytest.mark.parametrize("cls", ALL_LOSSES)
+@pytest.mark.parametrize("cls", on_every_stack(ALL_LOSSES))
 def test_reductions_of_keras(cls):
     labels, scores, weights, options = arguments_for(cls)
 
@@ -319,7 +327,7 @@ def test_the_weight_of_a_list_is_the_mean_of_its_items():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("cls", ALL_LOSSES)
+@pytest.mark.parametrize("cls", on_every_stack(ALL_LOSSES))
 def test_dtype(cls, dtype):
     labels, scores, _, options = arguments_for(cls)
     repeat_noise(cls)

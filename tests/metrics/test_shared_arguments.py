@@ -32,7 +32,8 @@ def test_the_batch_is_one_list(metric):
     for labels, scores in zip(LABELS, SCORES, strict=True):
         wanted = result(metric, labels[None], scores[None])
         assert result(metric, labels, scores, lists="batch") == wanted
-        assert result(metric, labels[:, None], scores[:, None], lists="batch", jit_compile=True) == wanted
+        assert result(metric, labels[:, None], scores[:, None], lists="batch") == wanted
+    assert result(metric, labels[:, None], scores[:, None], lists="batch", jit_compile=True) == wanted
     own = metric(lists="batch")
     for labels, scores in zip(LABELS, SCORES, strict=True):
         own.update_state(labels, scores)

@@ -1,7 +1,9 @@
 """Running code in a process of its own, where nothing that the tests imported can help it."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -20,3 +22,12 @@ def run_python(code, *arguments, cwd=None, check=True, **environment):
 def json_from(code, *arguments, **options):
     """What the process printed last, read as JSON: TensorFlow and Keras may print lines of their own before."""
     return json.loads(run_python(code, *arguments, **options).stdout.strip().splitlines()[-1])
+
+
+def free_ports(count):
+    """As many ports of this machine that nothing listens on, all different."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("localhost", 0))
+        return [one.getsockname()[1] for one in sockets]

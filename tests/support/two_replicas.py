@@ -23,8 +23,9 @@ TRAINED = {
         ks.PermutationAccuracy,
     ),
     "PlackettLuceLoss": (list, ks.PlackettLuceLoss, ks.KendallTau),
-    "SetLoss": (list, loss_cases.SET_LOSSES[0].make, ks.KendallTau),
 }
+if objects.EVERYTHING:
+    TRAINED["SetLoss"] = (list, loss_cases.SET_LOSSES[0].make, ks.KendallTau)
 NOISY_LOSSES = [
     ks.NeuralNDCGLoss(stochastic=True, seed=3),
     ks.PLRankLoss(seed=3),

@@ -233,6 +233,7 @@ def largest_tensor(num_iterations, tolerance=None):
     return max(tensor.shape.num_elements() or 0 for tensor in tensors)
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_iterations():
     assert largest_tensor(1000, 1e-6) == largest_tensor(1000) == largest_tensor(20) == 80 * 80
 
