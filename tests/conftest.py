@@ -34,7 +34,7 @@ ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwis
 ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "plackett_luce_sampler"))
 ON_DEFAULT_STACK += ("metrics/test_correlations.py", "metrics/test_shared_arguments.py", "serving/test_scorer.py")
 
-# Files of few long tests. pytest-xdist hands out files as they come, and one of these at the end would leave cores idle.
+# Files of few long tests. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")
 
 

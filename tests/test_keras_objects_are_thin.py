@@ -24,8 +24,6 @@ ALLOWED = {
     "distribute.get_strategy.experimental_local_results",
 }
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
-# Files whose arithmetic is still to move into `ops`. Take out what is clean.
-EXCEPTIONS = {"layers/neighbors/knn_classifier.py"}
 
 
 def offenders(source):
@@ -58,7 +56,7 @@ def is_text(node):
     return any(isinstance(value, (str, int)) for value in constants) or isinstance(node.left, ast.JoinedStr)
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if path not in EXCEPTIONS])
+@pytest.mark.parametrize("path", SOURCES)
 def test_no_arithmetic(path):
     assert offenders((ROOT / path).read_text()) == set()
 

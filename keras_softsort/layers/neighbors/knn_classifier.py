@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,14 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, register
+from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES
-from keras_softsort.ops.neighbors._exact import nearest_references, neighbor_weights
+from keras_softsort.ops.neighbors._exact import nearest_references
+from keras_softsort.ops.neighbors._votes import class_shares
 
 VOTES = ("count", "distance")
-CHECKED_AT_ONCE = 2**16  # references, since the check copies them in float64
 
 
 @register
@@ -115,7 +116,7 @@ class KNNClassifier(keras.layers.Layer):
 
         They can be replaced later by references of the same shapes.
         """
-        self._set([_checked_embeddings(embeddings)], [np.asarray(labels)])
+        self._set([checked_embeddings(embeddings)], [np.asarray(labels)])
 
     def adapt(
         self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
@@ -132,7 +133,7 @@ class KNNClassifier(keras.layers.Layer):
             inputs are embeddings.
           batch_size: number of inputs per call of the encoder, if `data` is not batched.
         """
-        batches = _reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
+        batches = reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
         embeddings, classes = [], []
         for inputs, own in batches:
             made = inputs if encoder is None else encoder(inputs, training=False)
@@ -142,7 +143,7 @@ class KNNClassifier(keras.layers.Layer):
                     f"each batch must hold as many labels [batch] as inputs, got shapes {known.shape} and "
                     f"{tuple(np.shape(made))}; call dataset.batch if the dataset has no batches"
                 )
-            embeddings.append(_checked_embeddings(made))
+            embeddings.append(checked_embeddings(made))
             classes.append(known)
         if not embeddings:
             raise ValueError("data must hold at least one batch, got none")
@@ -166,10 +167,11 @@ class KNNClassifier(keras.layers.Layer):
         ids, distances = nearest_references(
             queries, references, self.k, self.distance, block_size=self.block_size, approximate=self.approximate
         )
-        classes = tf.gather(tf.convert_to_tensor(self.labels), ids)
-        weights = neighbor_weights(distances, by_distance=self.votes == "distance")
-        votes = weights[..., tf.newaxis] * tf.one_hot(classes, self.num_classes, dtype=distances.dtype)
-        return {"probabilities": tf.reduce_sum(votes, axis=1), "neighbors": ids, "distances": distances}
+        assert self.num_classes is not None  # set with the references
+        shares = class_shares(
+            tf.convert_to_tensor(self.labels), ids, distances, self.num_classes, by_distance=self.votes == "distance"
+        )
+        return {"probabilities": shares, "neighbors": ids, "distances": distances}
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, tuple[int | None, ...]]:
         """The shapes of the outputs, by name."""
@@ -194,9 +196,9 @@ class KNNClassifier(keras.layers.Layer):
         odd = next((each.shape for each in embeddings if each.shape[1] != dimension), None)
         if odd is not None:
             raise ValueError(f"embeddings must have shape [n, {dimension}] as those before, got {odd}")
-        checked = self._checked_labels(np.concatenate(labels), count)
+        checked, num_classes = checked_labels(np.concatenate(labels), count, self.num_classes)
         if self.num_references is None:
-            self.num_classes = self.num_classes or int(checked.max()) + 1
+            self.num_classes = num_classes
             self._add_references(count, dimension)
         elif (count, dimension) != (self.num_references, self.dimension):
             raise ValueError(
@@ -205,17 +207,6 @@ class KNNClassifier(keras.layers.Layer):
             )
         assign_parts(self.references, embeddings)
         self.labels.assign(checked.astype("int32"))
-
-    def _checked_labels(self, labels: Any, count: int) -> np.ndarray:
-        labels = np.asarray(labels)
-        if labels.dtype.kind not in "iu":
-            raise TypeError(f"labels must be integers, got dtype {labels.dtype}")
-        if labels.shape != (count,):
-            raise ValueError(f"labels must have shape [n] = ({count},), one per embedding, got {labels.shape}")
-        if labels.min() < 0 or labels.max() >= (self.num_classes or np.inf):
-            most = "" if self.num_classes is None else f" and below num_classes = {self.num_classes}"
-            raise ValueError(f"labels must be at least 0{most}, got {labels.min()} to {labels.max()}")
-        return labels
 
     def _add_references(self, num_references: Any, dimension: Any) -> None:
         """Create the weights."""
@@ -238,48 +229,3 @@ class KNNClassifier(keras.layers.Layer):
             name="labels", shape=(count,), dtype="int32", initializer="zeros", trainable=False
         )
         self.num_references, self.dimension = count, dimension
-
-
-def _checked_embeddings(embeddings: Any) -> np.ndarray:
-    """A part of the references [n, d]."""
-    embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
-    if embeddings.ndim != 2 or 0 in embeddings.shape:
-        raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
-    is_finite = np.concatenate(
-        [
-            np.isfinite(part.astype("float64")).all(axis=1)
-            for part in np.array_split(embeddings, len(embeddings) // CHECKED_AT_ONCE + 1)
-        ]
-    )
-    broken = np.flatnonzero(~is_finite)
-    if broken.size:
-        raise ValueError(f"embeddings must be finite, got {broken.size} that are not, the first at {broken[0]}")
-    return embeddings
-
-
-def _reference_batches(data: Any, labels: Any, size: int) -> Iterator[tuple[Any, Any]]:
-    """Pairs of inputs and labels from what `adapt` takes."""
-    if callable(labels):
-        raise TypeError("labels must be integers [n], got a function; pass the encoder as encoder=")
-    is_pair = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple)
-    if labels is None and not is_pair:
-        if not isinstance(data, Iterable) or isinstance(data, np.ndarray) or tf.is_tensor(data):
-            raise ValueError(
-                f"labels must be given with inputs, or data be batches of (inputs, labels), got {type(data)}"
-            )
-        for batch in data:
-            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
-                received = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) else type(batch)
-                raise ValueError(f"each batch of data must be (inputs, labels), got {received}")
-            yield tuple(batch)
-        return
-    if labels is not None and is_pair:
-        raise ValueError("labels must be given once, got a tuple of inputs and labels, and labels")
-    inputs, labels = data if labels is None else (data, labels)
-    inputs, labels = (values if tf.is_tensor(values) else np.asarray(values) for values in (inputs, labels))
-    if len(labels.shape) != 1 or len(inputs.shape) < 1 or len(labels) != len(inputs):
-        raise ValueError(
-            f"labels must have shape [n], one per input, got {tuple(labels.shape)} for inputs {tuple(inputs.shape)}"
-        )
-    for start in range(0, len(labels), size):
-        yield inputs[start : start + size], labels[start : start + size]

@@ -189,17 +189,3 @@ def _in_exact_order(
     distances = paired_distances(queries[:, tf.newaxis], tf.gather(references, ids), distance)
     order = tf.argsort(distances, axis=-1, stable=True)
     return take(ids, order), take(distances, order)
-
-
-def neighbor_weights(distances: tf.Tensor, *, by_distance: bool) -> tf.Tensor:
-    """The share of each neighbor [batch, k] in the vote, equal or in proportion to 1 / distance; NaN for NaN."""
-    if not by_distance:
-        is_nan = tf.reduce_any(tf.math.is_nan(distances), axis=-1, keepdims=True)
-        equal = tf.ones_like(distances) / tf.cast(tf.shape(distances)[-1], distances.dtype)
-        return tf.where(is_nan, tf.constant(math.nan, distances.dtype), equal)
-    # Relative to the nearest, so that nothing overflows.
-    nearest = tf.reduce_min(distances, axis=-1, keepdims=True)
-    at_zero = tf.equal(distances, 0)
-    ratios = nearest / tf.where(at_zero, tf.ones_like(distances), distances)
-    ratios = tf.where(at_zero, tf.ones_like(ratios), ratios)
-    return ratios / tf.reduce_sum(ratios, axis=-1, keepdims=True)
