@@ -267,7 +267,14 @@ def test_batches_by_group():
 
 
 @pytest.mark.default_stack_only
-@pytest.mark.parametrize(("count", "options"), [(3, {"seed": 1}), (2, {"shuffle": False}), (11, {"shuffle": False})])
+@pytest.mark.parametrize(
+    ("count", "options"),
+    [
+        (3, {"seed": 1}),
+        (2, {"shuffle": False}),
+        pytest.param(11, {"shuffle": False}, marks=pytest.mark.nightly),
+    ],
+)
 def test_shards_hold_every_list_once(count, options):
     """Whatever the number of workers, also more than there are lists, and in every epoch of a shuffled order."""
     shards = [in_memory(2, boundaries=(4, 20), shard=(i, count), **options) for i in range(count)]
@@ -517,7 +524,7 @@ def test_nan_marks_the_padding_of_records():
     assert sorted(found) == sorted([features.tolist(), labels.tolist()] for features, labels in CENTERED)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("count", [3, 4, *(pytest.param(count, marks=pytest.mark.nightly) for count in (1, 2, 9))])
 def test_shards_of_files_hold_every_record_once(files, count):
     """By file while there are as many files as workers, else by record."""
     found = existing_files(files / "part-*", "files")
