@@ -17,6 +17,8 @@ nox.options.error_on_missing_interpreters = False
 TF_RANKING_PYTHONS = ("3.11", "3.10")
 # Only what goes wrong: TensorFlow's own start-up notes are no news.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+# Python compiles what is imported, which is a small part of what is installed.
+NO_COMPILE = "--no-compile"
 PYTEST = ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
@@ -54,7 +56,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The suite on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
-    session.install(".[test,keras-rs,beam,spark]")
+    session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
     run_tests(session)
 
 
@@ -63,14 +65,14 @@ def tests_tf_ranking(session: nox.Session) -> None:
     """The suite on the TF-Ranking stack: TensorFlow 2.15 with Keras 2.15, where there is Python 3.11 or 3.10."""
     if tf_ranking_python() is None:
         session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
-    session.install(".[test,tf-ranking]")
+    session.install(NO_COMPILE, ".[test,tf-ranking]")
     run_tests(session)
 
 
 @nox.session
 def everything(session: nox.Session) -> None:
     """All tests, with those that are too slow for every change, on the default stack and then on the other one."""
-    session.install(".[test,keras-rs,beam,spark]")
+    session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
     run_tests(session, "--everything")
     session.notify("package")
     session.notify("tests_tf_ranking", posargs=["--everything", *session.posargs])
