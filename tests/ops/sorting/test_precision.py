@@ -38,6 +38,16 @@ def test_float32_keeps_five_digits_on_long_lists(long_rows, op, tau, atol):
     np.testing.assert_allclose(found[large], wanted[large], rtol=max(1e-2, 20 * atol))
 
 
+@pytest.mark.parametrize("size", [16, 50, 128])
+@pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
+def test_float32_short_lists_in_a_graph(size, jit_compile):
+    """As TensorFlow's graph optimizer leaves them, which regroups what it takes for products of constants."""
+    scores = np.random.default_rng(size).normal(size=(16, size)).astype(np.float32)
+    run = tf.function(lambda s: ops.neural_sort(s, 0.1), autograph=False, jit_compile=jit_compile)
+    wanted = oracles.neural_sort(scores, np.float64(np.float32(0.1)))
+    np.testing.assert_allclose(run(tf.constant(scores)), wanted, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("tau", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
 def test_float32_far_from_zero(op, tau):

@@ -18,7 +18,7 @@ from keras_softsort.ops.sorting._dense.soft_rows import SHORT
 from keras_softsort.ops.sorting._dense.two_parts import centered_parts
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
-SCALE = 256.0
+SCALE = 512.0
 
 
 class PairwiseLogitGaps:

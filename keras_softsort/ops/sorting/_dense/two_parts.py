@@ -6,6 +6,8 @@ import tensorflow as tf
 
 # The bits of a float32 number that are not its mantissa.
 _EXPONENT = 0x7F800000
+# The exponents of a power of two and of its reciprocal, which are normal numbers, add up to this.
+_EXPONENTS_OF_RECIPROCALS = 0x7F000000
 # float32 arithmetic in two parts serves up to this many items; beyond them sums need float64.
 MAX_SIZE = 1000
 
@@ -31,7 +33,12 @@ def centered_parts(scores: tf.Tensor, lowest: tf.Tensor, highest: tf.Tensor) -> 
     # A grid much finer than the scores themselves would overflow in the quotient.
     rounding = (tf.abs(lowest) + tf.abs(highest)) * 2.0**-22
     step = grid((highest - lowest) + rounding, size)
-    multiples, per_unit = scores / step, 1 / step
+    multiples, per_unit = scores / step, _reciprocal(step)
     whole = tf.round(multiples)
     # Divided, not multiplied: XLA keeps the result of a division, and would compute others again for each pair.
-    return (whole - tf.round(lowest * per_unit)) / per_unit, (multiples - whole) / per_unit
+    return (whole - tf.round(lowest / step)) / per_unit, (multiples - whole) / per_unit
+
+
+def _reciprocal(powers: tf.Tensor) -> tf.Tensor:
+    """1 / `powers` of two, by their exponents: TensorFlow's graph optimizer would regroup a division of divisions."""
+    return tf.bitcast(_EXPONENTS_OF_RECIPROCALS - tf.bitcast(powers, tf.int32), tf.float32)
