@@ -322,3 +322,23 @@ def test_k_above_a_size_that_is_known_only_when_run():
     assert run(tf.zeros([2, 3])).shape == [2, 3]
     with pytest.raises(tf.errors.InvalidArgumentError, match="k must be at most the list size, got 3"):
         run(tf.zeros([2, 2]))
+
+
+@pytest.mark.parametrize("size", [6, 40_000], ids=["short", "long"])
+def test_a_number_and_a_tensor_are_the_same_temperature(size):
+    """A number needs no guard of the gradient, and softmaxes of few and of many numbers are computed in two ways."""
+    logits = tf.constant(np.random.default_rng(0).normal(size=[2, size]), tf.float32)
+    logits = tf.concat([logits, tf.fill([2, 1], -math.inf), [[0.5], [-math.inf]]], axis=1)
+    logits = tf.concat([logits, tf.fill([1, size + 2], -math.inf)], axis=0)  # and a list without any item
+    for tau in (0.5, 1.0):
+        results = []
+        for given in (tau, tf.constant(tau)):
+            call = tf.function(lambda x, t=given: ops.gumbel_softmax(x, t, seed=[1, 2]), autograph=False)
+            with tf.GradientTape() as tape:
+                tape.watch(logits)
+                sample = call(logits)
+                total = tf.reduce_sum(sample**2)
+            results.append((sample.numpy(), tape.gradient(total, logits).numpy()))
+        for number, tensor in zip(*results, strict=True):
+            np.testing.assert_allclose(number, tensor, rtol=2e-5, atol=1e-9)
+            assert np.all(np.isfinite(number))
