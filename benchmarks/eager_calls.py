@@ -63,7 +63,8 @@ def losses() -> dict[str, Callable]:
     for name in sorted(set(ks.losses.__all__) - {"ListLoss", "ScoreLoss", "SetLoss"}):  # bases, and a loss of sets
         if name in embedding_losses:
             loss = embedding_losses[name]
-            found[name] = lambda s, loss=loss: loss(tf.zeros(tf.shape(s)[1:], tf.int32), tf.transpose(s))
+            # Four of each class.
+            found[name] = lambda s, loss=loss: loss(tf.range(tf.shape(s)[1]) // 4, tf.transpose(s))
         elif name == "PermutationCrossEntropyLoss":
             loss = ks.PermutationCrossEntropyLoss()
             found[name] = lambda s, loss=loss: loss(s, ks.neural_sort(s))
