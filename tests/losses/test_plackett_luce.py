@@ -403,3 +403,26 @@ def test_integer_prediction():
 def test_prediction_without_a_batch():
     with pytest.raises(ValueError, match=r"y_pred must hold one list per row, got shape \(3,\)"):
         ks.PlackettLuceLoss()(np.ones(3), np.ones(3))
+
+
+@pytest.mark.default_stack_only
+def test_far_scores_of_unknown_size():
+    """Costs by logarithms, of scores far from 0 and from each other; a tied group of -inf alone costs nothing."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])] * 2)
+    def run(scores, labels):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            losses = ks.ops.list_mle(scores, labels)
+        return losses, tape.gradient(losses, scores)
+
+    labels = [3.0, 1.0, 1.0, 2.0, 0.0, 0.0]
+    near = np.float32([0.0, -1.0, 2.0, 0.5, -300.0, 1.25])
+    for scores in (near + np.float32(1e6), np.float32([1e7, 1.0, 0.5, 0.25, 2.0, 1.25])):
+        value, gradient = run(scores[np.newaxis], np.float32([labels]))
+        np.testing.assert_allclose(value, [likelihood_loss(labels, np.float64(scores))], rtol=1e-6)
+        (wanted,) = central_differences(lambda s: likelihood_loss(labels, s), [scores], 1.0, step=1e-3)
+        np.testing.assert_allclose(gradient[0], wanted, atol=1e-5)
+    value, gradient = run(np.float32([[200, 0, -np.inf, -np.inf]]), np.float32([[2, 1, 0, 0]]))
+    np.testing.assert_array_equal(value, [0.0])
+    np.testing.assert_array_equal(gradient, np.zeros([1, 4]))

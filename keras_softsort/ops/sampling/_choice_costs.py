@@ -160,12 +160,17 @@ def _by_logarithms(
 
 
 def _by_blocks(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence) -> tuple[tf.Tensor, tf.Tensor]:
-    """The same for long lists."""
+    """The same for long lists, in float64: float32 logarithms of sums far from 0 would lose the digits of the costs."""
+    wide, weights = tf.cast(scores, tf.float64), tf.cast(weights, tf.float64)
+    never, zero = tf.constant(-math.inf, tf.float64), tf.zeros([], tf.float64)
     with tf.GradientTape() as tape:
-        tape.watch(scores)
-        left = choices.at_start(blocked_suffix_logsumexp(scores))
-        weights = tf.where(left > -math.inf, weights, tf.zeros_like(weights))
+        tape.watch(wide)
+        left = choices.at_start(blocked_suffix_logsumexp(wide))
+        # TensorFlow's maximum of a segment is at least the lowest finite number.
+        over = left <= tf.float64.min
+        left = tf.where(over, never, left)
+        weights = tf.where(over, zero, weights)
         total = tf.reduce_sum(tf.math.multiply_no_nan(left, weights))
-    shares = tape.gradient(total, scores)
-    over, zeros = tf.equal(left, -math.inf), tf.zeros_like(left)
-    return tf.where(over, zeros, tf.where(over, zeros, left) - tf.where(over, zeros, scores)), shares - weights
+    slopes = tape.gradient(total, wide) - weights
+    costs = tf.where(over, zero, tf.where(over, zero, left) - tf.where(over, zero, wide))
+    return tf.cast(costs, scores.dtype), tf.cast(slopes, scores.dtype)
