@@ -38,7 +38,8 @@ def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
     total = tf.reduce_sum(losses.values)
     if reduction == "sum":
         return total
-    divisor = tf.reduce_sum(losses.weights) if reduction == "mean_with_sample_weight" else losses.count
-    known = tf.get_static_value(divisor)
-    mean = total / known if known else tf.math.divide_no_nan(total, tf.cast(divisor, total.dtype))
+    if reduction == "mean_with_sample_weight":
+        return share_of_replica(tf.math.divide_no_nan(total, tf.reduce_sum(losses.weights)))
+    known = tf.get_static_value(losses.count)
+    mean = total / known if known else tf.math.divide_no_nan(total, tf.cast(losses.count, total.dtype))
     return share_of_replica(mean)

@@ -326,6 +326,16 @@ def test_the_weight_of_a_list_is_the_mean_of_its_items():
     assert float(found) == pytest.approx(values.sum() / (2 + 0 + 1.2), rel=1e-6)
 
 
+def test_the_weighted_mean_is_differentiable_in_the_weights():
+    """Eagerly too, where the sum of the weights is a known number."""
+    values = ks.RankNetLoss(reduction=NONE)(LABELS, SCORES).numpy()
+    weights = tf.constant([1.0, 3.0, 0.5])
+    with tf.GradientTape() as tape:
+        tape.watch(weights)
+        mean = ks.RankNetLoss(reduction="mean_with_sample_weight")(LABELS, SCORES, weights)
+    np.testing.assert_allclose(tape.gradient(mean, weights), (values - mean) / 4.5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("cls", on_every_stack(ALL_LOSSES))
 def test_dtype(cls, dtype):
