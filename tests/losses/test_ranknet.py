@@ -138,6 +138,24 @@ def test_small_costs_keep_their_digits(offset):
     np.testing.assert_allclose(gradient, wanted, rtol=1e-4, atol=1e-10)
 
 
+@pytest.mark.default_stack_only
+def test_sigma_times_scores_far_from_zero():
+    """In a graph, where the list size is known and each pair is taken by itself."""
+    scores, labels = np.float32([[0.0, 0.75, -1.5, 0.5]]) + np.float32(1e6), np.float32([[3, 1, 2, 0]])
+
+    @tf.function
+    def run(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            losses = ks.RankNetLoss(reduction=NONE, sigma=0.3)(labels, scores)
+        return losses, tape.gradient(losses, scores)
+
+    value, gradient = run(tf.constant(scores))
+    np.testing.assert_allclose(value, expected_losses(labels, np.float64(scores), sigma=0.3), rtol=1e-6)
+    wanted = slopes(labels, np.float64(scores), np.ones(1), sigma=0.3)
+    np.testing.assert_allclose(gradient, wanted, atol=1e-5)
+
+
 @pytest.mark.parametrize("options", [FEW[0], FEW[1], FEW[2], {"lambda_weight": "map", "k": 3}], ids=str)
 @pytest.mark.parametrize("how", ["labels", "keras mask"])
 def test_padding_changes_neither_value_nor_gradient(how, options):

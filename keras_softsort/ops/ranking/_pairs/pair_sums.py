@@ -125,7 +125,9 @@ def _unsorted(lists: PairLists, options: PairOptions) -> PairSums:
 
 def _by_all_pairs(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
     """The losses [B] and gradients [B, n]; `labels` are NaN where masked."""
-    scores = lists.scores if options.sigma == 1 else options.sigma * lists.scores
+    # A number that all scores have in common would cost digits in a product, and overflow in a square.
+    differs = options.sigma != 1 or options.cost == "squared"
+    scores = _centered(lists, options)[0] if differs else lists.scores
     positions = tf.range(tf.shape(labels)[1])[tf.newaxis, :]
     if options.lambda_weight is None:
         rows = columns = Items(scores, labels, lists.weights, positions, ())
@@ -145,15 +147,21 @@ def _by_all_pairs(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> 
 
 def _by_square(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
     """The same by products of exponentials, unless scores are too far apart for them."""
-    middle, wide = _range(lists.scores, lists.mask)
-    scores = options.sigma * tf.where(lists.mask, lists.scores - middle, tf.zeros_like(middle))
+    scores, wide = _centered(lists, options)
     size = tf.shape(labels)[1]
     items = Items(scores, labels, _weights(lists), tf.range(size)[tf.newaxis, :], ())
     return tf.cond(
-        tf.reduce_any(wide * options.sigma > MAX_SCORE_RANGE),
+        tf.reduce_any(wide > MAX_SCORE_RANGE),
         lambda: _by_all_pairs(lists, labels, options),
         lambda: square_product_form_tile(_padded(items, size + -size % FACTORS_PER_LOG), items),
     )
+
+
+def _centered(lists: PairLists, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
+    """The scores [B, n] less the middle of their list, and the width [B] of their range, both times sigma."""
+    middle, wide = _range(lists.scores, lists.mask)
+    scores = tf.where(lists.mask, lists.scores - middle, tf.zeros_like(middle))
+    return options.sigma * scores, options.sigma * wide
 
 
 def _weights(lists: PairLists) -> tf.Tensor:
