@@ -48,6 +48,16 @@ def test_float32_short_lists_in_a_graph(size, jit_compile):
     np.testing.assert_allclose(run(tf.constant(scores)), wanted, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [5, 40])
+def test_float32_range_over_a_tiny_temperature(size):
+    """The rest of a score after its leading digits, over such a temperature, is larger than any number."""
+    scores = np.linspace(5, 1, size).astype(np.float32)
+    scores[:5] = [1, 1, 2, -3e3, 5e30]
+    expected = oracles.neural_sort(scores, np.float64(np.float32(1e-30)))
+    for run in (ops.neural_sort, tf.function(ops.neural_sort)):
+        np.testing.assert_allclose(run(tf.constant(scores), 1e-30), expected, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("tau", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
 def test_float32_far_from_zero(op, tau):

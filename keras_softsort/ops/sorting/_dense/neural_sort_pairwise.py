@@ -51,6 +51,8 @@ class PairwiseLogitGaps:
         # The low parts may lift the peak, far at a tiny tau. TensorFlow's softmax, of longer rows, takes it anew.
         if is_at_most(scores.shape[1], SHORT):
             gaps = self._below_peak(gaps)
+        else:
+            tau = self._finite_lift(tau, low)
         return gaps / tau[:, :, tf.newaxis]
 
     def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
@@ -72,6 +74,13 @@ class PairwiseLogitGaps:
         if self.mask is not None:
             valid = tf.where(self.mask[:, tf.newaxis, :], heights, tf.constant(-math.inf, heights.dtype))
         return heights - tf.reduce_max(valid, axis=2, keepdims=True)
+
+    def _finite_lift(self, tau: tf.Tensor, low: tf.Tensor) -> tf.Tensor:
+        """`tau` [B, 1], raised where the `low` parts could lift a logit to infinity. Rows are hard there either way."""
+        size = tf.cast(low.shape[1] or tf.shape(low)[1], low.dtype)
+        largest = tf.reduce_max(self._of_valid(tf.abs(low), tf.zeros([], low.dtype)), axis=1, keepdims=True)
+        lowest_tau = largest * (3 * size / (low.dtype.max / 4))
+        return tf.where(tau < lowest_tau, lowest_tau, tau)
 
     def _of_valid(self, scores: tf.Tensor, otherwise: tf.Tensor) -> tf.Tensor:
         return scores if self.mask is None else tf.where(self.mask, scores, otherwise)
