@@ -58,6 +58,21 @@ def test_float32_range_over_a_tiny_temperature(size):
         np.testing.assert_allclose(run(tf.constant(scores), 1e-30), expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [50, 200])
+def test_temperature_has_no_gradient_where_only_ties_share(size):
+    random = np.random.default_rng(size)
+    scores, weights = np.round(random.normal(size=size), 1), random.normal(size=[size, size])
+
+    @tf.function
+    def slope(tau):
+        with tf.GradientTape() as tape:
+            tape.watch(tau)
+            total = tf.reduce_sum(ops.neural_sort(tf.constant(scores, tf.float32), tau) * np.float32(weights))
+        return tape.gradient(total, tau)
+
+    assert abs(float(slope(tf.constant(1e-5)))) < 1e-3
+
+
 @pytest.mark.parametrize("tau", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
 def test_float32_far_from_zero(op, tau):

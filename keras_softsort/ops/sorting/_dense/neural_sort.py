@@ -29,6 +29,8 @@ def neural_sort_logits(lists: OrderedLists, ranks: Ranks, log: bool) -> RowLogit
         d_logits: tf.Tensor, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         del scores
-        return gaps.gradient(d_logits) / tau, temperature_gradient(d_logits, logits, tau)
+        # Relative to the peak, which has no gradient: a tiny temperature would multiply the rounding of its own.
+        below_peak = logits - tf.reduce_max(logits, axis=2, keepdims=True)
+        return gaps.gradient(d_logits) / tau, temperature_gradient(d_logits, below_peak, tau)
 
     return RowLogits(logits, gradient, valid_rows, gaps.peaks_at_zero)
