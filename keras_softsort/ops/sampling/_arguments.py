@@ -62,10 +62,11 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     if choice.mask is not None:
         possible = tf.logical_and(possible, choice.mask)
         keys = tf.where(possible, keys, tf.constant(-math.inf, keys.dtype))
-    if choice.k == 1:
-        soft = relaxed_choice(keys, choice.tau, possible, choice.is_moderate)
+    if choice.k == 1 and choice.is_moderate:
+        soft = relaxed_choice(keys, choice.tau, possible, is_moderate=True)
     else:
-        soft = _subset(choice, keys, _failing(choice.tau, logits, possible), possible)
+        tau = _failing(choice.tau, logits, possible)
+        soft = relaxed_choice(keys, tau, possible, False) if choice.k == 1 else _subset(choice, keys, tau, possible)
     soft = tf.cast(tf.where(possible, soft, tf.zeros([], soft.dtype)), choice.logits.dtype)
     if choice.hard:
         tau = _failing(choice.tau, logits, possible)

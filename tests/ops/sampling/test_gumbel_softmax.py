@@ -324,6 +324,17 @@ def test_k_above_a_size_that_is_known_only_when_run():
         run(tf.zeros([2, 2]))
 
 
+@pytest.mark.parametrize("tau", [1e-20, 0.5])
+def test_infinity_makes_the_gradients_of_its_list_nan(tau):
+    logits = tf.constant([[0.3, 1.0, 2.0], [1.0, math.inf, 0.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        total = tf.reduce_sum(gumbel_softmax(logits, tau, seed=SEED) ** 2)
+    gradient = tape.gradient(total, logits).numpy()
+    assert np.isfinite(gradient[0]).all()
+    assert np.isnan(gradient[1]).all()
+
+
 @pytest.mark.parametrize("size", [6, 40_000], ids=["short", "long"])
 def test_a_number_and_a_tensor_are_the_same_temperature(size):
     """A number needs no guard of the gradient, and softmaxes of few and of many numbers are computed in two ways."""
