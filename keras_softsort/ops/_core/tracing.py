@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_util
 
+from keras_softsort.ops._core import forward_mode
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
 _TRACED: list[Any] = []
@@ -63,6 +65,9 @@ def traced_if_eager(function: Function) -> Function:
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
             return function(*args)
         leaves = tf.nest.flatten(args)
+        if forward_mode.is_watched(filter(tf.is_tensor, leaves)):
+            # TensorFlow fails to differentiate some traces so that have been differentiated in reverse mode.
+            return function(*args)
         key = tuple((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves)
         if key not in known:
             # Calls with these ranks and dtypes will use this trace, the most general one.

@@ -44,6 +44,12 @@ def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name], ARRAYS)
 
 
+def test_forward_mode_after_reverse_mode():
+    """TensorFlow cannot push tangents through a trace with loops that a tape has recorded."""
+    for way in ("persistent", "forward"):
+        autodiff.check(way, OPERATORS["ranks by projection"], ARRAYS)
+
+
 @pytest.mark.parametrize("fallback", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_hard_has_the_soft_gradient_around_a_vectorized_map(fallback):
     scores, weights = tf.constant(ARRAYS[0]), fixed_weights([2, 5, 5])
