@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from support import models
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -93,7 +94,8 @@ def eager_training(example, monkeypatch):
 def check_run(module, name, arguments, folder, printed):
     module.main(module.parse(["--quick", "--output", str(folder), *arguments]))
     text = printed.readouterr()
-    assert "Captures:" not in text.out + text.err
+    # Keras 2 has no way to export in silence.
+    assert not models.IS_KERAS_3 or "Captures:" not in text.out + text.err
     if name == "serve_ranker":
         assert "XLA forbidden: the same scores and order as the model" in text.out
         return
