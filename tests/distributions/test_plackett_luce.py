@@ -13,7 +13,7 @@ from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
-from keras_softsort.ops.sampling import _plackett_luce
+from keras_softsort.ops.sampling import _choice_costs, _plackett_luce
 
 INF = np.inf
 RNG = np.random.default_rng(5)
@@ -204,6 +204,14 @@ def test_scores_of_any_level_and_range(level):
             value, gradient = value_and_gradient(scores, order)
             np.testing.assert_allclose(value, oracles.log_prob(np.float32(scores), order), rtol=1e-6)
             np.testing.assert_allclose(gradient, oracles.log_prob_gradient(np.float64(scores), order), atol=1e-6)
+
+
+def test_many_lists_of_a_wide_range_are_not_compared_in_pairs(monkeypatch):
+    scores, orders = 200 * RNG.normal(size=(3, 40)), np.argsort(RNG.normal(size=(3, 40)))
+    compared = ks.PlackettLuce(scores).log_prob(orders)
+    monkeypatch.setattr(_choice_costs, "MAX_PAIRS", 3 * 40 * 40 - 1)
+    monkeypatch.setattr(_choice_costs.Sequence, "pairs", None)  # an error if called
+    np.testing.assert_allclose(ks.PlackettLuce(scores).log_prob(orders), compared, rtol=1e-12)
 
 
 def test_levels_too_far_apart_for_digits_are_finite():

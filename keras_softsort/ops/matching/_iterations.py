@@ -14,7 +14,8 @@ from keras_softsort.ops.matching._scalings import MAX_RANGE, Scalings, logit_ran
 from keras_softsort.ops.matching._scan import scan
 from keras_softsort.ops.matching._undone import Undone
 
-# Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th.
+# Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th, or
+# every `MIN_SEGMENT`-th if that is more.
 STORED_ITERATIONS = 64
 MIN_SEGMENT = 32
 # Up to this many iterations, if all of them are made, are unrolled.

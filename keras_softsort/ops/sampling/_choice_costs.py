@@ -13,8 +13,9 @@ from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it and their inverses are in range.
 SAFE_RANGE = {tf.float32: 80.0, tf.float64: 600.0}
-# Lists of a wider range are computed by comparing all pairs up to this size, and by blocks beyond it.
-DENSE_SIZE = 1000
+# Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists.
+# Others are computed by blocks.
+DENSE_SIZE, MAX_PAIRS = 1000, 2**26
 # Without XLA, and up to this many items, matrix products take longer to start than simple operations to end.
 SHORT = 32
 
@@ -143,7 +144,9 @@ def _by_logarithms(
     scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The same for scores of any range, which may be far from 0."""
-    if isinstance(choices, Sequence) and not is_at_most(scores.shape[1], DENSE_SIZE):
+    batch, size = scores.shape
+    is_large = not is_at_most(size, DENSE_SIZE) or (batch is not None and batch * size * size > MAX_PAIRS)
+    if isinstance(choices, Sequence) and is_large:
         return _by_blocks(scores, weights, choices)
     zero, nowhere = tf.zeros([], scores.dtype), tf.constant(-math.inf, scores.dtype)
     every = tf.where(choices.pairs(tf.shape(scores)[1]), scores[:, tf.newaxis, :], nowhere)

@@ -21,7 +21,8 @@ Rows = Callable[[OrderedLists, tf.Tensor, float], tf.Tensor]
 class Method(NamedTuple):
     """A method of soft sorting. Functions that it does not have are None, and follow from its matrix if it has one.
 
-    All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last.
+    All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last. NeuralNDCG
+    divides a matrix by the sums of its columns, of which none may underflow to 0.
     """
 
     name: str
