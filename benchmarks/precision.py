@@ -29,7 +29,7 @@ def rows(sizes: Sequence[int], taus: Sequence[float]) -> Iterator[harness.Row]:
 
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 5000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 128, 1000, 5000])
     parser.add_argument("--taus", type=float, nargs="+", default=[100.0, 1.0, 0.1, 0.01])
     options = parser.parse_args(arguments)
     return harness.publish("precision", {"error": rows(options.sizes, options.taus)}, options.json)
