@@ -6,17 +6,21 @@ gives each image a score, and two whose CNN gives each image a logit per rank: `
 only normalizes the rows.
 
     python benchmarks/mnist_sorting.py --list-size 5 --minutes 60 --data-dir FOLDER    # again to go on for 60 more
+    python benchmarks/mnist_sorting.py --list-size 5 --learning-rate 1e-3 --steps 10000 --fall-steps 4000
 
-Each run writes its curve to `OUTPUT/METHOD-nN/state.json`.
+Each run writes its curve to `OUTPUT/METHOD-nN-RATE/state.json`, from which `mnist_sorting_tables.py` makes tables.
+`--steps` and `--fall-steps` may be changed when a run goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
 
+import harness
 import numpy as np
 import tensorflow as tf
 from tensorflow import keras
@@ -29,6 +33,7 @@ from _shared.handwritten_numbers import OnEachItem, Task, reader, sample_lists, 
 import keras_softsort as ks
 
 METHODS = ("neural_sort", "stochastic", "gumbel_sinkhorn", "softmax")
+OF_A_RUN = ("method", "list_size", "learning_rate", "seed", "tau", "epoch_steps")
 
 
 @keras.utils.register_keras_serializable(package="benchmarks")
@@ -56,45 +61,69 @@ def network(method: str, image_shape: tuple[int, ...], list_size: int, tau: floa
     return keras.Model(lists, sort(values))
 
 
-def accuracies(model: keras.Model, lists: np.ndarray, numbers: np.ndarray) -> tuple[float, float]:
+class FallingRate(keras.callbacks.Callback):
+    """Lets the rate fall linearly to 0 over the last `fall` of `steps` steps, and stops after them."""
+
+    def __init__(self, rate: float, steps: int | None, fall: int) -> None:
+        super().__init__()
+        self.rate, self.steps, self.fall = rate, steps, fall
+
+    def on_train_batch_begin(self, batch: int, logs: dict | None = None) -> None:
+        """Set the rate: it depends on nothing but the step, so an interrupted run goes on as if it had not been."""
+        left = float("inf") if self.steps is None else self.steps - int(self.model.optimizer.iterations)
+        self.model.optimizer.learning_rate = self.rate * (min(1.0, left / self.fall) if self.fall else 1.0)
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        """Stop after the last step."""
+        if self.steps is not None and int(self.model.optimizer.iterations) >= self.steps:
+            self.model.stop_training = True
+
+
+def accuracies(model: keras.Model, lists: np.ndarray, numbers: np.ndarray) -> dict[str, float]:
     """All correct, and element-wise."""
     metrics = ks.PermutationAccuracy(target="labels"), ks.ElementwiseAccuracy(target="labels")
     for start in range(0, len(lists), 100):
         soft = model(lists[start : start + 100], training=False)
         for metric in metrics:
             metric.update_state(numbers[start : start + 100], soft)
-    return float(metrics[0].result()), float(metrics[1].result())
+    return {"accuracy": float(metrics[0].result()), "element": float(metrics[1].result())}
 
 
 def train(options: argparse.Namespace) -> None:
-    """Train for `--minutes`, from the last checkpoint on."""
+    """Train for `--minutes` or up to `--steps`, from the last checkpoint on."""
     task = Task(digits=4, list_size=options.list_size)
     train_images, test_images = labelled_images.load("mnist", options.data_dir)
     lists, numbers = sample_lists(test_images, task, options.test_lists, seed=1_000_003)
     keras.utils.set_random_seed(options.seed)
     model = network(options.method, lists.shape[2:], options.list_size, options.tau)
-    model.compile(keras.optimizers.Adam(1e-4), loss=ks.PermutationCrossEntropyLoss())
+    model.compile(keras.optimizers.Adam(options.learning_rate), loss=ks.PermutationCrossEntropyLoss())
     checkpoints = Checkpoints(
-        options.output / f"{options.method}-n{options.list_size}",
-        lambda: accuracies(model, lists, numbers)[0],
+        options.output / f"{options.method}-n{options.list_size}-{options.learning_rate:g}",
+        lambda: accuracies(model, lists, numbers),
         every=1,
         keep_best=False,
-        options={name: getattr(options, name) for name in ("method", "list_size", "seed", "tau", "epoch_steps")},
+        options={name: getattr(options, name) for name in OF_A_RUN},
         resume=True,
     )
     checkpoints.restore(model)
+    if options.steps is not None and checkpoints.epoch * options.epoch_steps >= options.steps:
+        return
+    about = {"command": harness.shown_command(), "fall_steps": options.fall_steps, "test_lists": options.test_lists}
+    (checkpoints.folder / "about.json").write_text(json.dumps({**about, **harness.environment()}, indent=1) + "\n")
     started = time.monotonic()
 
     def stop_when_late(epoch: int, logs: dict) -> None:
-        model.stop_training = time.monotonic() - started > 60 * options.minutes
+        if time.monotonic() - started > 60 * options.minutes:
+            model.stop_training = True
 
     # Every resumed part has lists of its own: the seed tells them apart.
     data = training_lists(train_images, task, 20, seed=options.seed + 1000 * checkpoints.epoch)
-    callbacks = [checkpoints, keras.callbacks.LambdaCallback(on_epoch_end=stop_when_late)]
+    falling = FallingRate(options.learning_rate, options.steps, options.fall_steps)
+    callbacks = [checkpoints, falling, keras.callbacks.LambdaCallback(on_epoch_end=stop_when_late)]
     fit = {"epochs": 10**6, "initial_epoch": checkpoints.epoch, "steps_per_epoch": options.epoch_steps}
     model.fit(data, callbacks=callbacks, shuffle=False, verbose=0, **fit)
-    correct, element = accuracies(model, lists, numbers)
-    print(f"all correct {correct:.3f}, element-wise {element:.3f}", flush=True)
+    last = checkpoints.curve[-1]
+    print(f"all correct {last['accuracy']:.3f}, element-wise {last['element']:.3f}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -104,12 +133,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--list-size", type=int, default=5)
     parser.add_argument("--tau", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--minutes", type=float, default=60, help="stop after the epoch in which they run out")
+    parser.add_argument("--steps", type=int, help="stop after these, counted from the first start")
+    parser.add_argument("--fall-steps", type=int, default=0, help="the last steps, in which the rate falls to 0")
     parser.add_argument("--epoch-steps", type=int, default=200, help="steps between two measurements")
     parser.add_argument("--test-lists", type=int, default=1000)
     parser.add_argument("--data-dir", help="folder of mnist.npz; without it Keras downloads MNIST")
     parser.add_argument("--output", type=Path, default=Path("output/mnist_sorting"))
-    train(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    if options.steps is None and options.fall_steps:
+        parser.error("--fall-steps needs --steps")
+    train(options)
 
 
 if __name__ == "__main__":

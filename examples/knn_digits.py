@@ -141,7 +141,7 @@ def fit(
     """Train with checkpoints; `model` ends with the best weights on the validation images, if there are any."""
     checkpoints = Checkpoints(
         options.output / "checkpoints" / folder,
-        measure,
+        lambda: {"accuracy": measure()},
         options.measure_every,
         keep_best=options.validation_count > 0,
         options={name: value for name, value in vars(options).items() if name not in NOT_OF_A_RUN},

@@ -16,11 +16,19 @@ class Checkpoints(keras.callbacks.Callback):
 
     `folder` then holds the weights and the optimizer's state of the last such epoch, those of the best one where
     `keep_best`, and `state.json`: the accuracies so far and the options of the run. The state is written last, by
-    renaming, so that a process may be killed at any moment.
+    renaming, so that a process may be killed at any moment. `measure` returns "accuracy", by which the best epoch is
+    chosen, and any other measures.
     """
 
     def __init__(
-        self, folder: Path, measure: Callable[[], float], every: int, *, keep_best: bool, options: dict, resume: bool
+        self,
+        folder: Path,
+        measure: Callable[[], dict[str, float]],
+        every: int,
+        *,
+        keep_best: bool,
+        options: dict,
+        resume: bool,
     ) -> None:
         super().__init__()
         self.folder, self.measure, self.every, self.keep_best = folder, measure, every, keep_best
@@ -66,7 +74,7 @@ class Checkpoints(keras.callbacks.Callback):
         if (epoch + 1) % (self.every or self.params["epochs"]) and epoch + 1 < self.params["epochs"]:
             return
         seconds = self.seconds_before + time.monotonic() - self.started
-        point = {"epoch": epoch + 1, "accuracy": self.measure(), "loss": float(logs["loss"]), "seconds": seconds}
+        point = {"epoch": epoch + 1, **self.measure(), "loss": float(logs["loss"]), "seconds": seconds}
         best_before = max((point["accuracy"] for point in self.curve), default=-1.0)
         self.curve.append(point)
         values = [keras.ops.convert_to_numpy(variable) for variable in _training_variables(self.model)]
