@@ -183,11 +183,13 @@ def publish(name: str, tables: Mapping[str, Iterable[Row]], path: Path | None) -
 
 
 def shown_command() -> str:
-    """The command of this process without `--json`."""
+    """The command of this process without `--json`, and without the name of the reader's own folder of data."""
     script, *arguments = sys.argv
     if "--json" in arguments:
         at = arguments.index("--json")
         del arguments[at : at + 2]
+    if "--data-dir" in arguments:
+        arguments[arguments.index("--data-dir") + 1] = "FOLDER"
     return shlex.join(["python", f"benchmarks/{Path(script).name}", *arguments])
 
 

@@ -2,14 +2,17 @@
 
 Four MNIST digits side by side make a number, `--list-size` numbers make a list; the paper's CNN and protocol (Adam
 1e-4, batches of 20 lists). The methods are those of the paper's table 1: `neural_sort` and `stochastic`, whose CNN
-gives each image a score, and two whose CNN gives each image a logit per rank: `gumbel_sinkhorn`, and `softmax`, which
-only normalizes the rows.
+gives each image a score; `gumbel_sinkhorn`, whose CNN gives each image a logit per rank; and `row_stochastic`, where
+three linear layers map these logits of all images together to a softmax per rank.
+
+`--initial paper` starts as the authors' code does: weights from a truncated normal distribution of scale 0.1, biases
+of 0.1. The default is Keras' own, Glorot's uniform distribution and 0.
 
     python benchmarks/mnist_sorting.py --list-size 5 --minutes 60 --data-dir FOLDER    # again to go on for 60 more
     python benchmarks/mnist_sorting.py --list-size 5 --learning-rate 1e-3 --steps 10000 --fall-steps 4000
 
-Each run writes its curve to `OUTPUT/METHOD-nN-RATE/state.json`, from which `mnist_sorting_tables.py` makes tables.
-`--steps` and `--fall-steps` may be changed when a run goes on.
+Each run writes its curve to `OUTPUT/METHOD-nN-RATE-INITIAL/state.json`, from which `mnist_sorting_tables.py` makes
+tables. `--steps` and `--fall-steps` may be changed when a run goes on.
 """
 
 from __future__ import annotations
@@ -32,33 +35,36 @@ from _shared.handwritten_numbers import OnEachItem, Task, reader, sample_lists, 
 
 import keras_softsort as ks
 
-METHODS = ("neural_sort", "stochastic", "gumbel_sinkhorn", "softmax")
-OF_A_RUN = ("method", "list_size", "learning_rate", "seed", "tau", "epoch_steps")
-
-
-@keras.utils.register_keras_serializable(package="benchmarks")
-class SoftmaxOfRows(keras.layers.Layer):
-    """Logits `[batch, item, rank]` to a matrix `[batch, rank, item]` whose rows sum to 1."""
-
-    def call(self, logits: tf.Tensor) -> tf.Tensor:
-        """The matrix."""
-        return tf.nn.softmax(tf.linalg.matrix_transpose(logits))
+METHODS = ("neural_sort", "stochastic", "gumbel_sinkhorn", "row_stochastic")
+OF_A_RUN = ("method", "list_size", "learning_rate", "initial", "seed", "tau", "epoch_steps")
 
 
 def network(method: str, image_shape: tuple[int, ...], list_size: int, tau: float) -> keras.Model:
     """Lists of images `[batch, n, height, width, 1]` to soft permutations, largest number first."""
     lists = keras.Input((list_size, *image_shape))
-    ranks = method in ("gumbel_sinkhorn", "softmax")
+    ranks = method in ("gumbel_sinkhorn", "row_stochastic")
     values = OnEachItem(reader(image_shape, outputs=list_size if ranks else 1))(lists)
     if method == "gumbel_sinkhorn":
         values = keras.layers.Permute((2, 1))(values)
+    if method == "row_stochastic":
+        values = keras.layers.Flatten()(values)
+        for _ in range(3):
+            values = keras.layers.Dense(list_size**2)(values)
+        values = keras.layers.Reshape((list_size, list_size))(values)
     sort = {
         "neural_sort": lambda: ks.NeuralSortLayer(tau),
         "stochastic": lambda: ks.PlackettLuceSampler(5, tau),
         "gumbel_sinkhorn": lambda: ks.GumbelSinkhornLayer(tau=tau),
-        "softmax": SoftmaxOfRows,
+        "row_stochastic": keras.layers.Softmax,
     }[method]()
     return keras.Model(lists, sort(values))
+
+
+def start_as_the_paper(model: keras.Model) -> None:
+    """Weights from a truncated normal distribution of scale 0.1, and biases of 0.1."""
+    truncated = keras.initializers.TruncatedNormal(stddev=0.1)
+    for weight in model.trainable_weights:
+        weight.assign(truncated(weight.shape) if len(weight.shape) > 1 else tf.fill(weight.shape, 0.1))
 
 
 class FallingRate(keras.callbacks.Callback):
@@ -96,9 +102,11 @@ def train(options: argparse.Namespace) -> None:
     lists, numbers = sample_lists(test_images, task, options.test_lists, seed=1_000_003)
     keras.utils.set_random_seed(options.seed)
     model = network(options.method, lists.shape[2:], options.list_size, options.tau)
+    if options.initial == "paper":
+        start_as_the_paper(model)
     model.compile(keras.optimizers.Adam(options.learning_rate), loss=ks.PermutationCrossEntropyLoss())
     checkpoints = Checkpoints(
-        options.output / f"{options.method}-n{options.list_size}-{options.learning_rate:g}",
+        options.output / f"{options.method}-n{options.list_size}-{options.learning_rate:g}-{options.initial}",
         lambda: accuracies(model, lists, numbers),
         every=1,
         keep_best=False,
@@ -134,6 +142,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--tau", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--initial", choices=("glorot", "paper"), default="glorot", help="the weights at the start")
     parser.add_argument("--minutes", type=float, default=60, help="stop after the epoch in which they run out")
     parser.add_argument("--steps", type=int, help="stop after these, counted from the first start")
     parser.add_argument("--fall-steps", type=int, default=0, help="the last steps, in which the rate falls to 0")

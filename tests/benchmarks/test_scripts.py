@@ -40,7 +40,10 @@ TINY = {
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "migration",
+    "digits_seeds",
     "mnist_sorting",
+    "mnist_sorting_step",
+    "mnist_sorting_tables",
     "set_prediction",
     "export_hlo",
     "run_hlo",
@@ -201,17 +204,73 @@ def test_tables_are_those_of_the_files(script):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("method", ["stochastic", "gumbel_sinkhorn", "softmax"])
+@pytest.mark.parametrize("method", ["stochastic", "gumbel_sinkhorn", "row_stochastic"])
 def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, capsys):
     images, labels = rng.integers(0, 256, [40, 28, 28], dtype=np.uint8), np.arange(40) % 10
     np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
-    settings = ["--list-size", "3", "--epoch-steps", "1", "--test-lists", "4", "--minutes", "0.0001"]
-    for _ in range(2):
-        arguments = ["--method", method, "--data-dir", str(tmp_path), "--output", str(tmp_path / "runs")]
+    settings = ["--list-size", "3", "--epoch-steps", "1", "--test-lists", "4", "--initial", "paper", "--method", method]
+    runs = tmp_path / "runs"
+    for length in (["--minutes", "0.0001"], ["--steps", "3", "--fall-steps", "2"], ["--steps", "3"]):
+        arguments = ["--data-dir", str(tmp_path), "--output", str(runs), *length]
         script("mnist_sorting").main([*settings, *arguments])
-    state = json.loads((tmp_path / "runs" / f"{method}-n3" / "state.json").read_text())
-    assert [point["epoch"] for point in state["curve"]] == [1, 2]
+    (folder,) = runs.iterdir()
+    state = json.loads((folder / "state.json").read_text())
+    assert [point["epoch"] for point in state["curve"]] == [1, 2, 3]
     assert "resumed after epoch 1" in capsys.readouterr().out
+    result = script("mnist_sorting_tables").main([str(folder), "--every", "1"])
+    assert result["tables"]["last"][0]["element-wise"] == round(state["curve"][-1]["element"], 3)
+
+
+def test_rate_falls_to_nothing_over_the_last_steps(script):
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.SGD(7.0), "mse")
+    rates = []
+    record = tf.keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: rates.append(float(model.optimizer.learning_rate))
+    )
+    falling = script("mnist_sorting").FallingRate(0.8, 5, 4)
+    data = tf.data.Dataset.from_tensors((tf.zeros([1, 1]), tf.zeros([1, 1]))).repeat()
+    model.fit(data, epochs=9, steps_per_epoch=1, callbacks=[falling, record], shuffle=False, verbose=0)
+    np.testing.assert_allclose(rates, [0.8, 0.8, 0.6, 0.4, 0.2], rtol=1e-6)
+
+
+def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path):
+    pytest.importorskip("matplotlib")
+    for seed, method in enumerate(["neural_sort", "row_stochastic"]):
+        folder = tmp_path / method
+        folder.mkdir()
+        options = {"method": method, "list_size": 5, "learning_rate": 1e-3, "initial": "paper", "seed": seed}
+        points = [
+            {"epoch": epoch, "accuracy": epoch / 10 + seed / 100, "element": 0.5, "loss": 1.0, "seconds": 60.0 * epoch}
+            for epoch in (1, 2)
+        ]
+        state = {"options": {**options, "epoch_steps": 500}, "curve": points}
+        about = {"command": "python", "fall_steps": 0, "commit": "abc"}
+        (folder / "state.json").write_text(json.dumps(state))
+        (folder / "about.json").write_text(json.dumps(about))
+    tables, path = script("mnist_sorting_tables"), tmp_path / "mnist_sorting.json"
+    folders = [str(tmp_path / method) for method in ("neural_sort", "row_stochastic")]
+    first = tables.main([*folders, "--json", str(path), "--picture", str(tmp_path / "curves.png")])
+    assert [row["missed by"] for row in first["tables"]["last"]] == ["-0.117", "0.637"]
+    assert [row["steps"] for row in first["tables"]["curves-5"]] == ["1,000"]
+    assert tables.main(["--json", str(path)])["tables"] == first["tables"]
+    assert (tmp_path / "curves.png").stat().st_size > 5000
+
+
+def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_path):
+    digits_seeds = script("digits_seeds")
+    monkeypatch.setattr(digits_seeds, "commit", lambda tree: "abc")
+
+    def measures(example, tree, folder, seed, arguments):
+        return {"neural_sort": {"all_correct": 0.5 + 0.01 * seed**2 * (tree != tmp_path), "element": 0.8}}
+
+    monkeypatch.setattr(digits_seeds, "run", measures)
+    result = digits_seeds.main(["--seeds", "0", "1", "2", "--beside", f"first={tmp_path}"])
+    (difference,) = result["tables"]["differences"]
+    assert difference["mean"] == "+0.0167"
+    assert difference["standard error"] == round(np.std([0, 0.01, 0.04], ddof=1) / np.sqrt(3), 4)
+    assert result["tables"]["seeds"][1]["neural_sort, today"] == "0.510 (0.800)"
+    assert result["tables"]["means"][0]["all correct"] == "0.517 +- 0.021"
 
 
 def test_every_script_is_run():
@@ -224,10 +283,12 @@ def test_every_script_is_run():
     ("name", "settings"),
     [
         ("batch_scoring", ["--lists", "20"]),
+        ("mnist_sorting_step", ["--lists", "1", "--list-size", "2", "--repeats", "1"]),
+        ("digits_seeds", ["--seeds", "0", "--steps", "1", "--test-lists", "3", "--no-baselines"]),
         ("data_reading", ["--documents", "400"]),
     ],
 )
-def test_script_of_many_processes(name, settings, tmp_path):
+def test_script_in_a_process_of_its_own(name, settings, tmp_path):
     path = tmp_path / f"{name}.json"
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), *settings, "--json", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True)

@@ -1,0 +1,143 @@
+"""The tables and the picture of `mnist_sorting.py`, from the folders of its runs.
+
+    python benchmarks/mnist_sorting_tables.py output/mnist_sorting/* --picture docs/mnist_sorting.png
+
+The file of `--json` keeps the curves of all runs, and without folders the tables are made from them again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import harness
+
+NAMES = {
+    "neural_sort": "NeuralSort",
+    "stochastic": "stochastic NeuralSort",
+    "gumbel_sinkhorn": "Gumbel-Sinkhorn",
+    "row_stochastic": "row-stochastic",
+}
+# All correct, and element-wise, in table 1 of Grover et al. (2019), by method and list size.
+PUBLISHED = {
+    "neural_sort": {3: (0.930, 0.951), 5: (0.837, 0.927), 7: (0.738, 0.909), 9: (0.649, 0.896), 15: (0.386, 0.857)},
+    "stochastic": {3: (0.927, 0.950), 5: (0.835, 0.926), 7: (0.741, 0.909), 9: (0.646, 0.895), 15: (0.418, 0.862)},
+    "gumbel_sinkhorn": {3: (0.484, 0.575), 5: (0.033, 0.295), 7: (0.001, 0.189), 9: (0.0, 0.146), 15: (0.0, 0.078)},
+    "row_stochastic": {3: (0.467, 0.801), 5: (0.093, 0.603), 7: (0.009, 0.492), 9: (0.0, 0.113), 15: (0.0, 0.067)},
+}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The options, the curve, and the command, commit and machine of a run."""
+    state, about = (json.loads((folder / f"{name}.json").read_text()) for name in ("state", "about"))
+    return {"options": state["options"], **about, "curve": state["curve"]}
+
+
+def steps(run: dict[str, Any], point: dict[str, Any]) -> int:
+    return point["epoch"] * run["options"]["epoch_steps"]
+
+
+def rate(run: dict[str, Any]) -> str:
+    found = f"{run['options']['learning_rate']:g}"
+    return f"{found}, falls over the last {run['fall_steps']:,} steps" if run["fall_steps"] else found
+
+
+def last(runs: Sequence[dict[str, Any]]) -> Iterator[harness.Row]:
+    """The end of each run, beside the paper's figure."""
+    for run in runs:
+        options, end = run["options"], run["curve"][-1]
+        published = PUBLISHED[options["method"]][options["list_size"]][0]
+        yield {
+            "n": options["list_size"],
+            "method": NAMES[options["method"]],
+            "rate": rate(run),
+            "steps": f"{steps(run, end):,}",
+            "all correct": round(end["accuracy"], 3),
+            "element-wise": round(end["element"], 3),
+            "paper, all correct": published,
+            "missed by": f"{published - end['accuracy']:.3f}",
+            "seed": options["seed"],
+            "minutes": round(end["seconds"] / 60),
+            "commit": run["commit"].rstrip("+"),
+        }
+
+
+def curves(runs: Sequence[dict[str, Any]], every: int) -> Iterator[harness.Row]:
+    """All correct after each so many steps, a column per run."""
+    found = {}
+    for run in runs:
+        for point in run["curve"]:
+            found.setdefault(steps(run, point), {})[label(run, runs)] = f"{point['accuracy']:.3f}"
+    columns = [label(run, runs) for run in runs]
+    for step in sorted(found):
+        if step % every == 0:
+            yield {"steps": f"{step:,}", **{column: found[step].get(column, "") for column in columns}}
+
+
+def label(run: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
+    """What tells a run from the others."""
+    options = run["options"]
+    several = len({r["options"]["list_size"] for r in runs}) > 1
+    size = f"n = {options['list_size']}, " if several else ""
+    return f"{size}{NAMES[options['method']]}, {options['learning_rate']:g}"
+
+
+def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
+    """All correct over the steps, a panel per list size, with the paper's figures as dotted lines."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    sizes = sorted({run["options"]["list_size"] for run in runs})
+    figure, axes = plt.subplots(1, len(sizes), figsize=(1 + 6 * len(sizes), 5), layout="constrained", squeeze=False)
+    colors = {
+        "neural_sort": "#1F6F6B",
+        "stochastic": "#B33A3A",
+        "gumbel_sinkhorn": "#C98A1B",
+        "row_stochastic": "#4A5A8A",
+    }
+    for axis, size in zip(axes[0], sizes, strict=True):
+        own = [run for run in runs if run["options"]["list_size"] == size]
+        for run in own:
+            method, at = run["options"]["method"], [steps(run, point) for point in run["curve"]]
+            shares = [point["accuracy"] for point in run["curve"]]
+            style = "-" if run["options"]["learning_rate"] > 1e-4 else "--"
+            axis.plot(at, shares, style, color=colors[method], lw=2, label=f"{NAMES[method]}, rate {rate(run)}")
+        published = PUBLISHED["neural_sort"][size][0]
+        axis.axhline(published, color="#8A8FA3", ls=":", label=f"NeuralSort in the paper: {published:.3f}")
+        axis.set(xlabel="steps of 20 lists", ylabel="share of lists sorted perfectly", ylim=(0, 1))
+        axis.set_title(f"Lists of {size} numbers of four digits", loc="left")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(frameon=False, fontsize=9)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("folders", type=Path, nargs="*", help="folders of runs")
+    parser.add_argument("--every", type=int, default=1000, help="steps between two rows of the curves")
+    parser.add_argument("--picture", type=Path, help="also draw the curves")
+    options = parser.parse_args(arguments)
+    if options.folders:
+        runs = [read(folder) for folder in options.folders]
+    elif options.json is not None and options.json.exists():
+        runs = json.loads(options.json.read_text())["runs"]
+    else:
+        parser.error("name the folders of runs, or a file that has them by --json")
+    runs.sort(key=lambda run: (run["options"]["list_size"], -run["curve"][-1]["accuracy"]))
+    tables = {"last": last(runs)}
+    for size in sorted({run["options"]["list_size"] for run in runs}):
+        own = [run for run in runs if run["options"]["list_size"] == size]
+        tables[f"curves-{size}"] = curves(own, options.every)
+    result = harness.publish("mnist_sorting_tables", tables, options.json)
+    result["runs"] = runs
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    if options.picture:
+        draw(runs, options.picture)
+    return result
+
+
+if __name__ == "__main__":
+    main()
