@@ -47,14 +47,15 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Numbers that the default stack or other modes have checked are not checked again each time."""
     items.sort(key=lambda item: item.path.name not in FIRST)
-    if config.getoption("--everything"):
-        return
-    left_out = {"nightly", "default_stack_only"} if ON_TF_RANKING_STACK else {"nightly"}
+    everything = config.getoption("--everything")
     split = {True: [], False: []}
     for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
         path = item.path.relative_to(config.rootpath / "tests")
-        elsewhere = ON_TF_RANKING_STACK and any(path.is_relative_to(each) for each in ON_DEFAULT_STACK)
-        split[elsewhere or any(mark.name in left_out for mark in item.iter_markers())].append(item)
+        on_default_stack = "default_stack_only" in marks or any(path.is_relative_to(each) for each in ON_DEFAULT_STACK)
+        reasons = ["nightly" in marks, ON_TF_RANKING_STACK and on_default_stack]
+        # With everything, what is both slow and checked on the default stack is left out on the other one.
+        split[all(reasons) if everything else any(reasons)].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]
 

@@ -29,7 +29,10 @@ def with_and_without_jit(cases):
     for case in cases:
         for jit_compile in (False, True):
             # Losses of lists make a step without a compiler in `test_padding_changes_no_training_step`.
-            needed = not issubclass(case.cls, ks.losses.ListLoss)
+            layer = issubclass(case.cls, keras.layers.Layer)
+            needed = (
+                models.IS_KERAS_3 or case.cls in COMPILED if layer else not issubclass(case.cls, ks.losses.ListLoss)
+            )
             quick = case in first and ((models.IS_KERAS_3 and case.cls in COMPILED) if jit_compile else needed)
             yield pytest.param(case, jit_compile, marks=[] if quick else [pytest.mark.nightly])
 

@@ -293,6 +293,7 @@ print(json.dumps([tf.keras.layers.Layer.__module__.split(".")[0], history["loss"
 
 
 @pytest.mark.skipif(not IS_KERAS_3, reason="TF_USE_LEGACY_KERAS chooses between Keras 3 and tf_keras from TF 2.16 on")
+@pytest.mark.nightly
 def test_legacy_keras():
     module, loss = json_from(LEGACY, TF_USE_LEGACY_KERAS="1")
     assert module == "tf_keras"

@@ -88,6 +88,7 @@ def assert_same_ranker(folder, keras, files):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.nightly
 def test_keras_3_by_a_custom_loop_that_is_killed_and_resumed(files, tmp_path):
     codes, outputs = run_pair("train.py", files, tmp_path, dies=True)
     assert codes[1] == -9

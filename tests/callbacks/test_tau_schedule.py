@@ -38,18 +38,18 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+EPOCHS = ("epoch", [1, 1, 0.5, 0.5, 0.25, 0.25], [1, 0.5, 0.25])
+BATCHES = ("batch", [1, 0.5, 0.25, 0.125, 0.0625, 0.03125], [0.5, 0.125, 0.03125])
+
+
 @pytest.mark.parametrize(
-    ("frequency", "taus", "logged"),
-    [
-        ("epoch", [1, 1, 0.5, 0.5, 0.25, 0.25], [1, 0.5, 0.25]),
-        ("batch", [1, 0.5, 0.25, 0.125, 0.0625, 0.03125], [0.5, 0.125, 0.03125]),
-    ],
+    ("schedule", "expected"), [("function", EPOCHS), ("LearningRateSchedule", BATCHES)], ids=["epoch", "batch"]
 )
-def test_sets_and_logs_tau(schedule, frequency, taus, logged):
+def test_sets_and_logs_tau(schedule, expected):
+    frequency, taus, logged = expected
     model, layer = sorter()
     recorder = Recorder(layer)
-    history = fit(model, ks.TauSchedule(schedule, frequency=frequency), more=[recorder])
+    history = fit(model, ks.TauSchedule(SCHEDULES[schedule], frequency=frequency), more=[recorder])
     assert recorder.taus == taus
     assert history.history["tau"] == logged
 

@@ -118,7 +118,7 @@ CHOICES = [(True, 3), (True, None), (False, 3), (False, None)]
 
 @pytest.mark.parametrize(
     ("choice", "mode"),
-    modes.of_first(CHOICES, quick=("eager", "xla", "unknown_shape")),
+    modes.of_first(CHOICES, quick=("xla", "unknown_shape")),
     ids=str,
 )
 def test_log_prob_and_its_gradient_in_every_mode(choice, mode):

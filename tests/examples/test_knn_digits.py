@@ -91,6 +91,7 @@ def trained(folder, accuracies, *more):
     return curve, model.get_weights()
 
 
+@pytest.mark.nightly
 def test_a_resumed_run_equals_one_without_interruption(tmp_path):
     whole, weights = trained(tmp_path / "a", [0.1, 0.5, 0.3])
     with pytest.raises(KeyboardInterrupt):

@@ -63,7 +63,7 @@ def test_attention_in_every_mode(mode):
     layer, x = attention(), tf.constant(features())
     weights = np.random.default_rng(3).normal(size=(4, 5, 4)).astype("float32")
     value, (gradient,) = modes.run(mode, lambda x, mask: layer(x, mask=mask), [x], weights, MASK)
-    eager, (slope,) = modes.run("eager", lambda x, mask: layer(x, mask=mask), [x], weights, MASK)
+    eager, (slope,) = modes.run("op_by_op", lambda x, mask: layer(x, mask=mask), [x], weights, MASK)
     np.testing.assert_allclose(value, eager, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(gradient, slope, rtol=1e-3, atol=1e-4)
 

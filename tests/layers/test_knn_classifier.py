@@ -298,6 +298,7 @@ print(json.dumps([served, alone, loaded]))
 """
 
 
+@pytest.mark.default_stack_only
 def test_encoder_and_head_saved_and_exported(tmp_path):
     images = RNG.normal(size=(30, 4, 4, 1)).astype("float32")
     encoder = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Flatten(), keras.layers.Dense(3)])

@@ -81,7 +81,7 @@ def oracle(case, scores):
 def test_value_and_gradient(case):
     cls, arguments, _ = CASES[case]
     loss, weights = cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
-    value, (gradient,) = modes.run("eager", lambda s, _: loss(LABELS, s, WEIGHTS), [tf.constant(SCORES)], weights)
+    value, (gradient,) = modes.run("op_by_op", lambda s, _: loss(LABELS, s, WEIGHTS), [tf.constant(SCORES)], weights)
     np.testing.assert_allclose(value, oracle(case, SCORES), rtol=1e-10)
     (slopes,) = central_differences(lambda s: oracle(case, s), [SCORES], weights)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
@@ -99,7 +99,7 @@ def test_costs_in_other_modes(mode, cases):
     weights = fixed_weights(len(LABELS))
     value, (gradient,) = modes.run(mode, total, [tf.constant(SCORES)], weights, LABELS)
     np.testing.assert_allclose(value, sum(oracle(case, SCORES) for case in cases), rtol=1e-9)
-    _, (slopes,) = modes.run("eager", total, [tf.constant(SCORES)], weights, LABELS)
+    _, (slopes,) = modes.run("op_by_op", total, [tf.constant(SCORES)], weights, LABELS)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-12)
 
 

@@ -73,7 +73,7 @@ def slopes(labels, scores, upstream, weights=None, **options):
     ("options", "mode"),
     [
         *((options, "op_by_op") for options in OPTIONS),
-        *((FEW[i], mode) for i, mode in [(0, "eager"), (0, "unknown_shape"), (1, "xla"), (2, "unknown_shape")]),
+        *((FEW[i], mode) for i, mode in [(0, "unknown_shape"), (1, "xla"), (2, "unknown_shape")]),
         *(
             pytest.param(options, mode, marks=pytest.mark.nightly)
             for options in FEW

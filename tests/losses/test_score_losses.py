@@ -62,10 +62,9 @@ CASES = {
 LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
 # The first case of each loss goes through the modes.
 FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) for cls in LOSSES}
-ALL = ("eager", "xla", "unknown_shape")
+ALL = ("xla", "unknown_shape")
 # XLA takes 6 seconds for its loops, and `test_gpu_lowering` lowers them.
-QUICK_MODES = {"neural": ("eager", "unknown_shape")}
-QUICK_MODES |= dict.fromkeys(["approx mrr", "unique softmax", "calibrated softmax"], ("eager",))
+QUICK_MODES = dict.fromkeys(["neural", "approx mrr", "unique softmax", "calibrated softmax"], ("unknown_shape",))
 IN_MODES = [
     *(parameter for case in FIRST.values() for parameter in modes.of_first([case], quick=QUICK_MODES.get(case, ALL))),
     *((case, "op_by_op") for case in CASES if case not in FIRST.values()),

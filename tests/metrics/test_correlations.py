@@ -76,7 +76,9 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", ["eager", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("unknown_shape", "xla"))]
+)
 @metrics
 def test_long_lists(metric, mode, rng):
     """Ties of several lengths, infinite scores and padding, in lists of more items than ties are searched in."""

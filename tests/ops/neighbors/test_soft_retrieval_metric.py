@@ -74,7 +74,7 @@ def test_distances():
     np.testing.assert_allclose(found, in_batch(**options), rtol=1e-9)
 
 
-@pytest.mark.parametrize("mode", ["eager", "unknown_shape", "xla"])
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_modes_masks_and_temperatures(mode):
     mask = np.array([True, True, False, True, True, True, True, False, True])
     tau, options = np.linspace(0.2, 1.0, 9), {"metric": "average_precision", "k": 3}
@@ -87,10 +87,9 @@ def test_modes_masks_and_temperatures(mode):
     wanted = [in_batch(mask=mask, tau=each, **options)[i] for i, each in enumerate(tau)]
     np.testing.assert_allclose(value, wanted, rtol=1e-9)
     assert np.all(gradients[0].numpy()[~mask] == 0)
-    if mode == "eager":
-        above, below = (function(EMBEDDINGS, tau + each, mask) for each in (1e-6, -1e-6))
-        np.testing.assert_allclose(gradients[1], fixed_weights(9) * (above - below) / 2e-6, rtol=1e-6, atol=1e-9)
-    _, eager = modes.run("eager", function, tensors, fixed_weights(9), mask)
+    above, below = (function(EMBEDDINGS, tau + each, mask) for each in (1e-6, -1e-6))
+    np.testing.assert_allclose(gradients[1], fixed_weights(9) * (above - below) / 2e-6, rtol=1e-6, atol=1e-9)
+    _, eager = modes.run("op_by_op", function, tensors, fixed_weights(9), mask)
     for found, expected in zip(gradients, eager, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
@@ -168,7 +167,7 @@ def test_blocks_and_tiles(mode, monkeypatch):
     value, gradients = modes.run(mode, function, [tf.constant(embeddings)], np.ones(23))
     np.testing.assert_allclose(value, wanted, rtol=1e-9)
     monkeypatch.undo()
-    _, plain = modes.run("eager", function, [tf.constant(embeddings)], np.ones(23))
+    _, plain = modes.run("op_by_op", function, [tf.constant(embeddings)], np.ones(23))
     np.testing.assert_allclose(gradients[0], plain[0], rtol=1e-9, atol=1e-12)
 
 

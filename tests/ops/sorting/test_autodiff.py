@@ -32,8 +32,6 @@ QUICK = {
     "ranks": ("jacobian", "gradient_of_map"),
     "membership by LapSum": ("gradient_in_strict_map", "traced_second"),
     "ranks by LapSum": ("forward",),
-    "ranks by projection": ("traced_second",),
-    "values by projection_kl": ("traced_second",),
 }
 
 

@@ -39,7 +39,11 @@ def run(op, scores, tau, mask=None, weights=None, *, dtype=tf.float64, **options
 
 @pytest.mark.parametrize(
     ("op", "mode"),
-    [*((op, "unknown_shape") for op in OPS), ("ranks", "eager"), ("membership", "xla")],
+    [
+        *((op, "unknown_shape") for op in OPS),
+        ("membership", "xla"),
+        pytest.param("ranks", "eager", marks=pytest.mark.nightly),
+    ],
 )
 def test_value_and_gradient(op, mode):
     function, oracle = OPS[op]

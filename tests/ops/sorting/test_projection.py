@@ -83,7 +83,7 @@ def test_the_numbers_of_fast_soft_sort(kind):
         ("ranks", "projection", "unknown_shape"),
         ("values", "projection_kl", "unknown_shape"),
         ("ranks", "projection", "xla"),
-        ("ranks", "projection", "eager"),
+        pytest.param("ranks", "projection", "eager", marks=pytest.mark.nightly),
         *(
             pytest.param(kind, method, mode, marks=pytest.mark.nightly)
             for kind, method in (("values", "projection"), ("ranks", "projection_kl"))
