@@ -41,6 +41,7 @@ TINY = {
 OTHERS = {
     "migration",
     "digits_seeds",
+    "example_tables",
     "mnist_sorting",
     "mnist_sorting_step",
     "mnist_sorting_tables",
@@ -273,6 +274,29 @@ def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_pa
     assert result["tables"]["means"][0]["all correct"] == "0.517 +- 0.021"
 
 
+def test_tables_of_examples_have_the_spread_of_their_seeds(script):
+    tables = script("example_tables")
+    sorting = tables.number_sorting(
+        {
+            80: {
+                name: [{"list": share, "element": share / 4} for share in (0.0, 0.5)]
+                for name in ("U(0,1) raw", "U(0,1) rescaled")
+            }
+        }
+    )
+    sorting = {name: list(rows) for name, rows in sorting.items()}
+    assert sorting["lists"][0] == {"test": "U(0,1) raw", "N = 80": "0.250 (0.000 to 0.500)"}
+    assert [row["wrong elements"] for row in sorting["seeds"]] == ["0.00000", "0.12500"] * 2
+    jigsaw = tables.jigsaw({2: {"shuffled": [{"any_wrong": 0.5}], "ours": [{"any_wrong": 0.1}, {"any_wrong": 0.3}]}})
+    assert [row["any wrong"] for row in jigsaw["puzzles"]] == ["0.500", "0.200 +- 0.141"]
+    slate = tables.recommender_slate({"random": 1.0, "best of all": 2.0}, {"rloo": [[0.0, 1.5], [0.0, 1.0]]})
+    assert list(slate["rewards"])[-1] == {
+        "": "rloo",
+        "reward": "1.2500 (1.0000 to 1.5000)",
+        "of best of all": "62.5%",
+    }
+
+
 def test_every_script_is_run():
     scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
     assert scripts == TINY.keys() | OTHERS
@@ -284,6 +308,7 @@ def test_every_script_is_run():
     [
         ("batch_scoring", ["--lists", "20"]),
         ("mnist_sorting_step", ["--lists", "1", "--list-size", "2", "--repeats", "1"]),
+        ("example_tables", ["number_sorting", "--quick"]),
         ("digits_seeds", ["--seeds", "0", "--steps", "1", "--test-lists", "3", "--no-baselines"]),
         ("data_reading", ["--documents", "400"]),
     ],

@@ -1,0 +1,103 @@
+"""Tables of the examples that train with several seeds themselves: number sorting, jigsaw puzzles and slates.
+
+Options that are not known here go to the example.
+
+    python benchmarks/example_tables.py number_sorting --seeds 0 1 2
+    python benchmarks/example_tables.py jigsaw
+    python benchmarks/example_tables.py recommender_slate
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import harness
+import numpy as np
+
+
+def with_range(values: Sequence[float], digits: int) -> str:
+    """Mean (least to most), without the range where all are equal."""
+    least, most = (f"{value:.{digits}f}" for value in (min(values), max(values)))
+    return f"{np.mean(values):.{digits}f}" + (f" ({least} to {most})" if least != most else "")
+
+
+def with_deviation(values: Sequence[float]) -> str:
+    """Mean +- standard deviation of one seed."""
+    return f"{np.mean(values):.3f}" + (f" +- {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")
+
+
+def number_sorting(results: dict[int, dict[str, list[dict]]]) -> dict[str, Iterator[harness.Row]]:
+    """Shares of lists with any error and of wrong elements over the seeds, and of lists for each seed."""
+
+    def rows(measure: str, digits: int) -> Iterator[harness.Row]:
+        for test in next(iter(results.values())):
+            cells = {
+                f"N = {n}": with_range([one[measure] for one in found[test]], digits) for n, found in results.items()
+            }
+            yield {"test": test, **cells}
+
+    def by_seed() -> Iterator[harness.Row]:
+        for test in ("U(0,1) raw", "U(0,1) rescaled"):
+            for n, found in results.items():
+                for seed, one in enumerate(found[test]):
+                    share = {"lists with an error": one["list"], "wrong elements": f"{one['element']:.5f}"}
+                    yield {"test": test, "N": n, "training": seed + 1, **share}
+
+    return {"lists": rows("list", 3), "elements": rows("element", 5), "seeds": by_seed()}
+
+
+def jigsaw(results: dict[int, dict[str, list[dict]]]) -> dict[str, Iterator[harness.Row]]:
+    """Every measure of each method on each grid."""
+
+    def rows() -> Iterator[harness.Row]:
+        for k, methods in results.items():
+            for name, found in methods.items():
+                cells = {key.replace("_", " "): with_deviation([one[key] for one in found]) for key in found[0]}
+                yield {"grid": f"{k} x {k}", "": name, **cells}
+
+    return {"puzzles": rows()}
+
+
+def recommender_slate(
+    known: dict[str, float], curves: dict[str, list[list[float]]]
+) -> dict[str, Iterator[harness.Row]]:
+    """The reward of each baseline and method, and what part it is of the best slates or of their upper bound."""
+    top, best = list(known.items())[-1]
+
+    def rows() -> Iterator[harness.Row]:
+        for name, reward in known.items():
+            yield {"": name, "reward": f"{reward:.4f}", f"of {top}": f"{reward / best:.1%}"}
+        for method, found in curves.items():
+            last = [curve[-1] for curve in found]
+            yield {"": method, "reward": with_range(last, 4), f"of {top}": f"{np.mean(last) / best:.1%}"}
+
+    return {"rewards": rows()}
+
+
+EXAMPLES: dict[str, Callable[..., dict[str, Iterator[harness.Row]]]] = {
+    "number_sorting": lambda report: number_sorting(report["results"]),
+    "jigsaw": lambda report: jigsaw(report["results"]),
+    "recommender_slate": lambda report: recommender_slate(report["baselines"], report["curves"]),
+}
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("example", choices=EXAMPLES)
+    options, others = parser.parse_known_args(arguments)
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+    example = importlib.import_module(options.example)
+    started = time.monotonic()
+    report = example.main(example.parse(others))
+    tables = EXAMPLES[options.example](report)
+    tables["time"] = iter([{"minutes": round((time.monotonic() - started) / 60, 1)}])
+    return harness.publish("example_tables", tables, options.json)
+
+
+if __name__ == "__main__":
+    main()
