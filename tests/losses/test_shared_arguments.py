@@ -336,12 +336,21 @@ def test_the_weight_of_a_list_is_the_mean_of_its_items():
 
 def test_the_weighted_mean_is_differentiable_in_the_weights():
     """Eagerly too, where the sum of the weights is a known number."""
-    values = ks.RankNetLoss(reduction=NONE)(LABELS, SCORES).numpy()
+    values = ks.PlackettLuceLoss(reduction=NONE)(LABELS, SCORES).numpy()
     weights = tf.constant([1.0, 3.0, 0.5])
     with tf.GradientTape() as tape:
         tape.watch(weights)
-        mean = ks.RankNetLoss(reduction="mean_with_sample_weight")(LABELS, SCORES, weights)
+        mean = ks.PlackettLuceLoss(reduction="mean_with_sample_weight")(LABELS, SCORES, weights)
     np.testing.assert_allclose(tape.gradient(mean, weights), (values - mean) / 4.5, rtol=1e-5)
+
+
+def test_the_weights_of_pairs_have_no_gradient():
+    """Op by op neither."""
+    weights = tf.constant([1.0, 3.0, 0.5])
+    with tf.GradientTape() as tape:
+        tape.watch(weights)
+        total = ks.RankNetLoss(reduction="sum")(LABELS, SCORES, weights)
+    assert tape.gradient(total, weights) is None
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])

@@ -192,7 +192,7 @@ def test_masked_items_are_as_if_impossible(k, hard):
             np.testing.assert_array_equal(found, wanted)
     impossible = tf.constant(np.where(mask, LOGITS, -np.inf))
     for found, wanted in zip(sample_and_gradients(impossible, TAU, **options), (value, of_logits, of_tau), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)  # two traces may add in another order
 
 
 @pytest.mark.parametrize("hard", [False, True])

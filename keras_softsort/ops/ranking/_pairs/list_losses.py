@@ -41,9 +41,9 @@ def raw_lists(args: RankingArguments) -> RankingLists:
     labels = tf.stop_gradient(flatten_lists(args.labels))
     scores = tf.cast(flatten_lists(args.scores), labels.dtype)
     mask = tf.ones_like(scores, tf.bool) if args.mask is None else flatten_lists(args.mask)
-    return RankingLists(
-        scores, labels, mask, flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype), None
-    )
+    # Op by op, TensorFlow would differentiate what a custom gradient captures, and in a graph it would not.
+    weights = tf.stop_gradient(flat_weights(args.weights, mask, tf.shape(args.scores), labels.dtype))
+    return RankingLists(scores, labels, mask, weights, None)
 
 
 def normalized_sums(
