@@ -1,8 +1,8 @@
 """An example on handwritten numbers with many seeds, in one checkout of this package or beside another.
 
-Each run is a process of its own with one thread, `--workers` of them at a time. Its report is written to
-`OUTPUT/EXAMPLE-NAME/SEED`, so that an interrupted command goes on where it stopped. Options that are not known here go
-to the example.
+Each run is a process of its own, `--workers` of them at a time with `--threads` each. Its report is written to
+`OUTPUT/SETTINGS/VERSION/SEED`, so that an interrupted command goes on where it stopped. Options that are not known
+here go to the example.
 
     python benchmarks/digits_seeds.py --seeds 0 1 2
     git worktree add --detach ../first 9b6cbb3
@@ -11,15 +11,14 @@ to the example.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import harness
 import numpy as np
@@ -28,27 +27,18 @@ HERE = Path(__file__).parents[1]
 SHOWN = {"all_correct": "all correct", "element": "element-wise", "mse_1e4": "MSE x 1e4", "r2": "R2"}
 
 
-def run(example: str, tree: Path, folder: Path, seed: int, arguments: Sequence[str]) -> dict[str, dict[str, float]]:
+def run(tree: Path, seed: int, folder: Path, options: argparse.Namespace, others: Sequence[str]) -> dict:
     """The measures of each method, of the example in a checkout."""
-    path, asked = folder / f"{example}.json", folder / "arguments.json"
-    if not (path.exists() and asked.exists() and json.loads(asked.read_text()) == list(arguments)):
+    path = folder / f"{options.example}.json"
+    if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        settings = {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
-        command = [sys.executable, str(tree / "examples" / f"{example}.py"), "--seed", str(seed), *arguments]
-        started = time.monotonic()
+        names = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+        settings = {**os.environ, **dict.fromkeys(names, str(options.threads)), "PYTHONPATH": str(tree)}
+        command = [sys.executable, str(tree / "examples" / path.with_suffix(".py").name), "--seed", str(seed), *others]
         with (folder / "log.txt").open("w") as log:
             subprocess.run(
-                [*command, "--output", str(folder)],
-                check=True,
-                cwd=tree,
-                env={**os.environ, **settings, "TF_NUM_INTEROP_THREADS": "1"},
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                [*command, "--output", str(folder)], check=True, cwd=tree, env=settings, stdout=log, stderr=log
             )
-        report = json.loads(path.read_text())
-        path.write_text(json.dumps({**report, "seconds": time.monotonic() - started}, indent=2) + "\n")
-        asked.write_text(json.dumps(list(arguments)))
     return json.loads(path.read_text())["results"]
 
 
@@ -57,19 +47,19 @@ def commit(tree: Path) -> str:
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def runs(options: Any, others: Sequence[str]) -> list[harness.Row]:
+def runs(options: argparse.Namespace, others: Sequence[str]) -> list[harness.Row]:
     """A row per seed, checkout and method."""
     trees = {"today": HERE, **dict(each.split("=", 1) for each in options.beside)}
-    output = options.output.resolve()
     asked = [(seed, name, Path(tree).resolve()) for seed in options.seeds for name, tree in trees.items()]
+    settings = "_".join([options.example, *others, "threads", str(options.threads)]).replace("/", "_")
 
     def one(each: tuple[int, str, Path]) -> list[harness.Row]:
         seed, name, tree = each
-        found = run(options.example, tree, output / f"{options.example}-{name}" / str(seed), seed, others)
+        folder = options.output.resolve() / settings / name / str(seed)
         about = {"version": name, "commit": commit(tree), "seed": seed}
         return [
             {**about, "method": method, **{SHOWN[key]: value for key, value in measures.items()}}
-            for method, measures in found.items()
+            for method, measures in run(tree, seed, folder, options, others).items()
             if method != "chance"
         ]
 
@@ -133,6 +123,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--beside", nargs="+", default=[], metavar="NAME=FOLDER", help="other checkouts to run as well")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("output/digits_seeds"))
     options, others = parser.parse_known_args(arguments)
     found = runs(options, others)

@@ -262,7 +262,7 @@ def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_pa
     digits_seeds = script("digits_seeds")
     monkeypatch.setattr(digits_seeds, "commit", lambda tree: "abc")
 
-    def measures(example, tree, folder, seed, arguments):
+    def measures(tree, seed, folder, options, others):
         return {"neural_sort": {"all_correct": 0.5 + 0.01 * seed**2 * (tree != tmp_path), "element": 0.8}}
 
     monkeypatch.setattr(digits_seeds, "run", measures)
