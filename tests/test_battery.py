@@ -3,13 +3,15 @@
 import inspect
 import json
 import pathlib
+import types
 import warnings
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from support import models
-from support.cases import objects
+from support.cases import collect, objects
+from support.cases.keras_case import LayerCase, LossCase
 from support.processes import json_from
 
 import keras_softsort as ks
@@ -29,10 +31,10 @@ def with_and_without_jit(cases):
     for case in cases:
         for jit_compile in (False, True):
             # Losses of lists make a step without a compiler in `test_padding_changes_no_training_step`.
-            layer = issubclass(case.cls, keras.layers.Layer)
-            needed = (
-                models.IS_KERAS_3 or case.cls in COMPILED if layer else not issubclass(case.cls, ks.losses.ListLoss)
-            )
+            if isinstance(case, LayerCase):
+                needed = models.IS_KERAS_3 or case.cls in COMPILED
+            else:
+                needed = not case.subject.takes_lists
             quick = case in first and ((models.IS_KERAS_3 and case.cls in COMPILED) if jit_compile else needed)
             yield pytest.param(case, jit_compile, marks=[] if quick else [pytest.mark.nightly])
 
@@ -59,6 +61,42 @@ def public_classes():
 
 def test_every_object_is_registered_and_has_a_case():
     assert registered() == public_classes() == {case.cls for case in objects.ALL}
+
+
+def names_in(file):
+    """The public names that a file of cases is about."""
+    losses = getattr(file, "LOSSES", [])
+    subjects = [each for kind in ("LAYERS", "METRICS", "LAMBDA_WEIGHTS") for each in getattr(file, kind, [])]
+    names = {operation.name for operation in getattr(file, "OPERATIONS", [])} | {loss.operator for loss in losses}
+    return (names | {subject.cls.__name__ for subject in [*subjects, *losses]}) - {None}
+
+
+def complaints(files):
+    """What is wrong with the files of cases."""
+    operators = {name for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)}
+    classes = {cls.__name__ for cls in public_classes()} | set(ks.linalg.__all__)
+    held = [(file.__name__.rpartition(".")[2], names_in(file)) for file in files]
+    for name in sorted(operators | classes):
+        found = [stem for stem, names in held if name in names]
+        if len(found) != 1 or (name in operators and found != [name]):
+            yield f"{name} stands in {found}"
+    for stem, names in held:
+        if stem.replace("_", "") not in {name.replace("_", "").lower() for name in names}:
+            yield f"{stem} holds {sorted(names)}"
+
+
+def test_every_operator_and_class_has_one_file_of_cases():
+    assert [*complaints(collect.modules())] == []
+
+
+def test_a_file_of_cases_too_few_too_many_or_of_another_name_is_found():
+    files = collect.modules()
+    (harden,) = [file for file in files if file.__name__.endswith(".harden")]
+    others = [file for file in files if file is not harden]
+    assert [*complaints(others)] == ["harden stands in []"]
+    assert [*complaints([*files, harden])] == ["harden stands in ['harden', 'harden']"]
+    renamed = types.SimpleNamespace(__name__="cases.hard", OPERATIONS=harden.OPERATIONS)
+    assert [*complaints([*others, renamed])] == ["harden stands in ['hard']", "hard holds ['harden']"]
 
 
 # The tests of losses and metrics named test_shared_arguments.py try these with every class.
@@ -205,7 +243,7 @@ def test_metric_in_a_keras_file(reloaded, name):
 @pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit(LAYERS)], ids=str)
 def test_fit(case, jit_compile):
     x, y = models.features()
-    if case.is_matrix:
+    if case.gives_permutation:
         direction = case.arguments.get("direction", "DESCENDING")
         loss, target = ks.PermutationCrossEntropyLoss(direction=direction), y
     else:
@@ -294,7 +332,7 @@ def test_unknown_sizes(of_any_size, of_two_sizes, index):
         np.testing.assert_allclose(result, case.make()(case.inputs(results["scores"])), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", [*objects.LAYERS, *objects.HEADS, *objects.FEATURE_LAYERS], ids=str)
+@pytest.mark.parametrize("case", [*objects.LAYERS, *objects.OTHER_LAYERS], ids=str)
 def test_output_shape(case):
     """The shape that a layer states is that of what it returns; an unknown batch stays unknown."""
     layer = case.make()
@@ -332,8 +370,8 @@ def test_padding_changes_no_output(narrow_and_wide, index):
 
 # What makes a prediction, and a loss that takes it.
 TRAINED = {
-    **{str(case): (case, case.layers, ks.PermutationCrossEntropyLoss) for case in LAYERS if case.is_matrix},
-    **{str(case): (case, case.predictors, case.make) for case in LOSSES if case.takes_lists},
+    **{str(case): (case, case.layers, ks.PermutationCrossEntropyLoss) for case in LAYERS if case.gives_permutation},
+    **{str(case): (case, case.predictors, case.make) for case in LOSSES if case.subject.takes_lists},
 }
 # One of each kind; the tests of a loss know what padding does to it.
 KINDS = {ks.NeuralSortLayer, ks.PermutationCrossEntropyLoss, ks.RankNetLoss, ks.PlackettLuceLoss, ks.PLRankLoss}
@@ -357,7 +395,8 @@ def test_padding_changes_no_training_step(name, way):
     for inputs, labels in [(x, y), models.pad(x, y)]:
         model = models.features_model(way, *layers())
         # Several logits per item are no scores to measure the order of.
-        metrics = [] if case.takes_logits else [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
+        of_logits = isinstance(case, LossCase) and case.subject.takes == "logits"
+        metrics = [] if of_logits else [ks.PermutationAccuracy(), ks.ElementwiseAccuracy()]
         model.compile(keras.optimizers.SGD(1.0), loss=loss(), weighted_metrics=metrics)
         model(inputs)  # which makes the weights of a subclassed model
         before = np.concatenate([weight.ravel() for weight in model.get_weights()])

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.cases import objects
+from support.cases.neighbors.knn_classifier import KNN_CLASSIFIER
 from support.oracles import neighbors as neighbor_oracles
 from support.processes import json_from
 
@@ -321,7 +321,7 @@ def test_encoder_and_head_saved_and_exported(tmp_path):
             np.testing.assert_allclose(found[name], here[name], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("case", objects.HEADS, ids=str)
+@pytest.mark.parametrize("case", KNN_CLASSIFIER.cases, ids=str)
 def test_config_holds_the_sizes(case):
     made = case.make()
     again = ks.KNNClassifier.from_config(head(k=3, num_classes=7).get_config())

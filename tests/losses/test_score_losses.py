@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
+from support.cases import objects
 from support.gradients import central_differences, fixed_weights
-from support.oracles import ranking as truth
 
 import keras_softsort as ks
 
@@ -27,50 +27,14 @@ LABELS = np.float64(
 )
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
 WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
-CASES = {
-    "approx": (ks.ApproxNDCGLoss, truth.approx_ndcg, {}),
-    "approx linear": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "gain": "linear"}),
-    "approx cut": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 2, "discount": "reciprocal"}),
-    "approx dcg": (ks.ApproxNDCGLoss, truth.approx_ndcg, {"tau": 0.7, "k": 2, "normalization": "none"}),
-    "neural": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"tau": 2.0}),
-    "neural soft sort": (
-        ks.NeuralNDCGLoss,
-        truth.neural_ndcg,
-        {"tau": 0.5, "method": "soft_sort", "k": 2, "num_iterations": 3},
-    ),
-    "pirank": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 3, "gain": "linear", "num_iterations": 0}),
-    "dcg": (
-        ks.NeuralNDCGLoss,
-        truth.neural_ndcg,
-        {"method": "soft_sort", "power": 2.0, "discount": [2.0, 0.5], "normalization": "none", "num_iterations": 2},
-    ),
-    "reciprocal": (ks.NeuralNDCGLoss, truth.neural_ndcg, {"k": 4, "discount": "reciprocal", "num_iterations": 0}),
-    "spearman": (ks.SpearmanLoss, truth.spearman, {"tau": 2.0}),
-    "spearman soft sort": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort"}),
-    "spearman power": (ks.SpearmanLoss, truth.spearman, {"method": "soft_sort", "power": 1.5}),
-    "cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"tau": 0.6}),
-    "approx mrr": (ks.ApproxMRRLoss, truth.approx_mrr, {"tau": 0.7}),
-    "unique softmax": (ks.UniqueSoftmaxLoss, truth.unique_softmax, {"temperature": 2.0}),
-    "calibrated softmax": (
-        ks.CalibratedSoftmaxLoss,
-        truth.calibrated_softmax,
-        {"temperature": 2.0, "virtual_label": 0.5},
-    ),
-    "softmax": (ks.SoftmaxLoss, truth.softmax, {"temperature": 2.0}),
-    "soft cross-entropy": (ks.NeuralSortCrossEntropyLoss, truth.neural_sort_cross_entropy, {"label_tau": 2.0}),
-}
-LOSSES = list(dict.fromkeys(cls for cls, _, _ in CASES.values()))
+LOSSES = {cls: loss for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores" and loss.values}
+CASES = {name: (loss, arguments) for loss in LOSSES.values() for name, arguments in loss.values.items()}
 # The first case of each loss goes through the modes.
-FIRST = {cls: next(case for case, (own, _, _) in CASES.items() if own is cls) for cls in LOSSES}
-ALL = ("xla", "unknown_shape")
-# XLA takes 6 seconds for its loops, and `test_gpu_lowering` lowers them.
-QUICK_MODES = dict.fromkeys(["neural", "approx mrr", "unique softmax", "calibrated softmax"], ("unknown_shape",))
+FIRST = {next(iter(loss.values)): loss for loss in LOSSES.values()}
 IN_MODES = [
-    *(parameter for case in FIRST.values() for parameter in modes.of_first([case], quick=QUICK_MODES.get(case, ALL))),
-    *((case, "op_by_op") for case in CASES if case not in FIRST.values()),
+    *(each for case, loss in FIRST.items() for each in modes.of_first([case], quick=loss.quick_modes)),
+    *((case, "op_by_op") for case in CASES if case not in FIRST),
 ]
-# Losses that grow with the scores.
-UNBOUNDED = {ks.NeuralSortCrossEntropyLoss, ks.SoftmaxLoss, ks.UniqueSoftmaxLoss, ks.CalibratedSoftmaxLoss}
 each_loss = pytest.mark.parametrize("cls", LOSSES)
 
 
@@ -85,12 +49,12 @@ def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments
 
 @pytest.mark.parametrize(("case", "mode"), IN_MODES)
 def test_value_and_gradient(case, mode):
-    cls, oracle, arguments = CASES[case]
-    loss, weights = cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
+    subject, arguments = CASES[case]
+    loss, weights = subject.cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
     value, (gradient,) = modes.run(mode, lambda a, y: loss(y, a, WEIGHTS), [tf.constant(SCORES)], weights, LABELS)
 
     def wanted(scores):
-        return truth.each_list(oracle, LABELS, scores, WEIGHTS, **arguments)
+        return subject.truth(LABELS, scores, WEIGHTS, **arguments)
 
     np.testing.assert_allclose(value, wanted(SCORES), rtol=1e-9, atol=1e-12)
     (slopes,) = central_differences(wanted, [SCORES], weights)
@@ -100,15 +64,15 @@ def test_value_and_gradient(case, mode):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("how", ["labels", "keras mask"])
 def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
-    cls, _, arguments = CASES[case]
-    value, gradient = value_and_gradient(cls, LABELS, SCORES, **arguments)
+    subject, arguments = CASES[case]
+    value, gradient = value_and_gradient(subject.cls, LABELS, SCORES, **arguments)
     np.testing.assert_array_equal(gradient[LABELS < 0], 0)
     # Under a Keras mask what the labels hold is padding too.
     places, fill = [1, 3, 4, 6, 8], -1 if how == "labels" else np.nan
     labels, mask = np.full((len(LABELS), 9), fill), np.zeros((len(LABELS), 9), bool)
     scores = np.tile([7.0, 0, np.inf, 0, 0, -np.inf, 0, np.nan, 0], (len(LABELS), 1))
     labels[:, places], scores[:, places], mask[:, places] = LABELS, SCORES, True
-    wide, slopes = value_and_gradient(cls, labels, scores, mask=None if how == "labels" else mask, **arguments)
+    wide, slopes = value_and_gradient(subject.cls, labels, scores, mask=None if how == "labels" else mask, **arguments)
     np.testing.assert_allclose(wide, value, rtol=1e-13)
     np.testing.assert_allclose(slopes[:, places], gradient, rtol=1e-11, atol=1e-14)
     np.testing.assert_array_equal(slopes[~mask], 0)
@@ -116,11 +80,11 @@ def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_order_of_the_items_is_no_matter(case):
-    cls, _, arguments = CASES[case]
+    subject, arguments = CASES[case]
     scores = np.round(SCORES)  # with ties
-    value, gradient = value_and_gradient(cls, LABELS, scores, **arguments)
+    value, gradient = value_and_gradient(subject.cls, LABELS, scores, **arguments)
     order = [3, 0, 4, 2, 1]
-    shuffled, slopes = value_and_gradient(cls, LABELS[:, order], scores[:, order], **arguments)
+    shuffled, slopes = value_and_gradient(subject.cls, LABELS[:, order], scores[:, order], **arguments)
     np.testing.assert_allclose(shuffled, value, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-9, atol=1e-12)
 
@@ -139,7 +103,7 @@ def test_nothing_relevant_costs_nothing(cls):
 def test_scores_and_temperatures_of_any_size(cls, tau, scale):
     arguments = {temperature_of(cls): tau}
     value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), **arguments)
-    assert np.isfinite(value).all() or (cls in UNBOUNDED and scale / tau > 1e38)
+    assert np.isfinite(value).all() or (LOSSES[cls].unbounded and scale / tau > 1e38)
     assert not np.isnan(value).any()
     assert np.isfinite(gradient).all()
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from scipy.optimize import linear_sum_assignment
 from scipy.special import log_softmax
 from support import models, modes
-from support.cases import losses as loss_cases
+from support.cases.matching import set_loss as cases
 from support.gradients import central_differences
 
 import keras_softsort as ks
@@ -201,7 +201,7 @@ def test_a_batch_without_targets(normalization):
 
 
 def test_the_matching_has_no_gradient():
-    loss = ks.SetLoss(loss_cases.squared_distances, lambda t, p: tf.stop_gradient(p) + 0 * t)
+    loss = ks.SetLoss(cases.squared_distances, lambda t, p: tf.stop_gradient(p) + 0 * t)
     predictions = tf.Variable([[1.0, 2.0, 3.0]])
     with tf.GradientTape() as tape:
         value = loss(tf.constant([[3.0, 1.0]]), predictions)
@@ -267,7 +267,7 @@ def test_errors_of_arguments(change, error, message):
 )
 def test_errors_of_inputs(y_true, y_pred, weight, error, message):
     with pytest.raises(error, match=message):
-        ks.SetLoss(loss_cases.squared_distances, loss_cases.squared_errors)(y_true, y_pred, weight)
+        ks.SetLoss(cases.squared_distances, cases.squared_errors)(y_true, y_pred, weight)
 
 
 # Training: one tensor on either side, [box, class] and [box, logits].

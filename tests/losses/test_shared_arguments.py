@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
-from support.cases import keras_case, objects
-from support.cases import losses as loss_cases
+from support.cases import objects
 
 import keras_softsort as ks
 
@@ -16,20 +15,12 @@ NONE = models.NO_REDUCTION
 # Made so that no two are equal, whatever the loss.
 LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
-LIST_LOSSES = list({case.cls: None for case in objects.LOSSES if case.takes_lists and not case.takes_logits})
-EMBEDDING_LOSSES = {ks.DkNNLoss: {"k": 1}, ks.RetrievalLoss: {}}
-SCORE_LOSSES = [cls for cls in LIST_LOSSES if cls is not ks.PermutationCrossEntropyLoss]
-# Labels below 0 have no meaning to these.
-RELEVANCE_LOSSES = [ks.ApproxNDCGLoss, ks.NeuralNDCGLoss, ks.PLRankLoss, ks.SoftmaxLoss, ks.ApproxMRRLoss]
-RELEVANCE_LOSSES += [ks.UniqueSoftmaxLoss, ks.CalibratedSoftmaxLoss, ks.GumbelApproxNDCGLoss]
-# To these a shift of all labels is another target.
-ABSOLUTE_LOSSES = [ks.SigmoidCrossEntropyLoss, ks.MeanSquaredLoss, ks.YetiLogisticLoss]
+SCORE_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores"]
+LIST_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes in {"scores", "permutation"}]
 METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
 # What all losses share is traced with these alone; with everything, with the others too.
 ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
 OTHERS = [cls for cls in LIST_LOSSES if cls not in ALWAYS]
-# Sinkhorn's iterations take seconds to trace.
-QUICK = {ks.NeuralNDCGLoss: {"num_iterations": 0}}
 # What Keras does to losses is the same for all of a kind: on the other stack it is tried with those.
 KINDS = {*ALWAYS, ks.PermutationCrossEntropyLoss, ks.PLRankLoss, ks.RetrievalLoss, ks.SetLoss}
 
@@ -46,19 +37,28 @@ each_traced_loss = pytest.mark.parametrize(
 each_score_loss = pytest.mark.parametrize("cls", on_every_stack(SCORE_LOSSES))
 
 
+def basic(cls):
+    return objects.SUBJECTS[cls].basic
+
+
+def is_noisy(cls):
+    return objects.SUBJECTS[cls].noisy
+
+
 def prediction(cls, scores):
     """What the loss takes, from scores [..., n]."""
-    return ks.ops.neural_sort(scores, 1.0) if cls is ks.PermutationCrossEntropyLoss else tf.convert_to_tensor(scores)
+    takes_scores = objects.SUBJECTS[cls].takes == "scores"
+    return tf.convert_to_tensor(scores) if takes_scores else ks.ops.neural_sort(scores, 1.0)
 
 
 def repeat_noise(cls):
     """Draw the same numbers after each call, for a loss that draws any."""
-    if issubclass(cls, keras_case.NOISY_LOSSES):
+    if is_noisy(cls):
         tf.random.set_seed(5)
 
 
 def value_and_gradient(cls, y_true, y_pred, sample_weight=None, *, mask=None, mode="op_by_op", **options):
-    loss = cls(**{"reduction": NONE, **QUICK.get(cls, {}), **options})
+    loss = cls(**{"reduction": NONE, **basic(cls), **options})
 
     def compute(prediction, _):
         prediction = tf.identity(prediction)
@@ -105,12 +105,12 @@ def test_the_batch_is_one_list(cls):
         for cls in SCORE_LOSSES
         for mode in ("xla", "unknown_shape")
         # XLA draws other noise.
-        if mode != "xla" or not issubclass(cls, keras_case.NOISY_LOSSES)
+        if mode != "xla" or not is_noisy(cls)
     ],
 )
 def test_one_list_in_every_mode(cls, mode):
     # With a seed of its own, a loss draws the same noise in a graph.
-    options = {"seed": 3} if issubclass(cls, keras_case.NOISY_LOSSES) else {}
+    options = {"seed": 3} if is_noisy(cls) else {}
     eager = value_and_gradient(cls, LABELS[0], SCORES[0][:, None], lists="batch", **options)
     value, gradient = value_and_gradient(cls, LABELS[0], SCORES[0][:, None], lists="batch", mode=mode, **options)
     np.testing.assert_allclose(value, eager[0], rtol=1e-5)
@@ -177,7 +177,7 @@ def test_what_marks_padding(cls):
             value, gradient = value_and_gradient(cls, labels, wide, mask=keras_mask, padding=padding, mode=mode)
             np.testing.assert_array_equal(gradient[..., ~mask], 0)
             # The noise depends on the size of the lists.
-            if not issubclass(cls, keras_case.NOISY_LOSSES):
+            if not is_noisy(cls):
                 np.testing.assert_allclose(value, narrow, rtol=1e-5)
 
 
@@ -186,9 +186,10 @@ def test_what_marks_padding(cls):
 def test_negative_labels_that_are_labels(cls, padding):
     centred = LABELS - 2
     value, gradient = value_and_gradient(cls, centred, prediction(cls, SCORES), padding=padding)
-    if cls in RELEVANCE_LOSSES:
+    meaning = objects.SUBJECTS[cls].labels
+    if meaning == "relevance":
         assert np.isnan(value).all()
-    elif cls in ABSOLUTE_LOSSES:
+    elif meaning == "numbers":
         assert np.isfinite(value).all()
     else:
         shifted, slopes = value_and_gradient(cls, LABELS, prediction(cls, SCORES), padding=padding)
@@ -243,7 +244,7 @@ def test_a_nan_label_with_fit(cls):
     model = keras.Model(scores, keras.layers.Activation("linear")(scores))
     if cls is ks.PermutationCrossEntropyLoss:
         model = keras.Model(scores, ks.NeuralSortLayer()(scores))
-    model.compile("sgd", loss=cls(**QUICK.get(cls, {})))
+    model.compile("sgd", loss=cls(**basic(cls)))
     assert np.isnan(model.evaluate(SCORES, labels, verbose=0))
 
 
@@ -288,22 +289,20 @@ def test_masking_and_dense_without_a_reshape(cls):
                 keras.layers.Dense(1, kernel_initializer=start),
             ]
         )
-        model.compile(keras.optimizers.SGD(1.0), loss=cls(**QUICK.get(cls, {})))
+        model.compile(keras.optimizers.SGD(1.0), loss=cls(**basic(cls)))
         repeat_noise(cls)
         outcomes.append([model.train_on_batch(inputs, y_true), *model.get_weights()[0].ravel()])
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
 
 
-ALL_LOSSES = [*LIST_LOSSES, *EMBEDDING_LOSSES, ks.SetLoss]
+ALL_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes != "logits"]
 
 
 def arguments_for(cls):
-    if cls is ks.SetLoss:
-        functions = {"pair_cost": loss_cases.squared_distances, "matched_loss": loss_cases.squared_errors}
-        return LABELS, SCORES, np.float32([1, 2, 0.5]), {**functions, "normalization": "none"}
-    if cls in EMBEDDING_LOSSES:
-        return np.float32([0, 1, 0, 1, 1]), SCORES.T, np.float32([1, 2, 0, 0.5, 3]), EMBEDDING_LOSSES[cls]
-    return LABELS, prediction(cls, SCORES), np.float32([1, 2, 0.5]), QUICK.get(cls, {})
+    takes = objects.SUBJECTS[cls].takes
+    if takes == "embeddings":
+        return np.float32([0, 1, 0, 1, 1]), SCORES.T, np.float32([1, 2, 0, 0.5, 3]), basic(cls)
+    return LABELS, SCORES if takes == "set" else prediction(cls, SCORES), np.float32([1, 2, 0.5]), basic(cls)
 
 
 @pytest.mark.parametrize("cls", on_every_stack(ALL_LOSSES))

@@ -10,8 +10,8 @@ import tensorflow as tf
 import keras_softsort as ks
 from keras_softsort import serving
 from support import models
-from support.cases import losses as loss_cases
 from support.cases import objects
+from support.cases.matching.set_loss import SET_LOSS
 
 keras = tf.keras
 BATCH = 8
@@ -25,7 +25,7 @@ TRAINED = {
     "PlackettLuceLoss": (list, ks.PlackettLuceLoss, ks.KendallTau),
 }
 if objects.EVERYTHING:
-    TRAINED["SetLoss"] = (list, loss_cases.SET_LOSSES[0].make, ks.KendallTau)
+    TRAINED["SetLoss"] = (list, SET_LOSS.cases[0].make, ks.KendallTau)
 NOISY_LOSSES = [
     ks.NeuralNDCGLoss(stochastic=True, seed=3),
     ks.PLRankLoss(seed=3),

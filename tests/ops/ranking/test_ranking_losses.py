@@ -1,12 +1,13 @@
 """The ranking losses as pure functions: their values without Keras, leading axes, masks, temperatures, traces."""
 
+import inspect
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
+from support.cases import objects
 from support.gradients import check_gradients
-from support.oracles import pairs as pair_oracles
-from support.oracles import ranking as truth
 
 from keras_softsort import ops
 from keras_softsort.ops._core import tracing
@@ -18,47 +19,19 @@ WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
 SEED = [3, 4]
 
 
-def permutation_of_scores(scores, labels, *, tau=1.0, **options):
-    matrix = ops.neural_sort(scores, tau, mask=options.get("mask"))
-    return ops.permutation_cross_entropy(matrix, labels, **options)
-
-
-def neural_ndcg(scores, labels, **options):
-    """Sinkhorn's iterations, of which few are enough here."""
-    return ops.neural_ndcg(scores, labels, num_iterations=3, **options)
-
-
-def pl_rank(scores, labels, **options):
-    return ops.pl_rank(scores, labels, seed=SEED, num_samples=4, **options)
-
-
-LOSSES = {
-    "approx_ndcg": ops.approx_ndcg,
-    "list_mle": ops.list_mle,
-    "neural_ndcg": neural_ndcg,
-    "neural_sort_cross_entropy": ops.neural_sort_cross_entropy,
-    "permutation_cross_entropy": permutation_of_scores,
-    "pl_rank": pl_rank,
-    "ranknet": ops.ranknet,
-    "softmax_cross_entropy": ops.softmax_cross_entropy,
-    "spearman": ops.spearman,
-}
-ORACLES = {
-    "approx_ndcg": truth.approx_ndcg,
-    "neural_ndcg": lambda *args: truth.neural_ndcg(*args, num_iterations=3),
-    "neural_sort_cross_entropy": truth.neural_sort_cross_entropy,
-    "permutation_cross_entropy": truth.neural_sort_cross_entropy,
-    "ranknet": pair_oracles.list_loss,
-    "softmax_cross_entropy": truth.softmax,
-    "spearman": truth.spearman,
-}
+# Losses of permutations as functions of scores.
+SUBJECTS = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
+ORACLES = [name for name, loss in SUBJECTS.items() if loss.oracle]
+NOISY = [name for name, loss in SUBJECTS.items() if loss.noisy]
+LOSSES = {name: loss.of for name, loss in SUBJECTS.items()}
 each_loss = pytest.mark.parametrize("name", LOSSES)
 
 
 def expected(name, labels, scores, weights, mask):
     # The cross-entropy of a matrix knows no list without relevant items, of which all are tied.
     kept = np.where(mask, labels, -1)
-    return truth.each_list(ORACLES[name], kept, scores, weights)
+    arguments = {name: value for name, value in SUBJECTS[name].call.items() if name != "seed"}
+    return SUBJECTS[name].truth(kept, scores, weights, **arguments)
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -76,7 +49,7 @@ def test_leading_axes(name):
     folded = [array.reshape(2, 2, 5) for array in (SCORES, LABELS, MASK, WEIGHTS)]
     found = LOSSES[name](folded[0], folded[1], mask=folded[2], weights=folded[3])
     assert found.shape == (2, 2)
-    if name != "pl_rank":  # whose noise is of the whole batch
+    if name not in NOISY:  # whose noise is of the whole batch
         np.testing.assert_allclose(found, whole.reshape(2, 2), rtol=1e-9, atol=1e-12)
         one = LOSSES[name](SCORES[3], LABELS[3], mask=MASK[3], weights=WEIGHTS[3])
         assert one.shape == ()
@@ -92,7 +65,9 @@ def test_weights_of_lists_broadcast(name):
     np.testing.assert_allclose(found, weights[:, 0] * LOSSES[name](SCORES, LABELS, mask=MASK), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["approx_ndcg", "neural_ndcg", "neural_sort_cross_entropy", "spearman"])
+@pytest.mark.parametrize(
+    "name", [name for name in LOSSES if name not in NOISY and "tau" in inspect.signature(getattr(ops, name)).parameters]
+)
 def test_a_temperature_per_list(name):
     tau = np.float64([0.5, 1.0, 2.0, 0.7])
     for shape in ([4], [4, 1]):
@@ -111,7 +86,7 @@ def test_masked_junk_changes_nothing(name):
     labels = np.where(MASK, LABELS, [np.nan, np.inf, -3.0, 7.0, -np.inf])
     weights = np.where(MASK, WEIGHTS, 5.0)
     for mode in ("op_by_op", "unknown_shape"):
-        if mode == "unknown_shape" and name == "pl_rank":
+        if mode == "unknown_shape" and name in NOISY:
             continue  # the noise is another; its gradient is checked eagerly
         found, (slopes,) = run(name, scores, labels, weights, mode=mode)
         np.testing.assert_allclose(found, value, rtol=1e-9)
@@ -150,7 +125,7 @@ def test_dtypes(name, dtype):
     scores = tf.cast(SCORES, dtype)
     found = LOSSES[name](scores, LABELS, mask=MASK)
     assert found.dtype == dtype
-    if name != "pl_rank":
+    if name not in NOISY:
         exact = LOSSES[name](tf.cast(scores, tf.float64), LABELS, mask=MASK)
         tolerance = {"float16": 5e-3, "bfloat16": 4e-2, "float32": 1e-5}[dtype]
         np.testing.assert_allclose(tf.cast(found, tf.float64), exact, rtol=tolerance, atol=tolerance)

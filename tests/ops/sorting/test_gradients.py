@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.cases.sorting import IN_MODES, MASK, SCORES, TAU
+from support.cases.op_case import MASK, SCORES, TAU
+from support.cases.operators import IN_MODES
 from support.gradients import ATOL, RTOL, central_differences, check_gradients, fixed_weights, tape_gradients
 from support.oracles import sorting as oracles
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
-from support.cases.sorting import ALL, FEW, IN_MODES, MASK, SCORES
+from support.cases.op_case import MASK, SCORES
+from support.cases.operators import ALL, FEW, IN_MODES
 from support.oracles import sorting as oracles
 from support.tolerances import TOLERANCES
 

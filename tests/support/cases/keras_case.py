@@ -1,5 +1,9 @@
-"""A Keras object of the package with arguments to make it with, and what it takes in a model."""
+"""Keras objects of the package: what the shared checks must know of a class, and arguments to try it with."""
 
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,83 +12,112 @@ import tensorflow as tf
 
 import keras_softsort as ks
 from support import models
-
-OF_FEATURES = (ks.DocumentInteractionAttention, ks.ConcatFeatures, ks.MaskedBatchNormalization)
-NOISY_LOSSES = ks.PLRankLoss | ks.YetiLogisticLoss | ks.GumbelApproxNDCGLoss | ks.CoupledRankDistilLoss
+from support.oracles import ranking
 
 
-@dataclass(frozen=True)
-class KerasCase:
-    """A class and the arguments to make it with."""
+@dataclass(frozen=True, eq=False)
+class KerasObject:
+    """A class, and arguments away from the defaults. Each argument stands in one of `options`."""
 
     cls: type
+    options: list[dict[str, Any]]
+
+    @functools.cached_property
+    def cases(self):
+        return [KerasCase(self, arguments) for arguments in self.options]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer(KerasObject):
+    """A layer, what it takes and what it gives."""
+
+    # A class of layers that turns scores [batch, n] into what this layer takes. `None`: it takes scores.
+    adapter: type | None = None
+    # What a layer takes that stands in no model of scores, from scores [batch, n].
+    inputs: Callable[[tf.Tensor], Any] | None = None
+    # It gives a permutation, unless the argument `returns` is given.
+    gives_permutation: bool = False
+    # It trains on noise by as much as it learns.
+    noisy: bool = False
+    # Arguments with which that is so.
+    noisy_with: tuple[str, ...] = ()
+    # The first options are also tried where one case of each class is enough, which is the last.
+    first_too: bool = False
+
+    @functools.cached_property
+    def cases(self):
+        return [LayerCase(self, arguments) for arguments in self.options]
+
+
+@dataclass(frozen=True, eq=False)
+class Loss(KerasObject):
+    """A loss, the operator that it calls, what it compares, and its truth."""
+
+    # The name of the operator in `keras_softsort.ops`.
+    operator: str | None = None
+    # "scores" [batch, n], a "permutation", "logits" [batch, n, 2], "embeddings", or a "set" of numbers.
+    takes: str = "scores"
+    # What it compares with, from labels [batch, n].
+    target: Callable[[Any], Any] = lambda labels: labels
+    # What labels say: the "order" of the items, their "relevance", which is not negative, or "numbers".
+    labels: str = "order"
+    # It trains on noise, or on queries or candidates that vary, by as much as it learns.
+    noisy: bool = False
+    # Arguments with which that is so.
+    noisy_with: tuple[str, ...] = ()
+    # The first options are also tried where one case of each class is enough, which is the last.
+    first_too: bool = False
+    # What it cannot be made without, and what makes it quick to trace.
+    basic: dict[str, Any] = field(default_factory=dict)
+    # The loss of the valid items of one list in float64: `oracle(labels, scores, weights, **arguments)`.
+    oracle: Callable[..., float] | None = None
+    # Arguments, by a name, with which values and gradients are those of the oracle. The first go through the modes.
+    values: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # The modes that are tried each time.
+    quick_modes: tuple[str, ...] = ("xla", "unknown_shape")
+    # It grows with the scores.
+    unbounded: bool = False
+    # What the operator is called with.
+    call: dict[str, Any] = field(default_factory=dict)
+    # The operator as a function of scores, if it takes something else.
+    of_scores: Callable[..., tf.Tensor] | None = None
+
+    @functools.cached_property
+    def cases(self):
+        return [LossCase(self, arguments) for arguments in self.options]
+
+    @property
+    def takes_lists(self):
+        """Whether it is a loss of lists of which items may be padding."""
+        return self.takes in {"scores", "permutation", "logits"}
+
+    def truth(self, labels, scores, weights=None, **arguments):
+        """The oracle of each list."""
+        return ranking.each_list(self.oracle, labels, scores, weights, **arguments)
+
+    def of(self, scores, labels, **options):
+        """The operator of scores [..., n], with few samples or iterations."""
+        function = self.of_scores or getattr(ks.ops, self.operator)
+        return function(scores, labels, **self.call, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class KerasCase:
+    """A class of the package and the arguments to make it with."""
+
+    subject: KerasObject
     arguments: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self):
         values = {key: getattr(value, "__name__", value) for key, value in self.arguments.items()}
         return "-".join([self.cls.__name__, *(f"{key}={value}" for key, value in values.items())])
 
+    @property
+    def cls(self):
+        return self.subject.cls
+
     def make(self, **more):
         return self.cls(**self.arguments, **more)
-
-    @property
-    def is_matrix(self):
-        return issubclass(self.cls, ks.NeuralSortLayer | ks.SoftSortLayer) and "returns" not in self.arguments
-
-    @property
-    def is_matching(self):
-        return issubclass(self.cls, ks.SinkhornLayer | ks.GumbelSinkhornLayer)
-
-    @property
-    def adapter(self):
-        """The class of layers that turn scores [batch, n] into what the layer takes, if it does not take scores."""
-        if self.cls is ks.DkNNLayer:
-            return models.Neighbors
-        return models.Pairs if self.is_matching else None
-
-    def layers(self):
-        """The layer, after what turns scores [batch, n] into its input."""
-        return [self.adapter(), self.make()] if self.adapter else [self.make()]
-
-    def inputs(self, scores):
-        """What the layer takes, from scores [batch, n]."""
-        if self.cls is ks.KNNClassifier:
-            return scores[:, :2]
-        if issubclass(self.cls, OF_FEATURES):
-            features = tf.stack([scores, scores], axis=-1)
-            return {"a": features, "b": scores} if self.cls is ks.ConcatFeatures else features
-        return self.adapter().call(scores) if self.adapter else scores
-
-    def mask(self, mask):
-        """The mask of that, from the mask of scores."""
-        return [None, mask] if self.cls is ks.DkNNLayer else mask
-
-    @property
-    def takes_lists(self):
-        """Whether a loss is one of lists of which items may be padding."""
-        return issubclass(self.cls, ks.losses.ListLoss)
-
-    @property
-    def takes_scores(self):
-        """Whether a loss is one of scores [batch, n], not of a matrix."""
-        return not (issubclass(self.cls, ks.PermutationCrossEntropyLoss) or self.takes_logits)
-
-    @property
-    def takes_logits(self):
-        """Whether a loss is one of several logits per item."""
-        return getattr(self.cls, "predicts", None) == "logits"
-
-    def predictors(self):
-        """Layers that make of scores [batch, n] what a loss takes."""
-        if not self.takes_lists:
-            return [models.Unmasked()]
-        if self.takes_logits:
-            return [models.ItemLogits()]
-        return [] if self.takes_scores else [ks.NeuralSortLayer()]
-
-    def labels(self, y):
-        """What a loss compares with, from labels [batch, n]: a class of each list for retrieval."""
-        return np.argmax(y, axis=1) % 2 if self.cls is ks.RetrievalLoss else y
 
     @property
     def is_hard(self):
@@ -92,9 +125,36 @@ class KerasCase:
 
     @property
     def is_noisy(self):
-        """Whether it trains on noise, or on queries or candidates that vary, by as much as it learns."""
-        noisy = ks.GumbelSoftmaxLayer | ks.PlackettLuceSampler | NOISY_LOSSES
-        return issubclass(self.cls, noisy) or bool(self.arguments.keys() & {"stochastic", "num_queries", "memory_size"})
+        return self.subject.noisy or bool(self.arguments.keys() & set(self.subject.noisy_with))
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCase(KerasCase):
+    """A layer in a model of scores."""
+
+    subject: Layer
+
+    @property
+    def adapter(self):
+        return self.subject.adapter
+
+    @property
+    def gives_permutation(self):
+        return self.subject.gives_permutation and "returns" not in self.arguments
+
+    def layers(self):
+        """The layer, after what turns scores [batch, n] into its input."""
+        return [self.adapter(), self.make()] if self.adapter else [self.make()]
+
+    def inputs(self, scores):
+        """What the layer takes, from scores [batch, n]."""
+        if self.subject.inputs is not None:
+            return self.subject.inputs(scores)
+        return self.adapter().call(scores) if self.adapter else scores
+
+    def mask(self, mask):
+        """The mask of that, from the mask of scores."""
+        return self.adapter().compute_mask(None, mask) if self.adapter else mask
 
     def set_tau(self, layer, tau):
         """Change the temperature in force, where it is kept."""
@@ -102,3 +162,19 @@ class KerasCase:
             layer.log_tau.assign(np.log(tau))
         else:
             layer.tau.assign(tau)
+
+
+@dataclass(frozen=True, eq=False)
+class LossCase(KerasCase):
+    """A loss of a model of scores."""
+
+    subject: Loss
+
+    def predictors(self):
+        """Layers that make of scores [batch, n] what the loss takes."""
+        made_by = {"scores": [], "permutation": [ks.NeuralSortLayer], "logits": [models.ItemLogits]}
+        return [make() for make in made_by.get(self.subject.takes, [models.Unmasked])]
+
+    def labels(self, y):
+        """What the loss compares with, from labels [batch, n]."""
+        return self.subject.target(y)

@@ -1,32 +1,28 @@
-"""Every Keras object of the package with arguments that are not the defaults."""
+"""Every Keras object of the package with arguments that are not the defaults, from the files of cases."""
 
 import os
 
-import keras_softsort as ks
-from support.cases.keras_case import KerasCase
-from support.cases.layers import FEATURE_LAYERS, HEADS, LAYERS
-from support.cases.losses import LOSSES
+from support.cases.collect import collected
 
 # Set by `tests/conftest.py`.
 EVERYTHING = "KERAS_SOFTSORT_EVERYTHING" in os.environ
-METRICS = [
-    KerasCase(cls, {**arguments, "name": f"{cls.__name__.lower()}_{i}", "dtype": "float32"})
-    for cls in (ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau, ks.SpearmanCorrelation)
-    for i, arguments in enumerate([{"direction": "ASCENDING"}, {"target": "ranks"}])
-]
-METRICS += [
-    KerasCase(cls, {"statistic": "mean_over_std", "name": f"{cls.__name__.lower()}_2"})
-    for cls in (ks.KendallTau, ks.SpearmanCorrelation)
-]
-LAMBDA_WEIGHTS = [
-    KerasCase(
-        ks.losses.LambdaWeight,
-        {"metric": "dcg", "k": 3, "gain": "linear", "discount": "reciprocal", "version": 2, "neighbors_only": True},
-    ),
-    KerasCase(ks.losses.LambdaWeight, {"metric": "ndcg", "smooth_fraction": 0.5}),
-    KerasCase(ks.losses.LambdaWeight, {"metric": "precision", "k": 2, "min_label": 2.0}),
-]
-ALL = [*LAYERS, *HEADS, *FEATURE_LAYERS, *LOSSES, *LAMBDA_WEIGHTS, *METRICS]
+
+
+def cases(subjects):
+    """Of what is tried first in models before the others."""
+    first = sorted(subjects, key=lambda subject: not getattr(subject, "first_too", False))
+    return [case for subject in first for case in subject.cases]
+
+
+_LAYERS = collected("LAYERS")
+# Layers that stand in a model of scores, and those of features or embeddings.
+LAYERS = cases([layer for layer in _LAYERS if layer.inputs is None])
+OTHER_LAYERS = cases([layer for layer in _LAYERS if layer.inputs is not None])
+SUBJECTS = {loss.cls: loss for loss in collected("LOSSES")}
+LOSSES = cases(SUBJECTS.values())
+METRICS = cases(collected("METRICS"))
+LAMBDA_WEIGHTS = cases(collected("LAMBDA_WEIGHTS"))
+ALL = [*LAYERS, *OTHER_LAYERS, *LOSSES, *LAMBDA_WEIGHTS, *METRICS]
 
 
 def first_of_class(cases):
@@ -35,8 +31,8 @@ def first_of_class(cases):
 
 
 def needed(cases):
-    """The last of each class, most of which learn their temperature, and the first of all; with everything, all."""
+    """The last of each class, most of which learn their temperature, and the first of some; with everything, all."""
     if EVERYTHING:
         return cases
-    last = {case.cls: case for case in cases}.values()
-    return [case for i, case in enumerate(cases) if i == 0 or any(case is each for each in last)]
+    last, first = {case.cls: case for case in cases}.values(), first_of_class(cases)
+    return [case for case in cases if case in last or (case.subject.first_too and case in first)]

@@ -1,0 +1,1 @@
+"""Matching: a file of cases for each operator, layer, loss or metric."""

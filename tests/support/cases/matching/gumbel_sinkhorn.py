@@ -1,0 +1,20 @@
+"""Cases of `gumbel_sinkhorn` and its layer."""
+
+import keras_softsort as ks
+from support import models
+from support.cases.keras_case import Layer
+from support.cases.operation import PAIRS, SEED, Operation
+from support.oracles import matching as oracles
+
+ORACLE = oracles.sinkhorn
+LAYERS = [
+    Layer(
+        ks.GumbelSinkhornLayer,
+        [
+            {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3},
+            {"tau": 0.5, "hard": True, "tolerance": 0.1, "learn_tau": True},
+        ],
+        adapter=models.Pairs,
+    )
+]
+OPERATIONS = [Operation("gumbel_sinkhorn", lambda x: ks.gumbel_sinkhorn(x, seed=SEED, num_iterations=3), PAIRS)]

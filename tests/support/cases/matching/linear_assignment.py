@@ -1,0 +1,9 @@
+"""Cases of `linear_assignment`."""
+
+from scipy.optimize import linear_sum_assignment
+
+import keras_softsort as ks
+from support.cases.operation import PAIRS, Operation
+
+ORACLE = linear_sum_assignment
+OPERATIONS = [Operation("linear_assignment", ks.linear_assignment, PAIRS, forward_only=True)]

@@ -1,0 +1,1 @@
+"""Metrics: a file of cases for each operator, layer, loss or metric."""

@@ -1,0 +1,14 @@
+"""Cases of `PermutationAccuracy`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import KerasObject
+
+METRICS = [
+    KerasObject(
+        ks.PermutationAccuracy,
+        [
+            {"direction": "ASCENDING", "name": "permutationaccuracy_0", "dtype": "float32"},
+            {"target": "ranks", "name": "permutationaccuracy_1", "dtype": "float32"},
+        ],
+    )
+]

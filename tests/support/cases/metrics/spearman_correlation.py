@@ -1,0 +1,15 @@
+"""Cases of `SpearmanCorrelation`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import KerasObject
+
+METRICS = [
+    KerasObject(
+        ks.SpearmanCorrelation,
+        [
+            {"direction": "ASCENDING", "name": "spearmancorrelation_0", "dtype": "float32"},
+            {"target": "ranks", "name": "spearmancorrelation_1", "dtype": "float32"},
+            {"statistic": "mean_over_std", "name": "spearmancorrelation_2"},
+        ],
+    )
+]

@@ -1,0 +1,1 @@
+"""Nearest neighbors: a file of cases for each operator, layer, loss or metric."""

@@ -1,0 +1,27 @@
+"""Cases of `soft_neighbor_membership` and `DkNNLayer`."""
+
+import keras_softsort as ks
+from support import models
+from support.cases.keras_case import Layer
+from support.cases.operation import N, Operation, normal
+from support.oracles import neighbors as oracles
+
+ORACLE = oracles.soft_neighbors
+LAYERS = [
+    Layer(
+        ks.DkNNLayer,
+        [
+            {"k": 2, "tau": 0.7, "distance": "cityblock", "method": "soft_sort", "power": 1.5},
+            {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3, "learn_tau": True},
+        ],
+        adapter=models.Neighbors,
+        noisy_with=("stochastic",),
+    )
+]
+OPERATIONS = [
+    Operation(
+        "soft_neighbor_membership",
+        lambda q, c: ks.ops.soft_neighbor_membership(q, c, 2, distance="cityblock"),
+        [normal(2, 3, 4), normal(2, N, 4) / 2],
+    )
+]

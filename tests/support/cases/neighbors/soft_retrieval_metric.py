@@ -1,0 +1,23 @@
+"""Cases of `soft_retrieval_metric` and `RetrievalLoss`."""
+
+import numpy as np
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import retrieval as oracles
+
+ORACLE = oracles.soft_metric
+LOSSES = [
+    Loss(
+        ks.RetrievalLoss,
+        [
+            # The first is what XLA compiles: this one has no loops.
+            {"metric": "mrr", "memory_size": 6},
+            {"metric": "ndcg", "k": 2, "tau": 0.5, "distance": "euclidean", "reduction": "sum", "name": "mine"},
+        ],
+        "soft_retrieval_metric",
+        takes="embeddings",
+        target=lambda labels: np.argmax(labels, axis=1) % 2,  # two classes
+        noisy_with=("memory_size",),
+    )
+]

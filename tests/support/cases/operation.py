@@ -1,0 +1,48 @@
+"""A public operator or linear operator at work on small lists: what every operator is lowered for a GPU with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+N = 5
+# Lists for which every method does without its matrix, in blocks of which the last one is not full.
+LONG = 2048 + 3
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`function(*tensors)` is the public `name` at work."""
+
+    name: str
+    function: Callable[..., Any]
+    tensors: list[np.ndarray]
+    option: str = ""
+    # What it gives has no gradient: whole numbers, or gradients themselves.
+    forward_only: bool = False
+    # Of lists so long that products are made without the matrix.
+    matrix_free: bool = False
+
+    def __str__(self):
+        return "-".join(part for part in (self.name, self.option) if part)
+
+
+def normal(*shape):
+    return np.random.default_rng(3).normal(size=shape).astype("float32")
+
+
+def masked(function, **options):
+    """`function` with its first item masked, where padding takes operations of its own."""
+    return lambda scores: function(scores, mask=tf.range(N) > tf.zeros_like(scores, tf.int32), **options)
+
+
+def products(operator):
+    """What a linear operator does to a vector, and its adjoint."""
+    return lambda scores, vector: [operator(scores).matvec(vector), operator(scores).matvec(vector, adjoint=True)]
+
+
+SCORES, PAIRS = [normal(2, N)], [normal(2, N, N)]
+VECTORS = [normal(1, LONG), normal(1, LONG)]
+SEED = [1, 2]

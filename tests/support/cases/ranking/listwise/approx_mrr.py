@@ -1,0 +1,17 @@
+"""Cases of `approx_mrr` and `ApproxMRRLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+LOSSES = [
+    Loss(
+        ks.ApproxMRRLoss,
+        [{"tau": 0.5, "reduction": "sum", "name": "mine"}],
+        "approx_mrr",
+        oracle=truth.approx_mrr,
+        labels="relevance",
+        quick_modes=("unknown_shape",),
+        values={"approx mrr": {"tau": 0.7}},
+    )
+]

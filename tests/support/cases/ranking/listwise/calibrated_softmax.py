@@ -1,0 +1,20 @@
+"""Cases of `calibrated_softmax` and `CalibratedSoftmaxLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+LOSSES = [
+    Loss(
+        ks.CalibratedSoftmaxLoss,
+        [
+            {"temperature": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
+        ],
+        "calibrated_softmax",
+        oracle=truth.calibrated_softmax,
+        labels="relevance",
+        unbounded=True,
+        quick_modes=("unknown_shape",),
+        values={"calibrated softmax": {"temperature": 2.0, "virtual_label": 0.5}},
+    )
+]

@@ -1,0 +1,14 @@
+"""Cases of `coupled_rank_distil` and `CoupledRankDistilLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+
+LOSSES = [
+    Loss(
+        ks.CoupledRankDistilLoss,
+        [{"temperature": 2.0, "k": 3, "num_samples": 2, "seed": 3, "reduction": "sum", "name": "mine"}],
+        "coupled_rank_distil",
+        noisy=True,
+        call={"seed": [3, 4], "num_samples": 4},
+    )
+]

@@ -1,0 +1,28 @@
+"""Cases of `gumbel_approx_ndcg` and `GumbelApproxNDCGLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+
+LOSSES = [
+    Loss(
+        ks.GumbelApproxNDCGLoss,
+        [
+            {
+                "tau": 0.5,
+                "k": 3,
+                "gain": "linear",
+                "discount": "reciprocal",
+                "normalization": "none",
+                "num_samples": 2,
+                "noise_scale": 0.5,
+                "seed": 3,
+                "reduction": "sum",
+                "name": "mine",
+            },
+        ],
+        "gumbel_approx_ndcg",
+        labels="relevance",
+        noisy=True,
+        call={"seed": [3, 4], "num_samples": 4},
+    )
+]

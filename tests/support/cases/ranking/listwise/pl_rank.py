@@ -1,0 +1,18 @@
+"""Cases of `pl_rank` and `PLRankLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+
+LOSSES = [
+    Loss(
+        ks.PLRankLoss,
+        [
+            {"k": 3, "gain": "linear", "discount": [1.0, 0.5], "normalization": "none", "num_samples": 5, "seed": 3},
+            {"discount": "reciprocal", "reduction": "sum", "name": "mine", "seed": 3},
+        ],
+        "pl_rank",
+        labels="relevance",
+        noisy=True,
+        call={"seed": [3, 4], "num_samples": 4},
+    )
+]

@@ -1,0 +1,17 @@
+"""Cases of `softmax_cross_entropy` and `SoftmaxLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+LOSSES = [
+    Loss(
+        ks.SoftmaxLoss,
+        [{"temperature": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}],
+        "softmax_cross_entropy",
+        oracle=truth.softmax,
+        labels="relevance",
+        unbounded=True,
+        values={"softmax": {"temperature": 2.0}},
+    )
+]

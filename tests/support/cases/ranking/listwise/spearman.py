@@ -1,0 +1,22 @@
+"""Cases of `spearman` and `SpearmanLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+LOSSES = [
+    Loss(
+        ks.SpearmanLoss,
+        [
+            {"tau": 0.5, "method": "soft_sort", "power": 1.5, "reduction": "sum", "name": "mine"},
+            {"tau": 2.0, "method": "projection", "name": "other"},
+        ],
+        "spearman",
+        oracle=truth.spearman,
+        values={
+            "spearman": {"tau": 2.0},
+            "spearman soft sort": {"method": "soft_sort"},
+            "spearman power": {"method": "soft_sort", "power": 1.5},
+        },
+    )
+]

@@ -1,0 +1,18 @@
+"""Cases of `unique_softmax` and `UniqueSoftmaxLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+LOSSES = [
+    Loss(
+        ks.UniqueSoftmaxLoss,
+        [{"temperature": 2.0, "reduction": "sum", "name": "mine"}],
+        "unique_softmax",
+        oracle=truth.unique_softmax,
+        labels="relevance",
+        unbounded=True,
+        quick_modes=("unknown_shape",),
+        values={"unique softmax": {"temperature": 2.0}},
+    )
+]

@@ -1,0 +1,26 @@
+"""Cases of `yeti_logistic` and `YetiLogisticLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+
+LOSSES = [
+    Loss(
+        ks.YetiLogisticLoss,
+        [
+            {
+                "temperature": 2.0,
+                "lambda_weight": "ndcg",
+                "normalization": "none",
+                "num_samples": 2,
+                "noise_scale": 0.5,
+                "seed": 3,
+                "reduction": "sum",
+                "name": "mine",
+            },
+        ],
+        "yeti_logistic",
+        labels="numbers",
+        noisy=True,
+        call={"seed": [3, 4], "num_samples": 4},
+    )
+]

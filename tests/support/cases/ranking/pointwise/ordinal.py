@@ -1,0 +1,13 @@
+"""Cases of `ordinal` and `OrdinalLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+
+LOSSES = [
+    Loss(
+        ks.OrdinalLoss,
+        [{"use_fraction_label": True, "normalization": "none", "reduction": "sum", "name": "mine"}],
+        "ordinal",
+        takes="logits",
+    )
+]

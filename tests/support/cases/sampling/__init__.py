@@ -1,0 +1,1 @@
+"""Drawing and relaxed choices: a file of cases for each operator, layer, loss or metric."""

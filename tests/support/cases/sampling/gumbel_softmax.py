@@ -1,0 +1,22 @@
+"""Cases of `gumbel_softmax` and its layer."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Layer
+from support.cases.operation import SCORES, SEED, Operation
+from support.oracles import subsets as oracles
+
+ORACLE = oracles.relaxed_subset
+LAYERS = [
+    Layer(
+        ks.GumbelSoftmaxLayer,
+        [
+            {"tau": 0.7, "k": 2, "hard": True, "seed": 3},
+            {"tau": 0.6, "k": 2, "method": "successive_softmax", "hard": False, "learn_tau": True, "axis": 1},
+        ],
+        noisy=True,
+    )
+]
+OPERATIONS = [
+    Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED), SCORES),
+    Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED, k=2, hard=True), SCORES, "subset"),
+]

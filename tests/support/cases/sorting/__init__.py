@@ -1,0 +1,1 @@
+"""Sorting: a file of cases for each operator, layer, loss or metric."""

@@ -1,0 +1,37 @@
+"""Cases of `neural_sort`, its layer and its linear operator."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Layer
+from support.cases.op_case import DIRECTIONS, OpCase, grid
+from support.cases.operation import SCORES, VECTORS, Operation, masked, products
+from support.oracles import sorting as oracles
+
+ORACLE = oracles.neural_sort
+LAYERS = [
+    Layer(
+        ks.NeuralSortLayer,
+        [
+            {"tau": 0.7},
+            {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING"},
+            {"tau": 0.7, "returns": "values", "top_k": 3},
+            {"tau": 2.0, "returns": "ranks", "direction": "ASCENDING", "learn_tau": True},
+        ],
+        gives_permutation=True,
+        first_too=True,
+    )
+]
+OPERATIONS = [
+    Operation("neural_sort", masked(ks.neural_sort), SCORES),
+    Operation("neural_sort", lambda s: ks.neural_sort(s, top_k=2, hard=True), SCORES, "hard"),
+    Operation(
+        "LinearOperatorNeuralSort",
+        products(lambda s: ks.LinearOperatorNeuralSort(s, 0.5)),
+        VECTORS,
+        matrix_free=True,
+    ),
+]
+GRID = grid(ks.neural_sort, ORACLE, direction=DIRECTIONS, top_k=[None, 3])
+FEW = [
+    OpCase(ks.neural_sort, ORACLE, (("direction", "DESCENDING"), ("top_k", None))),
+    OpCase(ks.neural_sort, ORACLE, (("direction", "ASCENDING"), ("top_k", 3)), masked=True),
+]

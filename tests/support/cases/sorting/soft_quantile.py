@@ -1,0 +1,23 @@
+"""Cases of `soft_quantile` and its layer."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Layer
+from support.cases.op_case import METHODS, OpCase, grid
+from support.cases.operation import SCORES, Operation, masked
+from support.oracles import sorting as oracles
+
+ORACLE = oracles.soft_quantile
+LAYERS = [
+    Layer(
+        ks.SoftQuantileLayer,
+        [
+            {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort", "power": 2.0},
+            {"q": [0.5], "tau": 0.6, "learn_tau": True},
+        ],
+    )
+]
+OPERATIONS = [Operation("soft_quantile", masked(ks.soft_quantile, q=0.3), SCORES)]
+GRID = grid(ks.soft_quantile, ORACLE, q=[0.3, (0.0, 0.55, 1.0)], method=METHODS)
+FEW = [
+    OpCase(ks.soft_quantile, ORACLE, (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True) for method in METHODS
+]

@@ -1,0 +1,26 @@
+"""Cases of `soft_rank` and its layer."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Layer
+from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
+from support.cases.operation import SCORES, Operation, masked
+from support.oracles import sorting as oracles
+
+ORACLE = oracles.soft_rank
+LAYERS = [
+    Layer(
+        ks.SoftRankLayer,
+        [
+            {"tau": 0.4, "method": "soft_sort", "power": 2.0, "direction": "ASCENDING"},
+            {"tau": 0.7, "method": "projection_kl", "learn_tau": True, "hard": True},
+        ],
+    )
+]
+OPERATIONS = [
+    Operation("soft_rank", masked(ks.soft_rank, method="soft_sort"), SCORES),
+    Operation("soft_rank", masked(ks.soft_rank, method="projection_kl"), SCORES, "projection"),
+]
+GRID = grid(ks.soft_rank, ORACLE, method=METHODS, direction=DIRECTIONS)
+FEW = [
+    OpCase(ks.soft_rank, ORACLE, (("method", method), ("direction", "ASCENDING")), masked=True) for method in METHODS
+]

@@ -1,0 +1,40 @@
+"""Cases of `soft_sort`, its layer and its linear operator."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Layer
+from support.cases.op_case import DIRECTIONS, OpCase, grid
+from support.cases.operation import SCORES, VECTORS, Operation, masked, products
+from support.oracles import sorting as oracles
+
+ORACLE = oracles.soft_sort
+LAYERS = [
+    Layer(
+        ks.SoftSortLayer,
+        [
+            {"tau": 0.6, "power": 2.0, "top_k": 3},
+            {"tau": 0.5, "returns": "values", "hard": True, "learn_tau": True},
+            {"tau": 0.5, "power": 1.5, "returns": "ranks", "direction": "ASCENDING"},
+        ],
+        gives_permutation=True,
+    )
+]
+OPERATIONS = [
+    Operation("soft_sort", masked(ks.soft_sort), SCORES),
+    Operation("soft_sort", lambda s: ks.soft_sort(s, power=1.5, direction="ASCENDING"), SCORES, "power"),
+    Operation(
+        "LinearOperatorSoftSort", products(lambda s: ks.LinearOperatorSoftSort(s, 0.5)), VECTORS, matrix_free=True
+    ),
+    Operation(
+        "LinearOperatorSoftSort",
+        products(lambda s: ks.LinearOperatorSoftSort(s, 0.5, power=2.0)),
+        VECTORS,
+        "power",
+        matrix_free=True,
+    ),
+]
+# |x|^0.5 has an infinite slope at the peak, which central differences cannot follow; see the gradient tests.
+GRID = grid(ks.soft_sort, ORACLE, direction=DIRECTIONS, power=[1.0, 2.0, 1.5], top_k=[None, 3])
+FEW = [
+    OpCase(ks.soft_sort, ORACLE, (("direction", "DESCENDING"), ("power", 2.0), ("top_k", None))),
+    OpCase(ks.soft_sort, ORACLE, (("direction", "ASCENDING"), ("power", 1.5), ("top_k", 3)), masked=True),
+]

@@ -1,0 +1,23 @@
+"""Cases of `soft_top_k` and its layer."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Layer
+from support.cases.op_case import METHODS, OpCase, grid
+from support.cases.operation import SCORES, Operation
+from support.oracles import sorting as oracles
+
+ORACLE = oracles.soft_top_k
+LAYERS = [
+    Layer(
+        ks.SoftTopKLayer,
+        [
+            {"k": 2, "tau": 0.3, "method": "soft_sort", "power": 2.0, "direction": "ASCENDING"},
+            {"k": 2, "tau": 0.6, "returns": "weights", "hard": True},
+            {"k": 3, "tau": 0.6, "returns": "membership", "learn_tau": True},
+            {"k": 2, "tau": 0.6, "method": "lapsum", "returns": "membership"},
+        ],
+    )
+]
+OPERATIONS = [Operation("soft_top_k", lambda s: ks.soft_top_k(s, 2), SCORES)]
+GRID = grid(ks.soft_top_k, ORACLE, k=[3], method=METHODS)
+FEW = [OpCase(ks.soft_top_k, ORACLE, (("k", 3), ("method", method)), masked=True) for method in METHODS]

@@ -1,0 +1,21 @@
+"""Cases of `soft_values`."""
+
+import keras_softsort as ks
+from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
+from support.cases.operation import SCORES, Operation, masked
+from support.oracles import sorting as oracles
+
+ORACLE = oracles.soft_values
+OPERATIONS = [
+    Operation("soft_values", masked(ks.soft_values), SCORES),
+    Operation("soft_values", masked(ks.soft_values, method="projection"), SCORES, "projection"),
+]
+GRID = [
+    case
+    for values_rank in (None, 0, 1)
+    for case in grid(ks.soft_values, ORACLE, values_rank, method=METHODS, direction=DIRECTIONS)
+]
+FEW = [
+    OpCase(ks.soft_values, ORACLE, (("method", "neural_sort"), ("direction", "ASCENDING")), masked=True, values_rank=1),
+    OpCase(ks.soft_values, ORACLE, (("method", "soft_sort"), ("direction", "DESCENDING")), masked=True),
+]
