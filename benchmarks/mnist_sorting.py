@@ -54,7 +54,7 @@ def network(method: str, image_shape: tuple[int, ...], list_size: int, tau: floa
     sort = {
         "neural_sort": lambda: ks.NeuralSortLayer(tau),
         "stochastic": lambda: ks.PlackettLuceSampler(5, tau),
-        "gumbel_sinkhorn": lambda: ks.GumbelSinkhornLayer(tau=tau),
+        "gumbel_sinkhorn": lambda: ks.GumbelSinkhornLayer(tau, num_samples=5),
         "row_stochastic": keras.layers.Softmax,
     }[method]()
     return keras.Model(lists, sort(values))
@@ -95,6 +95,14 @@ def accuracies(model: keras.Model, lists: np.ndarray, numbers: np.ndarray) -> di
     return {"accuracy": float(metrics[0].result()), "element": float(metrics[1].result())}
 
 
+def note_part(path: Path, options: argparse.Namespace) -> None:
+    """Write the command and the machine of this part of a run, and the commits of all its parts."""
+    about = {"command": harness.shown_command(), "fall_steps": options.fall_steps, **harness.environment()}
+    before = json.loads(path.read_text())["commits"] if path.exists() else []
+    about["commits"] = list(dict.fromkeys([*before, about.pop("commit").rstrip("+")]))
+    path.write_text(json.dumps(about, indent=1) + "\n")
+
+
 def train(options: argparse.Namespace) -> None:
     """Train for `--minutes` or up to `--steps`, from the last checkpoint on."""
     task = Task(digits=4, list_size=options.list_size)
@@ -116,8 +124,7 @@ def train(options: argparse.Namespace) -> None:
     checkpoints.restore(model)
     if options.steps is not None and checkpoints.epoch * options.epoch_steps >= options.steps:
         return
-    about = {"command": harness.shown_command(), "fall_steps": options.fall_steps, "test_lists": options.test_lists}
-    (checkpoints.folder / "about.json").write_text(json.dumps({**about, **harness.environment()}, indent=1) + "\n")
+    note_part(checkpoints.folder / "about.json", options)
     started = time.monotonic()
 
     def stop_when_late(epoch: int, logs: dict) -> None:

@@ -30,7 +30,7 @@ PUBLISHED = {
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The options, the curve, and the command, commit and machine of a run."""
+    """The options, the curve, and the command, commits and machine of a run."""
     state, about = (json.loads((folder / f"{name}.json").read_text()) for name in ("state", "about"))
     return {"options": state["options"], **about, "curve": state["curve"]}
 
@@ -60,7 +60,7 @@ def last(runs: Sequence[dict[str, Any]]) -> Iterator[harness.Row]:
             "missed by": f"{published - end['accuracy']:.3f}",
             "seed": options["seed"],
             "minutes": round(end["seconds"] / 60),
-            "commit": run["commit"].rstrip("+"),
+            "commit": ", ".join(run["commits"]),
         }
 
 

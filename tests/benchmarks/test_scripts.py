@@ -246,13 +246,14 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
             for epoch in (1, 2)
         ]
         state = {"options": {**options, "epoch_steps": 500}, "curve": points}
-        about = {"command": "python", "fall_steps": 0, "commit": "abc"}
+        about = {"command": "python", "fall_steps": 0, "commits": ["abc", "def"]}
         (folder / "state.json").write_text(json.dumps(state))
         (folder / "about.json").write_text(json.dumps(about))
     tables, path = script("mnist_sorting_tables"), tmp_path / "mnist_sorting.json"
     folders = [str(tmp_path / method) for method in ("neural_sort", "row_stochastic")]
     first = tables.main([*folders, "--json", str(path), "--picture", str(tmp_path / "curves.png")])
     assert [row["missed by"] for row in first["tables"]["last"]] == ["-0.117", "0.637"]
+    assert [row["commit"] for row in first["tables"]["last"]] == ["abc, def"] * 2
     assert [row["steps"] for row in first["tables"]["curves-5"]] == ["1,000"]
     assert tables.main(["--json", str(path)])["tables"] == first["tables"]
     assert (tmp_path / "curves.png").stat().st_size > 5000
