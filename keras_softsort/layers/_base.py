@@ -25,6 +25,8 @@ class TemperatureLayer(keras.layers.Layer):
         `layer.tau` is the tensor `exp(log_tau)`. `TauSchedule` skips such a layer, or raises if the layer is named.
       **kwargs: arguments of `keras.layers.Layer`.
 
+    AutoGraph does not convert `call`, on Keras 2 neither: a layer of your own needs `tf.cond` and `tf.while_loop`.
+
     To use a temperature per example, pass it after the input: `layer([scores, tau])`, with `tau` of shape `[batch]` or
     `[batch, 1]`. It may come from another part of the model, and it replaces the weight.
 
@@ -74,6 +76,7 @@ class TemperatureLayer(keras.layers.Layer):
         else:
             self._fixed_tau.assign(number)
 
+    @tf.autograph.experimental.do_not_convert  # which takes Keras 2 longer than the rest
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the layer. It is an error if `layer.tau.trainable` was set, which would not train the temperature."""
         if not self.learn_tau and self._fixed_tau.trainable:

@@ -66,6 +66,7 @@ class ListMetric(keras.metrics.Mean):
         """The value of each list [batch], and whether the list counts [batch]. Empty lists never count."""
         raise NotImplementedError
 
+    @tf.autograph.experimental.do_not_convert  # which takes Keras 2 longer than the rest
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add a batch. Lists without valid items do not count, and samples of soft permutations are averaged."""
         lists, y_pred = predicted_lists(y_true, y_pred, sample_weight, lists=self.lists, padding=self.padding)

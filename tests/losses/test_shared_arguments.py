@@ -21,12 +21,10 @@ METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
 # What all losses share is traced with these alone; with everything, with the others too.
 ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
 OTHERS = [cls for cls in LIST_LOSSES if cls not in ALWAYS]
-# What Keras does to losses is the same for all of a kind: on the other stack it is tried with those.
-KINDS = {*ALWAYS, ks.PermutationCrossEntropyLoss, ks.PLRankLoss, ks.RetrievalLoss, ks.SetLoss}
 
 
 def on_every_stack(classes):
-    return [cls if cls in KINDS else pytest.param(cls, marks=pytest.mark.default_stack_only) for cls in classes]
+    return [cls if cls in objects.KINDS else pytest.param(cls, marks=pytest.mark.default_stack_only) for cls in classes]
 
 
 each_loss = pytest.mark.parametrize("cls", on_every_stack(LIST_LOSSES))

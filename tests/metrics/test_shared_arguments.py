@@ -14,9 +14,10 @@ LABELS = np.float32([[3, 1, 2, -1], [1, 2, 4, 3]])
 SCORES = np.float32([[0.9, 0.1, 0.2, 5.0], [0.3, 0.5, 0.4, 0.1]])
 
 
-def result(metric, labels, scores, *, jit_compile=None, **options):
+def result(metric, labels, scores, *, jit_compile=False, **options):
     own = metric(**options)
-    models.traced_update(own, jit_compile=jit_compile)(labels, scores)
+    update = models.traced_update(own, jit_compile=True) if jit_compile else own.update_state
+    update(labels, scores)
     return float(own.result())
 
 

@@ -145,7 +145,9 @@ def sequential():
     return keras.Sequential([keras.Input((None, 3)), *models.head(), rankers.of_one_tensor().layers[-1]])
 
 
-@pytest.mark.parametrize("kind", ["functional", "subclassed", pytest.param("sequential", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "kind", ["functional", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("subclassed", "sequential"))]
+)
 def test_other_models_and_options(kind, tmp_path):
     """One tensor, padding by value; subclassed and sequential; integer ids or none."""
     request = rankers.request()

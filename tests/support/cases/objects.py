@@ -2,6 +2,7 @@
 
 import os
 
+import keras_softsort as ks
 from support.cases.collect import collected
 
 # Set by `tests/conftest.py`.
@@ -23,6 +24,9 @@ LOSSES = cases(SUBJECTS.values())
 METRICS = cases(collected("METRICS"))
 LAMBDA_WEIGHTS = cases(collected("LAMBDA_WEIGHTS"))
 ALL = [*LAYERS, *OTHER_LAYERS, *LOSSES, *LAMBDA_WEIGHTS, *METRICS]
+
+# One loss of each kind. Keras does the same to all of a kind, so the other stack tries it with these.
+KINDS = {ks.SpearmanLoss, ks.RankNetLoss, ks.PermutationCrossEntropyLoss, ks.PLRankLoss, ks.RetrievalLoss, ks.SetLoss}
 
 
 def first_of_class(cases):
