@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,9 @@ TF_RANKING_PYTHONS = ("3.11", "3.10")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 # Python compiles what is imported, which is a small part of what is installed.
 NO_COMPILE = "--no-compile"
-PYTEST = ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+# One process more than there are cores: some tests wait for processes of their own.
+PROCESSES = str((os.cpu_count() or 1) + 1)
+PYTEST = ("pytest", "-q", "-n", PROCESSES, "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def tf_ranking_python() -> str | None:

@@ -287,6 +287,7 @@ def test_mixed_precision(case, policy, atol):
     np.testing.assert_allclose(tf.cast(result, tf.float32), case.make()(case.inputs(x)), rtol=atol, atol=atol)
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @loss_cases
 def test_loss_of_half_precision(case, dtype):

@@ -108,6 +108,7 @@ def test_memory_has_no_gradient_and_passes_that_of_the_batch():
 
 
 # With XLA by the battery, too.
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_memory_of_a_model_is_saved(tmp_path, jit_compile):
     x, y = RNG.normal(size=(16, 5)).astype("float32"), RNG.integers(0, 3, size=16)

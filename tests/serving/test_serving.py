@@ -55,6 +55,7 @@ print("modules:", *sorted({name.split(".")[0] for name in sys.modules}), file=sy
 """
 
 
+@pytest.mark.default_stack_only
 def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
     request, signature, wanted = asked()
     command = [sys.executable, "-c", RUN_AND_TELL, str(_process.SCRIPT), _process.c_api_library()]
@@ -172,6 +173,7 @@ def test_other_models_and_options(kind, tmp_path):
     assert item_ids is None or answer.outputs["sorted_ids"].dtype == item_ids
 
 
+@pytest.mark.default_stack_only
 def test_loading_prints_no_warning(tmp_path, caplog):
     """Of custom gradients, which these layers have and a server does not need."""
     inputs = keras.Input((None, 3))
