@@ -78,6 +78,9 @@ def complaints(files):
     operators = {name for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)}
     classes = {cls.__name__ for cls in public_classes()} | set(ks.linalg.__all__)
     held = [(file.__name__.rpartition(".")[2], names_in(file)) for file in files]
+    for file in files:
+        if (hasattr(file, "OPERATIONS") or hasattr(file, "LOSSES")) and not hasattr(file, "ORACLE"):
+            yield f"{file.__name__} has no ORACLE"
     for name in sorted(operators | classes):
         found = [stem for stem, names in held if name in names]
         if len(found) != 1 or (name in operators and found != [name]):
@@ -97,7 +100,9 @@ def test_a_file_of_cases_too_few_too_many_or_of_another_name_is_found():
     others = [file for file in files if file is not harden]
     assert [*complaints(others)] == ["harden stands in []"]
     assert [*complaints([*files, harden])] == ["harden stands in ['harden', 'harden']"]
-    renamed = types.SimpleNamespace(__name__="cases.hard", OPERATIONS=harden.OPERATIONS)
+    without = types.SimpleNamespace(__name__="cases.harden", OPERATIONS=harden.OPERATIONS)
+    assert [*complaints([*others, without])] == ["cases.harden has no ORACLE"]
+    renamed = types.SimpleNamespace(__name__="cases.hard", OPERATIONS=harden.OPERATIONS, ORACLE=harden.ORACLE)
     assert [*complaints([*others, renamed])] == ["harden stands in ['hard']", "hard holds ['harden']"]
 
 

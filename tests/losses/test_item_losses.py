@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
+from support.cases import objects
 from support.gradients import central_differences, fixed_weights
 
 import keras_softsort as ks
@@ -17,78 +18,25 @@ LABELS = np.float64([[2, 0.3, 1, 0, 1], [1, 0, 2, -1, -1], [0, 0, 0, 0, -1], [-1
 SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
 LOGITS = np.random.default_rng(5).normal(size=[*LABELS.shape, 2])
 WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
-
-
-def bernoulli(target, logit):
-    """The binary cross-entropy of a logit."""
-    chance = 1 / (1 + np.exp(-logit))
-    return -target * np.log(chance) - (1 - target) * np.log(1 - chance)
-
-
-def sigmoid_cross_entropy(labels, scores, weights):
-    return sum(w * bernoulli(y, s) for y, s, w in zip(labels, scores, weights, strict=True))
-
-
-def mean_squared(labels, scores, weights):
-    return sum(w * (y - s) ** 2 for y, s, w in zip(labels, scores, weights, strict=True))
-
-
-def ordinal(labels, logits, weights, *, use_fraction_label=False):
-    total = 0.0
-    for label, own, weight in zip(labels, logits, weights, strict=True):
-        for level, logit in enumerate(own, start=1):
-            partial = label - level + 1 if use_fraction_label and 0 < label - level + 1 < 1 else 0.0
-            total += weight * bernoulli(1.0 if label >= level else partial, logit)
-    return total
-
-
-def click_em(labels, logits, weights, *, frozen, exam_loss_weight=1.0, rel_loss_weight=1.0):
-    total = 0.0
-    for label, own, before, weight in zip(labels, logits, frozen, weights, strict=True):
-        seen, liked = 1 / (1 + np.exp(-before))
-        rest = 1 - seen * liked
-        targets = (1.0, 1.0) if label >= 1 else (seen * (1 - liked) / rest, liked * (1 - seen) / rest)
-        total += weight * exam_loss_weight * bernoulli(targets[0], own[0])
-        total += weight * rel_loss_weight * bernoulli(targets[1], own[1])
-    return total
-
-
-def mixture_em(labels, logits, weights, *, frozen, alpha=1.0):
-    if not np.sum(labels) > 0:
-        return 0.0
-    likelihoods = np.exp(-alpha * np.sum(bernoulli(labels[:, None], frozen), axis=0))
-    return np.sum(likelihoods / np.sum(likelihoods) * (weights @ bernoulli(labels[:, None], logits)))
-
-
+# Each name with its loss, the arguments, and what the loss takes.
 CASES = {
-    "sigmoid": (ks.SigmoidCrossEntropyLoss, sigmoid_cross_entropy, SCORES, {}),
-    "sigmoid sum": (ks.SigmoidCrossEntropyLoss, sigmoid_cross_entropy, SCORES, {"normalization": "none"}),
-    "squared": (ks.MeanSquaredLoss, mean_squared, SCORES, {}),
-    "ordinal": (ks.OrdinalLoss, ordinal, LOGITS, {}),
-    "ordinal fractions": (ks.OrdinalLoss, ordinal, LOGITS, {"use_fraction_label": True, "normalization": "none"}),
-    "clicks": (ks.ClickEMLoss, click_em, LOGITS, {"exam_loss_weight": 0.5, "rel_loss_weight": 2.0}),
-    "mixture": (ks.MixtureEMLoss, mixture_em, LOGITS, {"alpha": 0.5}),
+    name: (loss, arguments, LOGITS if loss.takes == "logits" else SCORES)
+    for loss in objects.SUBJECTS.values()
+    if loss.oracle and (loss.takes == "logits" or loss.labels == "numbers")
+    for name, arguments in loss.values.items()
 }
-LOGIT_LOSSES = [ks.OrdinalLoss, ks.ClickEMLoss, ks.MixtureEMLoss]
+LOGIT_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes == "logits"]
 
 
 def expected(case, scores):
-    cls, oracle, base, arguments = CASES[case]
-    options = {name: value for name, value in arguments.items() if name != "normalization"}
-    results = []
-    for labels, own, weights, before in zip(LABELS, scores, WEIGHTS, base, strict=True):
-        kept = labels >= 0
-        frozen = {"frozen": before[kept]} if oracle in (click_em, mixture_em) else {}
-        total = oracle(labels[kept], own[kept], weights[kept], **frozen, **options) if kept.any() else 0.0
-        summed = cls is ks.MixtureEMLoss or arguments.get("normalization") == "none"
-        results.append(total if summed else total / max(kept.sum(), 1))
-    return np.array(results)
+    loss, arguments, base = CASES[case]
+    return loss.truth(LABELS, scores, WEIGHTS, frozen=base, **arguments)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_value_and_gradient(case):
-    cls, _, scores, arguments = CASES[case]
-    loss, upstream = cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
+    subject, arguments, scores = CASES[case]
+    loss, upstream = subject.cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
     junk = np.where((LABELS >= 0).reshape(LABELS.shape + (1,) * (scores.ndim - 2)), scores, np.nan)
     value, (gradient,) = modes.run("op_by_op", lambda s, _: loss(LABELS, s, WEIGHTS), [tf.constant(junk)], upstream)
     np.testing.assert_allclose(value, expected(case, scores), rtol=1e-10)
@@ -97,7 +45,7 @@ def test_value_and_gradient(case):
 
 
 def test_all_under_xla_with_masks():
-    losses = [(CASES[case][0](reduction=NONE, **CASES[case][3]), CASES[case][2].ndim) for case in CASES]
+    losses = [(loss.cls(reduction=NONE, **arguments), base.ndim) for loss, arguments, base in CASES.values()]
 
     def total(scores, logits, labels):
         return tf.add_n([loss(labels, scores if rank == 2 else logits, WEIGHTS) for loss, rank in losses])

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
-from support.gradients import central_differences, fixed_weights
+from support.cases import objects
+from support.data.graded_lists import LABELS, SCORES, WEIGHTS
+from support.gradients import fixed_weights
 from support.oracles import pairs as pair_oracles
 
 import keras_softsort as ks
@@ -16,102 +18,30 @@ from keras_softsort.losses import LambdaWeight
 pytestmark = pytest.mark.default_stack_only
 
 NONE = models.NO_REDUCTION
-LABELS = np.float64([[3, 1, 2, 0, 4, 1], [0, 0, 0, 0, 0, 0], [2, -1, 2, 1, -1, 0], [-1, -1, 4, -1, -1, -1], [-1] * 6])
-SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
-
-
-@tf.keras.utils.register_keras_serializable(package="tests")
-def root_gain(labels):
-    return labels**0.5
-
-
-@tf.keras.utils.register_keras_serializable(package="tests")
-def root_discount(ranks):
-    return (1 + ranks) ** -0.5
-
-
-version_2 = functools.partial(functools.partial, pair_oracles.relative_weights)
-# Arguments of the loss, and what of them is another for the oracle.
-CASES = {
-    "hinge": (ks.PairwiseHingeLoss, {}, {}),
-    "hinge, list": (ks.PairwiseHingeLoss, {"temperature": 0.5, "normalization": "list", "lambda_weight": "ndcg"}, {}),
-    "zero-one": (ks.PairwiseSoftZeroOneLoss, {"temperature": 2.0}, {}),
-    "zero-one, mrr": (ks.PairwiseSoftZeroOneLoss, {"normalization": "none", "lambda_weight": "mrr"}, {}),
-    "squared": (ks.PairwiseMSELoss, {"temperature": 2.0}, {}),
-    "squared, weighted": (ks.PairwiseMSELoss, {"normalization": "none", "lambda_weight": "label_diff"}, {}),
-    "label_diff": (ks.RankNetLoss, {"lambda_weight": "label_diff"}, {}),
-    "version 2": (
-        ks.RankNetLoss,
-        {"lambda_weight": LambdaWeight("ndcg", k=2, version=2)},
-        {"lambda_weight": version_2(kind="ndcg", k=2)},
-    ),
-    "neighbors": (
-        ks.RankNetLoss,
-        {"lambda_weight": LambdaWeight("dcg", version=2, neighbors_only=True)},
-        {"lambda_weight": version_2(neighbors_only=True)},
-    ),
-    "functions": (
-        ks.PairwiseHingeLoss,
-        {"lambda_weight": LambdaWeight("ndcg", version=2, gain=root_gain, discount=root_discount)},
-        {"lambda_weight": version_2(kind="ndcg", gain=root_gain, discount=root_discount)},
-    ),
-    "min_label": (
-        ks.RankNetLoss,
-        {"lambda_weight": LambdaWeight("precision", k=2, min_label=2)},
-        {
-            "lambda_weight": lambda y, s: pair_oracles.swap_weights(
-                np.float64(np.greater_equal(y, 2)), s, "precision", k=2
-            )
-        },
-    ),
-}
+# Each class with what makes one pair cost.
 COSTS = {ks.PairwiseHingeLoss: "hinge", ks.PairwiseSoftZeroOneLoss: "soft_zero_one", ks.PairwiseMSELoss: "squared"}
-
-
-def oracle(case, scores):
-    cls, arguments, others = CASES[case]
-    options = {"cost": COSTS.get(cls, "logistic"), **arguments, **others}
-    options["sigma"] = 1 / options.pop("temperature", 1.0)
-    rows = zip(LABELS, scores, WEIGHTS, SCORES, strict=True)
-    return np.array([pair_oracles.list_loss(y, s, w, frozen=f, **options) for y, s, w, f in rows])
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_value_and_gradient(case):
-    cls, arguments, _ = CASES[case]
-    loss, weights = cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
-    value, (gradient,) = modes.run("op_by_op", lambda s, _: loss(LABELS, s, WEIGHTS), [tf.constant(SCORES)], weights)
-    np.testing.assert_allclose(value, oracle(case, SCORES), rtol=1e-10)
-    (slopes,) = central_differences(lambda s: oracle(case, s), [SCORES], weights)
-    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
+CASES = {
+    name: (objects.SUBJECTS[cls], arguments)
+    for cls in (*COSTS, ks.RankNetLoss)
+    for name, arguments in objects.SUBJECTS[cls].values.items()
+}
 
 
 @pytest.mark.parametrize(
     ("mode", "cases"), [("xla", ["hinge", "zero-one", "squared", "version 2"]), ("unknown_shape", ["squared"])]
 )
 def test_costs_in_other_modes(mode, cases):
-    losses = [CASES[case][0](reduction=NONE, **CASES[case][1]) for case in cases]
+    losses = [subject.cls(reduction=NONE, **arguments) for subject, arguments in map(CASES.get, cases)]
 
     def total(scores, labels):
         return tf.add_n([loss(labels, scores, WEIGHTS) for loss in losses])
 
     weights = fixed_weights(len(LABELS))
     value, (gradient,) = modes.run(mode, total, [tf.constant(SCORES)], weights, LABELS)
-    np.testing.assert_allclose(value, sum(oracle(case, SCORES) for case in cases), rtol=1e-9)
+    wanted = sum(subject.truth(LABELS, SCORES, WEIGHTS, **arguments) for subject, arguments in map(CASES.get, cases))
+    np.testing.assert_allclose(value, wanted, rtol=1e-9)
     _, (slopes,) = modes.run("op_by_op", total, [tf.constant(SCORES)], weights, LABELS)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("cls", COSTS)
-def test_what_is_no_number_spoils_its_own_list_alone(cls):
-    loss, clean = cls(reduction=NONE), cls(reduction=NONE)(LABELS, SCORES)
-    for where, what in [("label", np.nan), ("score", np.nan), ("score", np.inf)]:
-        labels, scores = LABELS.copy(), SCORES.copy()
-        (labels if where == "label" else scores)[0, 2] = what
-        found = loss(labels, scores).numpy()
-        assert np.isnan(found[0])
-        np.testing.assert_array_equal(found[1:], clean[1:])
 
 
 @pytest.mark.parametrize("cls", COSTS)
@@ -134,9 +64,9 @@ def ndcg_swaps(labels, scores):
 
 @pytest.mark.parametrize("case", ["version 2", "functions"])
 def test_a_lambda_weight_in_a_config(case):
-    cls, arguments, _ = CASES[case]
-    loss = cls(**arguments)
-    again = cls.from_config(json.loads(json.dumps(loss.get_config())))
+    subject, arguments = CASES[case]
+    loss = subject.cls(**arguments)
+    again = subject.cls.from_config(json.loads(json.dumps(loss.get_config())))
     assert again.get_config() == loss.get_config()
     assert float(again(LABELS, SCORES)) == float(loss(LABELS, SCORES))
 

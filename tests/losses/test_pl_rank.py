@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
+from support.cases import objects
 from support.oracles import pl_rank as truth
 from support.oracles import plackett_luce
 
@@ -50,32 +51,10 @@ def test_the_mean_over_all_orders_is_the_gradient(count):
     np.testing.assert_allclose(mean, wanted, rtol=1e-10)
 
 
-ARGUMENTS = [
-    {},
-    {"k": 2},
-    {"gain": "linear", "discount": "reciprocal"},
-    {"k": 3, "discount": [2.0, 1.0], "normalization": "none"},
-]
+ARGUMENTS = list(objects.SUBJECTS[ks.PLRankLoss].values.values())
 LABELS = np.array([[2.0, 0, 1, 3, 1], [1, -1, 0, 2, -1], [0, 0, 0, 0, 0], [-1, -1, -1, -1, -1]])
 BATCH = np.array([SCORES, SCORES[::-1], SCORES, SCORES])
 WEIGHTS = np.array([[1.0, 2, 0.5, 1, 1], [0.5, 3, 1, 2, 1], [1] * 5, [1] * 5])
-
-
-def expected_loss(labels, scores, weights, *, k=None, gain="exponential", discount="log2", normalization="ideal"):
-    """The loss and its gradient by enumeration, of the items that are not padding."""
-    kept, gradient = labels >= 0, np.zeros(len(labels))
-    gains = (2.0**labels - 1 if gain == "exponential" else labels)[kept]
-    ranks = np.arange(1, kept.sum() + 1)
-    discounts = {"log2": 1 / np.log2(1 + ranks), "reciprocal": 1 / ranks}
-    rank_weights = (discounts[discount] if isinstance(discount, str) else np.array(discount))[: len(ranks)][:k]
-    if not gains.any():
-        return 0.0, gradient
-    best = sum(weight * own for weight, own in zip(rank_weights, np.sort(gains)[::-1], strict=False))
-    value, gradient[kept] = plackett_luce.expected(
-        scores[kept], lambda order: -truth.reward(order, (weights[kept] * gains), rank_weights)
-    )
-    scale = best if normalization == "ideal" else 1.0
-    return value / scale, gradient / scale
 
 
 @pytest.mark.parametrize(
@@ -91,7 +70,7 @@ def test_value_and_gradient_within_four_standard_errors_of_enumeration(arguments
     value, (gradient,) = modes.run(
         mode, lambda s, y: loss(y, s, weights), [tf.constant(scores)], np.ones(len(labels)), labels
     )
-    exact = [expected_loss(*each, **arguments) for each in zip(LABELS, BATCH, WEIGHTS, strict=True)]
+    exact = [truth.expected_loss(*each, **arguments) for each in zip(LABELS, BATCH, WEIGHTS, strict=True)]
     for estimate, wanted in zip((value, gradient), zip(*exact, strict=True), strict=True):
         drawn = np.reshape(estimate, [4, repeats, *np.shape(estimate)[1:]])
         error = drawn.std(axis=1) / np.sqrt(repeats)

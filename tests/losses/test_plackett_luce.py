@@ -7,56 +7,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
+from support.cases import objects
+from support.data.graded_lists import LABELS, SCORES
 from support.gradients import central_differences, fixed_weights
+from support.oracles.list_mle import likelihood_loss, log_sum_exp
 
 import keras_softsort as ks
 
 keras = tf.keras
 NONE = models.NO_REDUCTION
-
-
-def log_sum_exp(values):
-    peak = max(values)
-    return peak if np.isinf(peak) else peak + np.log(np.sum(np.exp(np.array(values) - peak)))
-
-
-def likelihood_loss(labels, scores, item_weights=None, *, k=None, ties="breslow"):
-    """The loss of one list, group after group of tied items; in `"first"` order every item is a group."""
-    remaining = [j for j, label in enumerate(labels) if label >= 0]
-    groups = [[j for j in remaining if labels[j] == label] for label in sorted(set(labels), reverse=True) if label >= 0]
-    if ties == "first":
-        groups = [[j] for group in groups for j in group]
-    total, placed = 0.0, 0
-    for group in groups:
-        normalizer = log_sum_exp([scores[j] for j in remaining])
-        inside = len(group) if k is None else min(max(k - placed, 0), len(group))
-        for j in group:
-            weight = 1.0 if item_weights is None else item_weights[j]
-            total -= inside / len(group) * weight * (scores[j] - normalizer)
-        placed += len(group)
-        remaining = [j for j in remaining if j not in group]
-    return total
-
-
-LABELS = np.float64(
-    [
-        [3, 1, 2, 0, 7],
-        [1, 1, 2, 0, 1],
-        [0, 0, 0, 0, 0],
-        [2, -1, 2, 1, -1],
-        [-1, 1, 1, -1, -1],
-        [-1, -1, 4, -1, -1],
-        [-1, -1, -1, -1, -1],
-    ]
-)
-SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-OPTIONS = [{"ties": ties, "k": k} for ties, k in itertools.product(["breslow", "first"], [None, 1, 3, 9])]
+SUBJECT = objects.SUBJECTS[ks.PlackettLuceLoss]
+OPTIONS = list(SUBJECT.values.values())
 each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
-def expected_losses(labels, scores, weights=None, **options):
-    weights = [None] * len(labels) if weights is None else weights
-    return np.array([likelihood_loss(*row, **options) for row in zip(labels, scores, weights, strict=True)])
+expected_losses = SUBJECT.truth
 
 
 def each_list(labels, scores, weights=None, **options):
@@ -74,11 +39,6 @@ def check_against_oracle(mode, scores, options):
     np.testing.assert_allclose(value, expected_losses(LABELS, scores, **options), rtol=1e-11, atol=1e-12)
     (slopes,) = central_differences(lambda a: expected_losses(LABELS, a, **options), [scores], weights)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(("options", "mode"), modes.of_first(OPTIONS, quick=("xla", "unknown_shape")), ids=str)
-def test_value_and_gradient(options, mode):
-    check_against_oracle(mode, SCORES, options)
 
 
 @pytest.mark.parametrize(("ties", "mode"), modes.of_first(["breslow", "first"], quick=("unknown_shape",)))
@@ -131,16 +91,6 @@ def test_several_first_items_share_the_one_place():
     np.testing.assert_allclose(found, -np.mean(log_shares[chosen]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("k", [None, 1, 2, 3, 4])
-def test_the_order_of_the_items_is_no_matter(k):
-    value, gradient = value_and_gradient(LABELS, SCORES, k=k)
-    for seed in range(5):
-        order = np.random.default_rng(seed).permutation(5)
-        shuffled, slopes = value_and_gradient(LABELS[:, order], SCORES[:, order], k=k)
-        np.testing.assert_allclose(shuffled, value, rtol=1e-12)
-        np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-10, atol=1e-12)
-
-
 def test_ties_in_the_order_of_the_list():
     labels = np.float32([[1.0, 2.0, 1.0, 0.0, 2.0]])
     order = [1, 4, 0, 2, 3]
@@ -160,38 +110,7 @@ def test_a_zero_of_either_sign(ties):
         assert float(loss(signed, SCORES[:1, :4])) == float(loss(plain, SCORES[:1, :4]))
 
 
-@pytest.mark.parametrize(("how", "mode"), modes.of_first(["keras mask", "labels"], quick=("unknown_shape",)))
-def test_padding_changes_neither_value_nor_gradient(how, mode):
-    def losses(scores, labels):
-        scores = tf.identity(scores)
-        if how == "keras mask":
-            scores._keras_mask = tf.sequence_mask(tf.fill([tf.shape(scores)[0]], 5), tf.shape(scores)[1])
-        return ks.PlackettLuceLoss(reduction=NONE, k=3)(labels, scores)
-
-    weights = fixed_weights(len(LABELS))
-    value, (gradient,) = modes.run(mode, losses, [tf.constant(SCORES)], weights, LABELS)
-    junk = np.tile([1e300, np.inf, -np.inf, np.nan], (len(SCORES), 1))
-    wide = tf.constant(np.concatenate([SCORES, junk], axis=1))
-    # Under a Keras mask what the labels hold is padding too.
-    fill = -1 if how == "labels" else np.nan
-    labels = np.pad(LABELS, [(0, 0), (0, 4)], constant_values=fill)
-    wide_value, (wide_gradient,) = modes.run(mode, losses, [wide], weights, labels)
-    np.testing.assert_allclose(wide_value, value, rtol=1e-14)
-    np.testing.assert_allclose(wide_gradient[:, :5], gradient, rtol=1e-13, atol=1e-15)
-    np.testing.assert_array_equal(wide_gradient[:, 5:], 0)
-    np.testing.assert_array_equal(gradient.numpy()[LABELS < 0], 0)
-
-
-def test_reductions():
-    values = each_list(LABELS, SCORES)
-    assert values.shape == (len(LABELS),)
-    assert float(ks.PlackettLuceLoss(reduction="sum")(LABELS, SCORES)) == pytest.approx(values.sum(), rel=1e-12)
-    assert float(ks.PlackettLuceLoss()(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
-    np.testing.assert_array_equal(ks.PlackettLuceLoss().call(LABELS, SCORES), values)
-
-
 WEIGHTS = {
-    "[]": np.float64(2.5),
     "[B]": np.float64([1.0, 0.0, 3.0, 0.5, 2.0]),
     "[B, 1]": np.float64([[1.0], [0.0], [3.0], [0.5], [2.0]]),
     "[B, n]": np.random.default_rng(2).uniform(size=(5, 5)),
@@ -200,13 +119,6 @@ WEIGHTS = {
 
 def weights_per_item(weights):
     return np.broadcast_to(weights[:, np.newaxis] if weights.ndim == 1 else weights, (5, 5))
-
-
-@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
-@each_option
-def test_sample_weight_with_as_many_lists_as_items(options, weights):
-    wanted = expected_losses(LABELS[:5], SCORES[:5], weights_per_item(weights), **options)
-    np.testing.assert_allclose(each_list(LABELS[:5], SCORES[:5], weights, **options), wanted, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
@@ -222,13 +134,6 @@ def test_sample_weight_in_fit(shape):
     model.compile("sgd", loss=ks.PlackettLuceLoss(k=3))
     history = model.fit(x, y, sample_weight=weights, batch_size=5, verbose=0).history
     assert history["loss"][0] == pytest.approx(wanted, rel=1e-4)
-
-
-def test_ragged_labels_and_weights():
-    labels = tf.ragged.constant([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], []], ragged_rank=1)
-    weights = tf.ragged.constant([[1.0, 2.0, 0.5], [1.0, 1.0, 3.0, 0.0], []], ragged_rank=1)
-    wanted = expected_losses(labels.to_tensor(-1.0).numpy(), SCORES[:3, :4], weights.to_tensor(7.0).numpy())
-    np.testing.assert_allclose(each_list(labels, np.float32(SCORES[:3, :4]), weights), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
@@ -247,20 +152,6 @@ def value_and_gradient_tensors(labels, scores):
         tape.watch(scores)
         value = ks.PlackettLuceLoss()(labels, scores)
     return value, tape.gradient(value, scores)
-
-
-@pytest.mark.parametrize("ties", ["breslow", "first"])
-@pytest.mark.parametrize(("where", "what"), [("label", np.nan), ("score", np.nan), ("score", np.inf)])
-def test_what_is_no_number_spoils_its_own_list_alone(where, what, ties):
-    labels, scores = LABELS.copy(), SCORES.copy()
-    (labels if where == "label" else scores)[1, 2] = what
-    value, gradient = value_and_gradient(labels, scores, ties=ties)
-    clean, slopes = value_and_gradient(LABELS, SCORES, ties=ties)
-    others = np.arange(len(LABELS)) != 1
-    np.testing.assert_array_equal(np.isnan(value), ~others)
-    np.testing.assert_array_equal(value[others], clean[others])
-    np.testing.assert_array_equal(gradient[others], slopes[others])
-    assert np.isnan(gradient[1]).any()
 
 
 def test_a_label_that_is_no_number_outweighs_a_weight_of_zero():
@@ -302,20 +193,6 @@ def test_a_list_of_impossible_items_costs_nothing():
     value, gradient = value_and_gradient([[3.0, 2.0, 2.0]], np.full((1, 3), -np.inf))
     np.testing.assert_array_equal(value, 0)
     np.testing.assert_array_equal(gradient, 0)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "computed"), [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")]
-)
-def test_dtypes(dtype, computed):
-    scores = tf.cast(SCORES, dtype)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        value = ks.PlackettLuceLoss()(np.float32(LABELS), scores)
-    wanted = np.mean(expected_losses(LABELS, tf.cast(scores, tf.float64).numpy()))
-    assert value.dtype == computed
-    assert float(value) == pytest.approx(wanted, rel=1e-6)
-    assert tape.gradient(value, scores).dtype == dtype
 
 
 def distinct_lists():

@@ -1,12 +1,14 @@
 """What every loss of scores must do: its oracle's value and gradient in every mode, padding, weights, edges, errors."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
 from support.cases import objects
+from support.data.graded_lists import LABELS, SCORES, WEIGHTS
 from support.gradients import central_differences, fixed_weights
 
 import keras_softsort as ks
@@ -14,20 +16,8 @@ import keras_softsort as ks
 pytestmark = pytest.mark.default_stack_only
 
 NONE = models.NO_REDUCTION
-LABELS = np.float64(
-    [
-        [3, 1, 2, 0, 4],
-        [1, 1, 2, 0, 1],
-        [0, 0, 0, 0, 0],
-        [2, -1, 2, 1, -1],
-        [-1, 1, 0, -1, -1],
-        [-1, -1, 4, -1, -1],
-        [-1, -1, -1, -1, -1],
-    ]
-)
-SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
-LOSSES = {cls: loss for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores" and loss.values}
+# Those with a truth; the mean over samples of others is compared in files of their own.
+LOSSES = {cls: loss for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores" and loss.oracle}
 CASES = {name: (loss, arguments) for loss in LOSSES.values() for name, arguments in loss.values.items()}
 # The first case of each loss goes through the modes.
 FIRST = {next(iter(loss.values)): loss for loss in LOSSES.values()}
@@ -35,12 +25,24 @@ IN_MODES = [
     *(each for case, loss in FIRST.items() for each in modes.of_first([case], quick=loss.quick_modes)),
     *((case, "op_by_op") for case in CASES if case not in FIRST),
 ]
+# Without further cases of what takes long.
+QUICK_CASES = [case for case, (loss, _) in CASES.items() if case in FIRST or not loss.basic]
 each_loss = pytest.mark.parametrize("cls", LOSSES)
+each_case = pytest.mark.parametrize("case", CASES)
+each_quick_case = pytest.mark.parametrize("case", QUICK_CASES)
 
 
 def temperature_of(cls):
-    """The name of the argument that is a temperature."""
-    return "tau" if "tau" in inspect.signature(cls).parameters else "temperature"
+    """The name of the argument that is a temperature, if there is one."""
+    return next((name for name in ("tau", "temperature") if name in inspect.signature(cls).parameters), None)
+
+
+each_loss_with_temperature = pytest.mark.parametrize("cls", [cls for cls in LOSSES if temperature_of(cls)])
+
+
+def few(cls):
+    """Arguments with few iterations, where what is checked is the same for any number."""
+    return LOSSES[cls].call
 
 
 def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments):
@@ -50,18 +52,20 @@ def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments
 @pytest.mark.parametrize(("case", "mode"), IN_MODES)
 def test_value_and_gradient(case, mode):
     subject, arguments = CASES[case]
-    loss, weights = subject.cls(reduction=NONE, **arguments), fixed_weights(len(LABELS))
-    value, (gradient,) = modes.run(mode, lambda a, y: loss(y, a, WEIGHTS), [tf.constant(SCORES)], weights, LABELS)
+    loss, weights, base = subject.cls(reduction=NONE, **arguments), fixed_weights(len(LABELS)), SCORES.copy()
+    if subject.frozen:
+        base[1, 1] = base[1, 2]  # tied, as ranks must be
+    value, (gradient,) = modes.run(mode, lambda a, y: loss(y, a, WEIGHTS), [tf.constant(base)], weights, LABELS)
 
     def wanted(scores):
-        return subject.truth(LABELS, scores, WEIGHTS, **arguments)
+        return subject.truth(LABELS, scores, WEIGHTS, frozen=base, **arguments)
 
-    np.testing.assert_allclose(value, wanted(SCORES), rtol=1e-9, atol=1e-12)
-    (slopes,) = central_differences(wanted, [SCORES], weights)
+    np.testing.assert_allclose(value, wanted(base), rtol=1e-9, atol=1e-12)
+    (slopes,) = central_differences(wanted, [base], weights)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 @pytest.mark.parametrize("how", ["labels", "keras mask"])
 def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
     subject, arguments = CASES[case]
@@ -78,10 +82,11 @@ def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
     np.testing.assert_array_equal(slopes[~mask], 0)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case, (_, arguments) in CASES.items() if arguments.get("ties") != "first"])
 def test_the_order_of_the_items_is_no_matter(case):
     subject, arguments = CASES[case]
-    scores = np.round(SCORES)  # with ties
+    # With ties, but where those are ranked in the order of the items.
+    scores = SCORES if "lambda_weight" in arguments else np.round(SCORES)
     value, gradient = value_and_gradient(subject.cls, LABELS, scores, **arguments)
     order = [3, 0, 4, 2, 1]
     shuffled, slopes = value_and_gradient(subject.cls, LABELS[:, order], scores[:, order], **arguments)
@@ -91,17 +96,26 @@ def test_the_order_of_the_items_is_no_matter(case):
 
 @each_loss
 def test_nothing_relevant_costs_nothing(cls):
-    for labels in ([[0.0, 0.0, 0.0], [-1.0, 0.0, -1.0], [-1.0, -1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 3))):
-        value, gradient = value_and_gradient(cls, labels, np.ones(np.shape(labels)))
+    lists = [[[-1.0, -1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 3))]
+    if not LOSSES[cls].costs_without_relevance:
+        lists.append([[0.0, 0.0, 0.0], [-1.0, 0.0, -1.0], [-1.0, -1.0, -1.0]])
+    for labels in lists:
+        value, gradient = value_and_gradient(cls, labels, np.ones(np.shape(labels)), **few(cls))
         np.testing.assert_array_equal(value, np.zeros(len(labels)))
         np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)))
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e30])
-@pytest.mark.parametrize("tau", [1e-30, 1.0, 1e6])
-@each_loss
+@pytest.mark.parametrize(
+    ("cls", "tau", "scale"),
+    [
+        (cls, tau, scale)
+        for cls in LOSSES
+        for tau, scale in itertools.product([1e-30, 1.0, 1e6], [1e-6, 1e4, 1e30])
+        if temperature_of(cls) and scale / tau < LOSSES[cls].overflows_at
+    ],
+)
 def test_scores_and_temperatures_of_any_size(cls, tau, scale):
-    arguments = {temperature_of(cls): tau}
+    arguments = {**few(cls), temperature_of(cls): tau}
     value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), **arguments)
     assert np.isfinite(value).all() or (LOSSES[cls].unbounded and scale / tau > 1e38)
     assert not np.isnan(value).any()
@@ -109,9 +123,9 @@ def test_scores_and_temperatures_of_any_size(cls, tau, scale):
 
 
 @pytest.mark.parametrize("tau", [1e-30, 1.0])
-@each_loss
+@each_loss_with_temperature
 def test_equal_scores(cls, tau):
-    arguments = {temperature_of(cls): tau}
+    arguments = {**few(cls), temperature_of(cls): tau}
     value, gradient = value_and_gradient(cls, np.float32(LABELS), np.ones(LABELS.shape, "float32"), **arguments)
     assert np.isfinite(value).all()
     if tau == 1.0:
@@ -119,34 +133,65 @@ def test_equal_scores(cls, tau):
         assert np.abs(gradient[0]).max() > 1e-3
 
 
-@pytest.mark.parametrize(("where", "what"), [("label", np.nan), ("score", np.nan), ("score", np.inf)])
-@each_loss
-def test_what_is_no_number_spoils_its_own_list_alone(cls, where, what):
-    labels, scores = LABELS.copy(), SCORES.copy()
-    (labels if where == "label" else scores)[1, 2] = what
-    value, gradient = value_and_gradient(cls, labels[:3], scores[:3])
-    clean, slopes = value_and_gradient(cls, LABELS[:3], SCORES[:3])
+@each_quick_case
+def test_what_is_no_number_spoils_its_own_list_alone(case):
+    subject, arguments = CASES[case]
+    clean, slopes = value_and_gradient(subject.cls, LABELS[:3], SCORES[:3], **arguments)
     others = np.arange(3) != 1
-    np.testing.assert_array_equal(np.isnan(value), ~others)
-    np.testing.assert_allclose(value[others], clean[others], rtol=1e-12)
-    np.testing.assert_allclose(gradient[others], slopes[others], rtol=1e-12)
-    assert np.isnan(gradient[1]).any()
+    for where, what in [("label", np.nan), ("score", np.nan), ("score", np.inf)]:
+        labels, scores = LABELS[:3].copy(), SCORES[:3].copy()
+        (labels if where == "label" else scores)[1, 2] = what
+        value, gradient = value_and_gradient(subject.cls, labels, scores, **arguments)
+        np.testing.assert_array_equal(np.isnan(value), ~others)
+        np.testing.assert_allclose(value[others], clean[others], rtol=1e-12)
+        np.testing.assert_allclose(gradient[others], slopes[others], rtol=1e-12)
+        assert np.isnan(gradient[1]).any()
 
 
 @each_loss
 def test_reductions_and_weights_of_lists(cls):
-    values, _ = value_and_gradient(cls, LABELS, SCORES)
+    values, _ = value_and_gradient(cls, LABELS, SCORES, **few(cls))
+    np.testing.assert_array_equal(cls(**few(cls)).call(LABELS, SCORES), values)
     weights = np.arange(7.0)
-    weighted = cls(reduction="sum")(LABELS, SCORES, weights[:, np.newaxis])
+    weighted = cls(reduction="sum", **few(cls))(LABELS, SCORES, weights[:, np.newaxis])
     assert float(weighted) == pytest.approx(np.sum(weights * values), rel=1e-12)
-    assert float(cls()(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
+    assert float(cls(**few(cls))(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
+
+
+@each_quick_case
+def test_weights_of_as_many_lists_as_items(case):
+    # A weight a list that met [batch, n] by broadcasting would weigh items instead.
+    subject, arguments = CASES[case]
+    each = np.float64([1.0, 0.0, 3.0, 0.5, 2.0])
+    loss, labels, scores = subject.cls(reduction=NONE, **arguments), LABELS[:5], SCORES[:5]
+    for weights in (np.float64(2.5), each, each[:, np.newaxis]):
+        per_item = np.broadcast_to(weights[:, np.newaxis] if weights.ndim == 1 else weights, (5, 5))
+        wanted = subject.truth(labels, scores, per_item, **arguments)
+        np.testing.assert_allclose(loss(labels, scores, weights), wanted, rtol=1e-9, atol=1e-12)
 
 
 @each_loss
-def test_ragged_labels(cls):
+def test_ragged_labels_and_weights(cls):
     labels = tf.ragged.constant([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], []], ragged_rank=1)
-    found, _ = value_and_gradient(cls, labels, SCORES[:3, :4])
-    np.testing.assert_allclose(found, value_and_gradient(cls, labels.to_tensor(-1.0), SCORES[:3, :4])[0], rtol=1e-12)
+    weights = tf.ragged.constant([[1.0, 2.0, 0.5], [1.0, 1.0, 3.0, 0.0], []], ragged_rank=1)
+    for given, dense in [(None, None), (weights, weights.to_tensor(7.0))]:
+        found, _ = value_and_gradient(cls, labels, SCORES[:3, :4], given, **few(cls))
+        wanted, _ = value_and_gradient(cls, labels.to_tensor(-1.0), SCORES[:3, :4], dense, **few(cls))
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@each_quick_case
+def test_dtypes(case):
+    subject, arguments = CASES[case]
+    for dtype, computed in [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")]:
+        scores = tf.cast(SCORES, dtype)
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            value = subject.cls(reduction="sum", **arguments)(np.float32(LABELS), scores)
+        wanted = np.sum(subject.truth(LABELS, tf.cast(scores, tf.float64).numpy(), **arguments))
+        assert value.dtype == computed
+        assert float(value) == pytest.approx(wanted, rel=1e-5)
+        assert tape.gradient(value, scores).dtype == dtype
 
 
 COMMON = [
@@ -157,8 +202,13 @@ BAD = [
     *(
         (cls, {temperature_of(cls): 0}, ValueError, "(tau|temperature) must be positive and finite, got 0")
         for cls in LOSSES
+        if temperature_of(cls)
     ),
-    *((cls, {temperature_of(cls): "1"}, TypeError, "(tau|temperature) must be a number, got '1'") for cls in LOSSES),
+    *(
+        (cls, {temperature_of(cls): "1"}, TypeError, "(tau|temperature) must be a number, got '1'")
+        for cls in LOSSES
+        if temperature_of(cls)
+    ),
     (
         ks.ApproxNDCGLoss,
         {"gain": "square"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,11 @@ import tensorflow as tf
 import keras_softsort as ks
 from support import models
 from support.oracles import ranking
+
+
+def by_name(name, *options):
+    """Arguments by a name that tells them."""
+    return {", ".join([name, *(f"{key}={value}" for key, value in each.items())]): each for each in options}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +81,14 @@ class Loss(KerasObject):
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     # The modes that are tried each time.
     quick_modes: tuple[str, ...] = ("xla", "unknown_shape")
+    # The gradient holds a function of the scores, which the oracle takes from `frozen`.
+    frozen: bool = False
     # It grows with the scores.
     unbounded: bool = False
+    # Where scores over the temperature are as large as this, it computes no number.
+    overflows_at: float = math.inf
+    # Lists without a relevant item cost something.
+    costs_without_relevance: bool = False
     # What the operator is called with.
     call: dict[str, Any] = field(default_factory=dict)
     # The operator as a function of scores, if it takes something else.
@@ -91,9 +103,10 @@ class Loss(KerasObject):
         """Whether it is a loss of lists of which items may be padding."""
         return self.takes in {"scores", "permutation", "logits"}
 
-    def truth(self, labels, scores, weights=None, **arguments):
-        """The oracle of each list."""
-        return ranking.each_list(self.oracle, labels, scores, weights, **arguments)
+    def truth(self, labels, scores, weights=None, frozen=None, **arguments):
+        """The oracle of each list. `frozen`: the scores that the gradient holds, `scores` by default."""
+        frozen = (scores if frozen is None else frozen) if self.frozen else None
+        return ranking.each_list(self.oracle, labels, scores, weights, frozen, **arguments)
 
     def of(self, scores, labels, **options):
         """The operator of scores [..., n], with few samples or iterations."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 
@@ -133,3 +135,20 @@ def list_loss(
                 total += (w[i] + w[j]) / 2 * swap[i, j] * both
                 pairs += 1
     return total / {"pairs": max(pairs, 1), "list": max(len(y), 1), "none": 1}[normalization]
+
+
+def weighted_loss(labels, scores, weights, *, cost, temperature=1.0, sigma=None, lambda_weight=None, **options):
+    """`list_loss` in the arguments of our losses, whose lambda weight may be an object of several choices."""
+    sigma = 1 / temperature if sigma is None else sigma
+    return list_loss(labels, scores, weights, cost=cost, sigma=sigma, lambda_weight=by_loops(lambda_weight), **options)
+
+
+def by_loops(lambda_weight):
+    """A name as it is; a function of labels and scores for an object with attributes."""
+    if lambda_weight is None or isinstance(lambda_weight, str):
+        return lambda_weight
+    kind, k = lambda_weight.metric, lambda_weight.k
+    if lambda_weight.version == 2:
+        choices = {name: getattr(lambda_weight, name) for name in ("gain", "discount", "neighbors_only")}
+        return functools.partial(relative_weights, kind=kind, k=k, **choices)
+    return lambda y, s: swap_weights(np.float64(np.greater_equal(y, lambda_weight.min_label)), s, kind, k=k)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from support.oracles import plackett_luce
 from support.oracles.plackett_luce import choice_log_probs
 
 
@@ -21,3 +22,20 @@ def estimate(scores, order, rewards, rank_weights):
             came = sum(rank_weights[j] * rewards[order[j]] for j in range(i, count))
             result[item] += chance * (rank_weights[i] * rewards[item] - came)
     return result
+
+
+def expected_loss(labels, scores, weights, *, k=None, gain="exponential", discount="log2", normalization="ideal"):
+    """The loss and its gradient by enumeration, of the items that are not padding."""
+    kept, gradient = labels >= 0, np.zeros(len(labels))
+    gains = (2.0**labels - 1 if gain == "exponential" else labels)[kept]
+    ranks = np.arange(1, kept.sum() + 1)
+    discounts = {"log2": 1 / np.log2(1 + ranks), "reciprocal": 1 / ranks}
+    rank_weights = (discounts[discount] if isinstance(discount, str) else np.array(discount))[: len(ranks)][:k]
+    if not gains.any():
+        return 0.0, gradient
+    best = sum(weight * own for weight, own in zip(rank_weights, np.sort(gains)[::-1], strict=False))
+    value, gradient[kept] = plackett_luce.expected(
+        scores[kept], lambda order: -reward(order, (weights[kept] * gains), rank_weights)
+    )
+    scale = best if normalization == "ideal" else 1.0
+    return value / scale, gradient / scale

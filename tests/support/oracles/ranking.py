@@ -11,17 +11,16 @@ from support.oracles import sorting as oracles
 GAINS = {"exponential": lambda label: 2.0**label - 1, "linear": lambda label: label}
 
 
-def each_list(oracle, labels, scores, weights=None, **arguments):
-    """`oracle` of the items whose label is not below 0, for each list."""
+def each_list(oracle, labels, scores, weights=None, frozen=None, **arguments):
+    """`oracle` of the items whose label is not below 0, for each list; with what its gradient holds, if it takes it."""
     labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     weights = np.ones(labels.shape) if weights is None else np.broadcast_to(weights, labels.shape)
-    kept = labels >= 0
-    return np.array(
-        [
-            oracle(own[keep], score[keep], weight[keep], **arguments) if keep.any() else 0.0
-            for own, score, weight, keep in zip(labels, scores, weights, kept, strict=True)
-        ]
-    )
+    results = np.zeros(len(labels))
+    for i, valid in enumerate(labels >= 0):
+        held = {} if frozen is None else {"frozen": frozen[i, valid]}
+        if valid.any():
+            results[i] = oracle(labels[i, valid], scores[i, valid], weights[i, valid], **held, **arguments)
+    return results
 
 
 DISCOUNTS = {"log2": lambda rank: 1 / math.log2(1 + rank), "reciprocal": lambda rank: 1 / rank}

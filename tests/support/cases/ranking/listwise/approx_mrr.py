@@ -4,12 +4,13 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.approx_mrr
 LOSSES = [
     Loss(
         ks.ApproxMRRLoss,
         [{"tau": 0.5, "reduction": "sum", "name": "mine"}],
         "approx_mrr",
-        oracle=truth.approx_mrr,
+        oracle=ORACLE,
         labels="relevance",
         quick_modes=("unknown_shape",),
         values={"approx mrr": {"tau": 0.7}},

@@ -4,6 +4,7 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.approx_ndcg
 LOSSES = [
     Loss(
         ks.ApproxNDCGLoss,
@@ -12,7 +13,7 @@ LOSSES = [
             {"k": 3, "discount": "reciprocal", "normalization": "none"},
         ],
         "approx_ndcg",
-        oracle=truth.approx_ndcg,
+        oracle=ORACLE,
         labels="relevance",
         values={
             "approx": {},

@@ -4,6 +4,7 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.calibrated_softmax
 LOSSES = [
     Loss(
         ks.CalibratedSoftmaxLoss,
@@ -11,7 +12,7 @@ LOSSES = [
             {"temperature": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
         ],
         "calibrated_softmax",
-        oracle=truth.calibrated_softmax,
+        oracle=ORACLE,
         labels="relevance",
         unbounded=True,
         quick_modes=("unknown_shape",),

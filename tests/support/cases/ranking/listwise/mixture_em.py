@@ -2,12 +2,17 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.oracles import items as truth
 
+ORACLE = truth.mixture_em
 LOSSES = [
     Loss(
         ks.MixtureEMLoss,
         [{"alpha": 0.5, "reduction": "sum", "name": "mine"}],
         "mixture_em",
         takes="logits",
+        oracle=ORACLE,
+        frozen=True,
+        values={"mixture": {"alpha": 0.5}},
     )
 ]

@@ -4,6 +4,7 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.neural_ndcg
 LOSSES = [
     Loss(
         ks.NeuralNDCGLoss,
@@ -24,7 +25,7 @@ LOSSES = [
             },
         ],
         "neural_ndcg",
-        oracle=truth.neural_ndcg,
+        oracle=ORACLE,
         labels="relevance",
         noisy_with=("stochastic",),
         basic={"num_iterations": 0},  # Sinkhorn's iterations take seconds to trace

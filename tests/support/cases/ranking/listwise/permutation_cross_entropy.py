@@ -12,6 +12,7 @@ def of_scores(scores, labels, *, tau=1.0, **options):
     return ops.permutation_cross_entropy(matrix, labels, **options)
 
 
+ORACLE = truth.neural_sort_cross_entropy
 LOSSES = [
     Loss(
         ks.PermutationCrossEntropyLoss,
@@ -20,7 +21,7 @@ LOSSES = [
             {"target": "ranks", "name": "other"},
         ],
         "permutation_cross_entropy",
-        oracle=truth.neural_sort_cross_entropy,
+        oracle=ORACLE,
         takes="permutation",
         of_scores=of_scores,
         first_too=True,

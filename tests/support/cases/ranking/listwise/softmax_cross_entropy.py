@@ -4,12 +4,13 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.softmax
 LOSSES = [
     Loss(
         ks.SoftmaxLoss,
         [{"temperature": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}],
         "softmax_cross_entropy",
-        oracle=truth.softmax,
+        oracle=ORACLE,
         labels="relevance",
         unbounded=True,
         values={"softmax": {"temperature": 2.0}},

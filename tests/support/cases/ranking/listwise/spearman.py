@@ -4,6 +4,7 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.spearman
 LOSSES = [
     Loss(
         ks.SpearmanLoss,
@@ -12,7 +13,7 @@ LOSSES = [
             {"tau": 2.0, "method": "projection", "name": "other"},
         ],
         "spearman",
-        oracle=truth.spearman,
+        oracle=ORACLE,
         values={
             "spearman": {"tau": 2.0},
             "spearman soft sort": {"method": "soft_sort"},

@@ -4,12 +4,13 @@ import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import ranking as truth
 
+ORACLE = truth.unique_softmax
 LOSSES = [
     Loss(
         ks.UniqueSoftmaxLoss,
         [{"temperature": 2.0, "reduction": "sum", "name": "mine"}],
         "unique_softmax",
-        oracle=truth.unique_softmax,
+        oracle=ORACLE,
         labels="relevance",
         unbounded=True,
         quick_modes=("unknown_shape",),

@@ -1,8 +1,12 @@
 """Cases of `pairwise_mse` and `PairwiseMSELoss`."""
 
+import functools
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.oracles import pairs as truth
 
+ORACLE = functools.partial(truth.weighted_loss, cost="squared")
 LOSSES = [
     Loss(
         ks.PairwiseMSELoss,
@@ -16,5 +20,14 @@ LOSSES = [
             },
         ],
         "pairwise_mse",
+        oracle=ORACLE,
+        frozen=True,
+        unbounded=True,
+        overflows_at=1e18,  # its square
+        quick_modes=(),  # in XLA and of unknown shape several together
+        values={
+            "squared": {"temperature": 2.0},
+            "squared, weighted": {"normalization": "none", "lambda_weight": "label_diff"},
+        },
     )
 ]

@@ -1,8 +1,12 @@
 """Cases of `pairwise_soft_zero_one` and `PairwiseSoftZeroOneLoss`."""
 
+import functools
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.oracles import pairs as truth
 
+ORACLE = functools.partial(truth.weighted_loss, cost="soft_zero_one")
 LOSSES = [
     Loss(
         ks.PairwiseSoftZeroOneLoss,
@@ -16,5 +20,13 @@ LOSSES = [
             },
         ],
         "pairwise_soft_zero_one",
+        oracle=ORACLE,
+        frozen=True,
+        overflows_at=1e38,
+        quick_modes=(),  # in XLA and of unknown shape several together
+        values={
+            "zero-one": {"temperature": 2.0},
+            "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"},
+        },
     )
 ]

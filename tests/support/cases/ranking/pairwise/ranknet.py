@@ -1,9 +1,31 @@
 """Cases of `ranknet` and `RankNetLoss`."""
 
+import functools
+
 import keras_softsort as ks
-from support.cases.keras_case import Loss
+from keras_softsort.losses import LambdaWeight
+from support.cases.keras_case import Loss, by_name
 from support.oracles import pairs as truth
 
+ORACLE = functools.partial(truth.weighted_loss, cost="logistic")
+OPTIONS = [
+    {"normalization": "pairs"},
+    {"normalization": "list", "sigma": 2.5},
+    {"normalization": "none"},
+    {"ties": "half"},
+    {"ties": "half", "normalization": "none", "sigma": 0.5},
+    {"lambda_weight": "ndcg"},
+    {"lambda_weight": "ndcg", "ties": "half", "sigma": 2.0},
+    {"lambda_weight": "ndcg", "k": 3, "smooth_fraction": 0.25, "normalization": "list"},
+    {"lambda_weight": "ndcg", "gain": "linear", "discount": "reciprocal", "k": 2},
+    {"lambda_weight": "dcg", "normalization": "none"},
+    {"lambda_weight": "dcg", "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0, "k": 2},
+    {"lambda_weight": "mrr", "k": 4},
+    {"lambda_weight": "mrr", "smooth_fraction": 0.5},
+    {"lambda_weight": "map"},
+    {"lambda_weight": "map", "k": 3, "normalization": "none"},
+    {"lambda_weight": "precision", "k": 2},
+]
 LOSSES = [
     Loss(
         ks.RankNetLoss,
@@ -12,6 +34,16 @@ LOSSES = [
             {"lambda_weight": "dcg", "k": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
         ],
         "ranknet",
-        oracle=truth.list_loss,
+        oracle=ORACLE,
+        frozen=True,
+        unbounded=True,
+        quick_modes=("unknown_shape",),
+        values={
+            **by_name("ranknet", *OPTIONS),
+            "label_diff": {"lambda_weight": "label_diff"},
+            "version 2": {"lambda_weight": LambdaWeight("ndcg", k=2, version=2)},
+            "neighbors": {"lambda_weight": LambdaWeight("dcg", version=2, neighbors_only=True)},
+            "min_label": {"lambda_weight": LambdaWeight("precision", k=2, min_label=2)},
+        },
     )
 ]

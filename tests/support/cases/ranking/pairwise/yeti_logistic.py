@@ -2,7 +2,9 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.tf_ranking import PARITY
 
+ORACLE = PARITY["yeti_logistic_loss"]  # with the same noise
 LOSSES = [
     Loss(
         ks.YetiLogisticLoss,

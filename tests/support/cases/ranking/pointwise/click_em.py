@@ -2,7 +2,9 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.oracles import items as truth
 
+ORACLE = truth.click_em
 LOSSES = [
     Loss(
         ks.ClickEMLoss,
@@ -17,5 +19,8 @@ LOSSES = [
         ],
         "click_em",
         takes="logits",
+        oracle=ORACLE,
+        frozen=True,
+        values={"clicks": {"exam_loss_weight": 0.5, "rel_loss_weight": 2.0}},
     )
 ]

@@ -2,12 +2,16 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.oracles import items as truth
 
+ORACLE = truth.ordinal
 LOSSES = [
     Loss(
         ks.OrdinalLoss,
         [{"use_fraction_label": True, "normalization": "none", "reduction": "sum", "name": "mine"}],
         "ordinal",
         takes="logits",
+        oracle=ORACLE,
+        values={"ordinal": {}, "ordinal fractions": {"use_fraction_label": True, "normalization": "none"}},
     )
 ]
