@@ -37,6 +37,8 @@ TINY = {
 }
 
 
+# Some of these take seconds with any settings.
+SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "migration",
@@ -73,7 +75,9 @@ def without_tracing():
     "ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning",  # tf.data traces all the same
 )
 @pytest.mark.usefixtures("without_tracing")
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in SLOW else []) for name in TINY]
+)
 def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
     path = tmp_path / "rows.json"
     result = script(name).main([*TINY[name], "--json", str(path)])
@@ -307,11 +311,15 @@ def test_every_script_is_run():
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("batch_scoring", ["--lists", "20"]),
+        pytest.param("batch_scoring", ["--lists", "20"], marks=pytest.mark.nightly),
         ("mnist_sorting_step", ["--lists", "1", "--list-size", "2", "--repeats", "1"]),
-        ("example_tables", ["number_sorting", "--quick"]),
-        ("digits_seeds", ["--seeds", "0", "--steps", "1", "--test-lists", "3", "--no-baselines"]),
-        ("data_reading", ["--documents", "400"]),
+        pytest.param("example_tables", ["number_sorting", "--quick"], marks=pytest.mark.nightly),
+        pytest.param(
+            "digits_seeds",
+            ["--seeds", "0", "--steps", "1", "--test-lists", "3", "--no-baselines"],
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param("data_reading", ["--documents", "400"], marks=pytest.mark.nightly),
     ],
 )
 def test_script_in_a_process_of_its_own(name, settings, tmp_path):

@@ -116,7 +116,7 @@ def test_mask_is_respected_in_training_and_carried_on():
     np.testing.assert_array_equal(layer.compute_mask(tf.zeros([1, 2]), mask), mask)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_temperature_learns(jit_compile):
     """To be as flat as can be, samples want it high; to be sharp, low."""
     for sign, rises in ((1.0, True), (-1.0, False)):

@@ -162,6 +162,7 @@ with new_version(Path(sys.argv[1]), None) as (aside, placed):
 """
 
 
+@pytest.mark.nightly
 def test_what_dead_processes_left_is_removed_by_the_next_export(tmp_path):
     done = subprocess.run([sys.executable, "-c", EXPORT_AND_DIE, str(tmp_path)], capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]

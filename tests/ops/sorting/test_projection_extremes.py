@@ -63,7 +63,7 @@ def test_values_do_not_saturate():
     np.testing.assert_allclose(d_tau, 1e4)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("method", ["projection", "projection_kl"])
 @pytest.mark.parametrize("kind", OPERATORS)
 def test_finite_beyond(kind, method, dtype):

@@ -1,4 +1,4 @@
-"""Values of the operators against the published formulas in float64."""
+"""Values and gradients of the operators against the published formulas in float64."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import tensorflow as tf
 from support import modes
 from support.cases.op_case import MASK, SCORES
 from support.cases.operators import ALL, FEW, IN_MODES
+from support.gradients import ATOL, RTOL, central_differences, fixed_weights
 from support.oracles import sorting as oracles
 from support.tolerances import TOLERANCES
 
@@ -20,9 +21,15 @@ def assert_close(found, wanted, dtype):
 
 
 @pytest.mark.parametrize(("case", "mode"), IN_MODES, ids=str)
-def test_value_is_that_of_the_formula(case, mode):
+def test_value_and_gradient_are_those_of_the_formula(case, mode):
     arrays, mask = case.arguments()
-    assert_close(case.outcome(mode)[0], case.truth(*arrays, mask), tf.float64)
+    value, gradients = case.outcome(mode)
+    assert_close(value, case.truth(*arrays, mask), tf.float64)
+    wanted = central_differences(lambda *args: case.truth(*args, mask), arrays, fixed_weights(value.shape))
+    for gradient, truth in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(gradient, truth, rtol=RTOL, atol=ATOL)
+    if mask is not None:
+        np.testing.assert_array_equal(gradients[0][~mask], 0)
 
 
 @pytest.mark.nightly

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +63,6 @@ class OpCase:
             arrays.append(VALUES if self.values_rank else VALUES[..., 0])
         return [array.astype(dtype) for array in arrays], MASK if self.masked else None
 
-    @functools.cache  # noqa: B019  (values and gradients are tested apart but traced once)
     def outcome(self, mode):
         """Value and gradients in a mode of execution, as arrays."""
         arrays, mask = self.arguments()
