@@ -54,6 +54,7 @@ def last(runs: Sequence[dict[str, Any]]) -> Iterator[harness.Row]:
             "method": NAMES[options["method"]],
             "rate": rate(run),
             "steps": f"{steps(run, end):,}",
+            "training loss": round(end["loss"], 3),
             "all correct": round(end["accuracy"], 3),
             "element-wise": round(end["element"], 3),
             "paper, all correct": published,
@@ -64,24 +65,23 @@ def last(runs: Sequence[dict[str, Any]]) -> Iterator[harness.Row]:
         }
 
 
-def curves(runs: Sequence[dict[str, Any]], every: int) -> Iterator[harness.Row]:
-    """All correct after each so many steps, a column per run."""
-    found = {}
+def curves(runs: Sequence[dict[str, Any]], measure: str, every: int, until: float) -> Iterator[harness.Row]:
+    """All correct, or the mean training loss since the point before, after each so many steps: a column per run."""
+    found: dict[int, dict[str, str]] = {}
     for run in runs:
         for point in run["curve"]:
-            found.setdefault(steps(run, point), {})[label(run, runs)] = f"{point['accuracy']:.3f}"
-    columns = [label(run, runs) for run in runs]
+            found.setdefault(steps(run, point), {})[label(run)] = f"{point[measure]:.3f}"
+    columns = [label(run) for run in runs]
     for step in sorted(found):
-        if step % every == 0:
+        if step % every == 0 and step <= until:
             yield {"steps": f"{step:,}", **{column: found[step].get(column, "") for column in columns}}
 
 
-def label(run: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
-    """What tells a run from the others."""
+def label(run: dict[str, Any]) -> str:
+    """What tells a run from the others of its list size."""
     options = run["options"]
-    several = len({r["options"]["list_size"] for r in runs}) > 1
-    size = f"n = {options['list_size']}, " if several else ""
-    return f"{size}{NAMES[options['method']]}, {options['learning_rate']:g}"
+    start = ", the paper's start" if options["initial"] == "paper" else ""
+    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}"
 
 
 def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
@@ -117,6 +117,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     parser.add_argument("folders", type=Path, nargs="*", help="folders of runs")
     parser.add_argument("--every", type=int, default=1000, help="steps between two rows of the curves")
+    parser.add_argument("--until", type=int, default=10**9, help="steps of the last row of the curves")
     parser.add_argument("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args(arguments)
     if options.folders:
@@ -129,7 +130,8 @@ def main(arguments: list[str] | None = None) -> dict:
     tables = {"last": last(runs)}
     for size in sorted({run["options"]["list_size"] for run in runs}):
         own = [run for run in runs if run["options"]["list_size"] == size]
-        tables[f"curves-{size}"] = curves(own, options.every)
+        tables[f"curves-{size}"] = curves(own, "accuracy", options.every, options.until)
+        tables[f"losses-{size}"] = curves(own, "loss", options.every, options.until)
     result = harness.publish("mnist_sorting_tables", tables, options.json)
     result["runs"] = runs
     if options.json is not None:
