@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from support.cases import collect
 
 import keras_softsort as ks
 
@@ -67,25 +68,12 @@ VALID = {
 }
 # What else makes a call valid, or an argument matter.
 MORE = {
-    "sinkhorn": {"logits": MATRICES},
-    "gumbel_sinkhorn": {"logits": MATRICES},
-    "linear_assignment": {"scores": MATRICES},
-    "neighbor_share": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": [1, 2]},
-    "soft_neighbor_membership": {"num_samples": 2, "seed": [1, 2]},
-    "RankNetLoss": {"lambda_weight": "ndcg"},
-    "ranknet": {"lambda_weight": "ndcg"},
-    "ranknet_lambdas": {"lambda_weight": "ndcg"},
-    "KNNClassifier": {"num_classes": 4, "num_references": 20, "dimension": 2},
-    "neural_ndcg": {"stochastic": True, "seed": [1, 2]},
-    "SoftSortLayer": {"power": 2.0},
-    "soft_retrieval_metric": {"candidates": LISTS, "labels": np.array([0, 1]), "candidate_labels": np.array([1, 0])},
+    **collect.by_name("VALID"),
     "expected_cost": {
         "distribution": ks.distributions.PlackettLuce(LISTS),
         "cost": lambda orders: np.float32(orders[..., 0]),
         "num_samples": 2,
     },
-    # Of several logits per item.
-    **{name: {"logits": np.ones([2, 3, 2])} for name in ("click_em", "mixture_em", "ordinal")},
 }
 # What makes a single argument matter.
 ONLY_WITH = {("LambdaWeight", "min_label"): {"metric": "map"}}

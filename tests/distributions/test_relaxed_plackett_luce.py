@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from scipy import stats
+from support.cases.op_case import METHODS
 from support.gradients import check_gradients, fixed_weights, tape_gradients
 from support.oracles import plackett_luce as order_oracles
 from support.oracles import sorting as oracles
@@ -18,7 +19,6 @@ INF = np.inf
 SCORES = np.random.default_rng(12).normal(size=(2, 4))
 MASK = np.array([[True, False, True, True], [True, True, True, False]])
 SEED = [3, 4]
-METHODS = ["neural_sort", "soft_sort"]
 
 
 def noise(shape, dtype=tf.float64):

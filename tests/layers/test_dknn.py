@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.cases.op_case import METHODS
 from support.oracles import neighbors as neighbor_oracles
 
 import keras_softsort as ks
@@ -23,7 +24,7 @@ def truth(k=2, tau=1.5, queries=QUERIES, candidates=CANDIDATES, **options):
 
 
 @pytest.mark.default_stack_only
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
 def test_value(distance, method):
     layer = ks.DkNNLayer(2, 1.5, distance=distance, method=method)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models
+from support.cases.op_case import METHODS
+from support.oracles import sorting as oracles
 
 import keras_softsort as ks
 
@@ -23,17 +25,9 @@ X = np.float32([[0.1, -0.7, 1.2, 0.4], [0.3, 0.9, -1.1, 0.2]])
 
 def matrix(cls, tau=0.5, *, ascending=False, power=1.0, method=None):
     """P in float64, by the papers' formulas."""
-    x = np.float64(X)
-    n = x.shape[-1]
-    ordered = np.sort(x)[:, :: 1 if ascending else -1]
-    if method == "soft_sort" or cls is ks.SoftSortLayer:
-        logits = -(np.abs(ordered[:, :, None] - x[:, None, :]) ** power)
-    else:
-        factor = (n + 1 - 2 * np.arange(1, n + 1)) * (-1 if ascending else 1)
-        spread = np.abs(x[:, :, None] - x[:, None, :]).sum(-1)
-        logits = factor[None, :, None] * x[:, None, :] - spread[:, None, :]
-    weights = np.exp(logits / tau)
-    return weights / weights.sum(-1, keepdims=True)
+    method = method or {ks.NeuralSortLayer: "neural_sort", ks.SoftSortLayer: "soft_sort"}[cls]
+    direction = "ASCENDING" if ascending else "DESCENDING"
+    return oracles.permutation(X, tau, method=method, direction=direction, power=power)
 
 
 def values(p, x=X):
@@ -91,14 +85,14 @@ def test_power():
     close(ks.SoftSortLayer(tau=0.5, power=2.0)(X), matrix(ks.SoftSortLayer, power=2.0))
 
 
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("ascending", [False, True])
 def test_soft_rank(method, ascending):
     layer = ks.SoftRankLayer(tau=0.4, method=method, direction="ASCENDING" if ascending else "DESCENDING")
     close(layer(X), ranks(matrix(None, 0.4, ascending=ascending, method=method)))
 
 
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("returns", ["values", "weights", "membership"])
 def test_soft_top_k(method, k, returns):
@@ -107,7 +101,7 @@ def test_soft_top_k(method, k, returns):
     close(ks.SoftTopKLayer(k, tau=0.4, method=method, returns=returns)(X), wanted)
 
 
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("q", [0.4, [0.0, 0.4, 1.0]])
 def test_soft_quantile(method, q):
     ordered = values(matrix(None, 0.3, ascending=True, method=method))

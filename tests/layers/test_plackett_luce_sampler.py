@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 from support import models
+from support.cases.op_case import METHODS
 from support.gradients import tape_gradients
 from support.oracles import plackett_luce as order_oracles
 from support.oracles import sorting as oracles
@@ -57,7 +58,7 @@ def test_power():
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
 @pytest.mark.parametrize("top_k", [None, 2])
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 def test_inference_is_the_operator(method, hard, top_k, mask):
     layer = ks.PlackettLuceSampler(3, tau=0.5, method=method, hard=hard, top_k=top_k)
     found = layer(SCORES, mask=mask)

@@ -117,14 +117,7 @@ def each_list_of(labels, matrix, weights):
 
 
 def gradient(labels, matrix, mask=None, **options):
-    matrix = tf.convert_to_tensor(matrix)
-    with tf.GradientTape() as tape:
-        tape.watch(matrix)
-        prediction = tf.identity(matrix)
-        if mask is not None:
-            prediction._keras_mask = tf.constant(mask)
-        value = ks.PermutationCrossEntropyLoss(**options)(labels, prediction)
-    return value.numpy(), tape.gradient(value, matrix).numpy()
+    return models.value_and_gradient(ks.PermutationCrossEntropyLoss(**options), labels, matrix, mask=mask)
 
 
 @pytest.mark.parametrize("how", ["labels", "keras mask"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models
+from support.cases.op_case import METHODS
 
 import keras_softsort as ks
 
@@ -46,7 +47,7 @@ def test_a_cold_approximation_is_ndcg(gain):
     np.testing.assert_allclose(found, -true_ndcg(labels, scores, gain=gain), rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("k", [None, 3, 20])
 @pytest.mark.parametrize("num_iterations", [0, 50])
 def test_a_cold_sort_is_ndcg(method, k, num_iterations):

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models
+from support.cases.op_case import METHODS
 
 import keras_softsort as ks
 
 NONE = models.NO_REDUCTION
 
 
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("digits", [0, 5])
 def test_cold_ranks_give_the_correlation_of_scipy(method, digits, rng):
     from scipy.stats import spearmanr

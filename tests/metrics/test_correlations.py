@@ -5,14 +5,15 @@ import resource
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import stats
 from support import models
+from support.cases.metrics import kendall_tau, spearman_correlation
 
 import keras_softsort as ks
 from keras_softsort.ops.correlation._inversions import count_inversions
 
 keras = models.keras
-stats = pytest.importorskip("scipy.stats")
-PEERS = {ks.KendallTau: stats.kendalltau, ks.SpearmanCorrelation: stats.spearmanr}
+PEERS = {file.METRICS[0].cls: file.ORACLE for file in (kendall_tau, spearman_correlation)}
 metrics = pytest.mark.parametrize("metric", PEERS)
 
 

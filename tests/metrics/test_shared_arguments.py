@@ -5,10 +5,11 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 from support import models
+from support.cases.collect import collected
 
 import keras_softsort as ks
 
-METRICS = [ks.PermutationAccuracy, ks.ElementwiseAccuracy, ks.KendallTau, ks.SpearmanCorrelation]
+METRICS = [metric.cls for metric in collected("METRICS")]
 metrics = pytest.mark.parametrize("metric", METRICS)
 LABELS = np.float32([[3, 1, 2, -1], [1, 2, 4, 3]])
 SCORES = np.float32([[0.9, 0.1, 0.2, 5.0], [0.3, 0.5, 0.4, 0.1]])

@@ -6,6 +6,7 @@ import tensorflow as tf
 from scipy.optimize import brentq
 from scipy.special import expit
 from support import autodiff, modes
+from support.cases.sampling.relaxed_top_k import IN_EVERY_WAY
 from support.gradients import central_differences, check_gradients, fixed_weights
 from support.oracles import subsets as subset_oracles
 
@@ -111,22 +112,13 @@ def test_samples_without_noise_and_with_half_of_it(k, method):
     np.testing.assert_allclose(half, ops.relaxed_top_k(LOGITS + 0.5 * noise, k, 0.5, method=method), rtol=1e-9)
 
 
-OPERATORS = {
-    "threshold": lambda s, tau: ops.relaxed_top_k(s, 2, tau),
-    "successive softmax": lambda s, tau: ops.relaxed_top_k(s, 2, tau, method="successive_softmax"),
-}
-
-
 @pytest.mark.traced_eagerly
 @pytest.mark.parametrize(
     ("name", "way"),
-    [
-        *autodiff.cases(["threshold"], ("jacobian", "traced_second")),
-        *autodiff.cases(["successive softmax"], ("forward",)),
-    ],
+    [case for name, (_, quick_ways) in IN_EVERY_WAY.items() for case in autodiff.cases([name], quick_ways)],
 )
 def test_right_in_every_way(name, way):
-    autodiff.check(way, OPERATORS[name], [LOGITS, np.array([0.6, 0.9, 1.3])])
+    autodiff.check(way, IN_EVERY_WAY[name][0], [LOGITS, np.array([0.6, 0.9, 1.3])])
 
 
 def test_many_rounds_are_a_loop():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import autodiff
+from support.cases import collect
 from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
@@ -12,40 +13,21 @@ pytestmark = [pytest.mark.default_stack_only, pytest.mark.traced_eagerly]
 
 # Two lists, each with its own temperature.
 ARRAYS = [np.random.default_rng(0).normal(size=(2, 5)), np.array([0.8, 0.9])]
-OPERATORS = {
-    "neural_sort": ops.neural_sort,
-    "soft_sort": ops.soft_sort,
-    "ranks": ops.soft_rank,
-    "membership by LapSum": lambda s, tau: ops.soft_top_k_membership(s, 2, tau),
-    "quantiles": lambda s, tau: ops.soft_quantile(s, [0.3, 0.6], tau),
-    "membership": lambda s, tau: ops.soft_top_k_membership(s, 2, tau, method="neural_sort"),
-    "ranks by LapSum": lambda s, tau: ops.soft_rank(s, tau, method="lapsum"),
-    "ranks by projection": lambda s, tau: ops.soft_rank(s, tau, method="projection"),
-    "values by projection_kl": lambda s, tau: ops.soft_values(s, tau, method="projection_kl"),
-}
-
-
-# The ways of which each operator has something of its own.
-QUICK = {
-    "neural_sort": ("persistent", "gradient_in_strict_map", "forward", "traced_second"),
-    "soft_sort": ("forward",),
-    "ranks": ("jacobian", "gradient_of_map"),
-    "membership by LapSum": ("gradient_in_strict_map", "traced_second"),
-    "ranks by LapSum": ("forward",),
-}
+OPERATORS = collect.by_name("IN_EVERY_WAY", "sorting")
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [case for name in OPERATORS for case in autodiff.cases([name], QUICK.get(name, ()))]
+    ("name", "way"),
+    [case for name, (_, quick_ways) in OPERATORS.items() for case in autodiff.cases([name], quick_ways)],
 )
 def test_right_in_every_way(name, way):
-    autodiff.check(way, OPERATORS[name], ARRAYS)
+    autodiff.check(way, OPERATORS[name][0], ARRAYS)
 
 
 def test_forward_mode_after_reverse_mode():
     """TensorFlow cannot push tangents through a trace with loops that a tape has recorded."""
     for way in ("persistent", "forward"):
-        autodiff.check(way, OPERATORS["ranks by projection"], ARRAYS)
+        autodiff.check(way, OPERATORS["ranks by projection"][0], ARRAYS)
 
 
 @pytest.mark.parametrize("fallback", [False, pytest.param(True, marks=pytest.mark.nightly)])

@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.cases.op_case import MATRICES
 from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
@@ -14,8 +15,7 @@ from keras_softsort.ops.sorting._dense import neural_sort
 
 pytestmark = pytest.mark.default_stack_only
 
-METHODS = ["neural_sort", "soft_sort"]
-BOTH = pytest.mark.parametrize("op", METHODS)
+BOTH = pytest.mark.parametrize("op", MATRICES)
 
 
 def value_and_gradients(op, scores, tau, **options):
@@ -26,7 +26,7 @@ def value_and_gradients(op, scores, tau, **options):
     return value.numpy(), of_scores.numpy(), of_tau.numpy()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 @pytest.mark.parametrize(("masked", "leading"), [(False, ()), (True, (2,))], ids=str)
 def test_empty_lists(method, masked, leading):
     scores = tf.zeros([*leading, 0])
@@ -66,7 +66,7 @@ def test_one_item(op):
 
 
 @pytest.mark.parametrize("garbage", [1e30, np.nan])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 def test_all_masked(method, garbage):
     scores = tf.constant([[garbage, 1.0, garbage], [3.0, 1.0, 2.0]])
     mask = tf.constant([[False] * 3, [True] * 3])
@@ -154,7 +154,7 @@ def test_a_list_of_ties_alone_is_uniform(op):
 
 
 @pytest.mark.parametrize("bad", [np.nan, -np.inf])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 def test_a_list_that_is_no_number_gives_nan_in_every_result_and_no_other_list_does(method, bad):
     scores = tf.constant([[2.0, bad, 1.0], [2.0, 4.0, 1.0]])
 
@@ -261,8 +261,8 @@ def test_traced_graphs_do_not_demand_xla():
         with tf.GradientTape() as tape:
             tape.watch(scores)
             results = [
-                *(getattr(ops, op)(scores, mask=mask, hard=True) for op in METHODS),
-                *(getattr(ops, op)(scores, mask=mask) for op in METHODS),
+                *(getattr(ops, op)(scores, mask=mask, hard=True) for op in MATRICES),
+                *(getattr(ops, op)(scores, mask=mask) for op in MATRICES),
                 ops.harden(ops.neural_sort(scores)),
                 ops.soft_values(scores, mask=mask),
                 ops.soft_rank(scores, mask=mask),

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.cases.op_case import MASK, SCORES, TAU
+from support.cases.op_case import MASK, MATRICES, SCORES, TAU
 from support.gradients import ATOL, RTOL, central_differences, check_gradients, fixed_weights, tape_gradients
 from support.oracles import sorting as oracles
 
@@ -13,7 +13,6 @@ from keras_softsort import ops
 
 pytestmark = pytest.mark.default_stack_only
 
-METHODS = ["neural_sort", "soft_sort"]
 TIED = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5])
 GROUPS = [[0, 2, 5], [1, 4], [3]]
 
@@ -85,7 +84,7 @@ def test_soft_sort_gradient_at_ties_has_slope_zero_between_them(masked, power):
         np.testing.assert_allclose(found[group].sum(), wanted[group].sum(), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 def test_tied_items_have_equal_gradients_where_the_loss_treats_them_alike(method):
     weights = fixed_weights([6, 6])
     for group in GROUPS:
@@ -97,7 +96,7 @@ def test_tied_items_have_equal_gradients_where_the_loss_treats_them_alike(method
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 def test_hard_has_the_gradient_of_the_soft_one(method, masked):
     mask = MASK if masked else None
     weights = fixed_weights([2, 5, 5])
@@ -107,7 +106,7 @@ def test_hard_has_the_gradient_of_the_soft_one(method, masked):
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 def test_harden_passes_the_gradient_of_the_soft_one(method, compiled):
     op = getattr(ops, method)
     weights = fixed_weights([2, 5, 5])
@@ -122,7 +121,7 @@ def test_harden_passes_the_gradient_of_the_soft_one(method, compiled):
     np.testing.assert_array_equal(gradient(scores, True), gradient(scores, False))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MATRICES)
 def test_gradient_reaches_a_variable_temperature(method):
     tau = tf.Variable(TAU, dtype=tf.float64)
     weights = fixed_weights([2, 5, 5])

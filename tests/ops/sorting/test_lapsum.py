@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
+from support.cases.op_case import LONGER as SCORES
+from support.cases.op_case import LONGER_MASK as MASK
+from support.cases.op_case import METHODS
 from support.gradients import ATOL, RTOL, central_differences, check_gradients, fixed_weights, tape_gradients
 from support.oracles import projection as truth
 
 import keras_softsort as ks
 from keras_softsort import ops
 
-SCORES = np.array([[0.9, -0.4, 0.3, 1.7, 0.1, -0.2], [-1.2, 0.8, 0.2, -0.3, 1.1, 0.3]])
-MASK = np.array([[True, False, True, True, False, True], [True] * 6])
 TAU = 0.7
 
 
@@ -183,7 +184,7 @@ def test_empty_lists_and_one_item():
 
 
 @pytest.mark.default_stack_only
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("method", METHODS)
 def test_membership_of_the_other_methods_sums_the_first_rows(method):
     found = ops.soft_top_k_membership(tf.constant(SCORES), 2, TAU, method=method, mask=MASK)
     weights = ops.soft_top_k(tf.constant(SCORES), 2, TAU, method=method, mask=MASK).weights

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.cases.op_case import MASK, SCORES, TAU
 from support.gradients import fixed_weights, tape_gradients
 from support.oracles import sorting as oracles
 
@@ -10,10 +11,6 @@ import keras_softsort as ks
 from keras_softsort.ops.sorting._methods import registry
 
 pytestmark = pytest.mark.default_stack_only
-
-SCORES = np.array([[0.9, -0.4, 0.3, 1.7, 0.1], [-1.2, 0.8, 0.2, -0.3, 1.1]])
-MASK = np.array([[True, False, True, True, False], [True, True, False, True, True]])
-TAU = 0.8
 
 
 def outcome(function, shape):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.cases.op_case import MATRICES
 from support.oracles import sorting as oracles
 
 from keras_softsort import ops
@@ -26,7 +27,7 @@ def long_rows():
 
 
 @pytest.mark.parametrize(("tau", "atol"), [(100.0, 1e-5), (1.0, 1e-5), (0.1, 1e-5), (0.01, 1e-4)])
-@pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("op", MATRICES)
 def test_float32_keeps_five_digits_on_long_lists(long_rows, op, tau, atol):
     found = long_rows[op](tf.constant(tau)).numpy()
     # The float32 temperature, as float32 scores, is exact: only what the operator loses is measured.
@@ -74,7 +75,7 @@ def test_temperature_has_no_gradient_where_only_ties_share(size):
 
 
 @pytest.mark.parametrize("tau", [0.1, 1.0, 100.0])
-@pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("op", MATRICES)
 def test_float32_far_from_zero(op, tau):
     scores = (1000 + np.random.default_rng(1).normal(size=500)).astype(np.float32)
     found = getattr(ops, op)(tf.constant(scores), tau)

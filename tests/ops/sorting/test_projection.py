@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
+from support.cases.op_case import LONGER as SCORES
+from support.cases.op_case import LONGER_MASK as MASK
 from support.gradients import ATOL, RTOL, central_differences, check_gradients, fixed_weights, tape_gradients
 from support.oracles import projection as truth
 
@@ -16,8 +18,6 @@ METHODS = {"projection": False, "projection_kl": True}
 KINDS = {"ranks": (ops.soft_rank, truth.projected_rank), "values": (ops.soft_values, truth.projected_values)}
 EVERY = pytest.mark.parametrize("method", METHODS)
 BOTH = pytest.mark.parametrize("kind", KINDS)
-SCORES = np.array([[0.9, -0.4, 0.3, 1.7, 0.1, -0.2], [-1.2, 0.8, 0.2, -0.3, 1.1, 0.3]])
-MASK = np.array([[True, False, True, True, False, True], [True] * 6])
 
 
 def wanted(kind, method, scores, tau, mask=None, direction="DESCENDING"):  # noqa: PLR0917

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.cases.op_case import MATRICES
 
 from keras_softsort import ops
 
@@ -27,7 +28,7 @@ GARBAGE = hnp.arrays(np.float64, (BATCH, PADDED), elements=st.sampled_from([np.n
 PLACES = st.permutations(range(PADDED)).map(lambda order: sorted(order[:SIZE]))
 ORDERS = st.permutations(range(SIZE))
 
-BOTH = pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
+BOTH = pytest.mark.parametrize("op", MATRICES)
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
-from support.cases.op_case import MASK, SCORES
+from support.cases.op_case import MASK, MATRICES, SCORES
 from support.cases.operators import ALL, FEW, IN_MODES
 from support.gradients import ATOL, RTOL, central_differences, fixed_weights
 from support.oracles import sorting as oracles
@@ -90,7 +90,7 @@ def test_harden_keeps_the_dtype(dtype):
     np.testing.assert_array_equal(tf.cast(found, tf.float32), [[1, 0, 0], [0, 1, 0]])
 
 
-@pytest.mark.parametrize("op", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("op", MATRICES)
 @pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_hard_is_the_stable_order_with_masked_items_last(op, direction, masked):

@@ -16,6 +16,13 @@ def modules() -> list[ModuleType]:
     return [importlib.import_module(name) for name in in_folders]
 
 
-def collected(name, files=None):
+def collected(name):
     """What the files list as `name`, one after another."""
-    return [each for module in (modules() if files is None else files) for each in getattr(module, name, [])]
+    return [each for module in modules() for each in getattr(module, name, [])]
+
+
+def by_name(name, folder=""):
+    """What the files hold in the dict `name`, or those of a folder."""
+    within = f"{cases.__name__}.{folder}"
+    found = [getattr(module, name, {}) for module in modules() if module.__name__.startswith(within)]
+    return {key: value for each in found for key, value in each.items()}

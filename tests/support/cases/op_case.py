@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort.ops.sorting._methods import registry
 from support import modes
 from support.gradients import fixed_weights
 
 SCORES = np.array([[0.9, -0.4, 0.3, 1.7, 0.1], [-1.2, 0.8, 0.2, -0.3, 1.1]])
 # Padding in the middle and at the end.
 MASK = np.array([[True, False, True, True, False], [True, True, False, True, True]])
+# The same lists with an item more, of which the second has no padding.
+LONGER = np.concatenate([SCORES, [[-0.2], [0.3]]], axis=1)
+LONGER_MASK = np.array([[True, False, True, True, False, True], [True] * 6])
 VALUES = np.random.default_rng(3).normal(size=(2, 5, 3))
 TAU = 0.8
-METHODS = ["neural_sort", "soft_sort"]
+# Every method that gives a permutation.
+METHODS = list(registry.names("permutation"))
+# The operators that give one.
+MATRICES = ["neural_sort", "soft_sort"]
 DIRECTIONS = ["DESCENDING", "ASCENDING"]
 
 

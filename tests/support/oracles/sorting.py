@@ -23,6 +23,10 @@ def soft_sort_rows(x, tau, rows, power=1.0):
     return _softmax(-(np.abs(ordered[:, None] - x) ** power) / tau)
 
 
+# Those of each method that gives a permutation.
+ROWS = {"neural_sort": neural_sort_rows, "soft_sort": soft_sort_rows}
+
+
 def soft_sort_gradient(x, tau, weights, power=1.0):
     """d sum(weights * P) / dx by the chain rule with sign(0) = 0; a rank's share goes evenly to items tied with it."""
     rows = np.sort(x)[::-1]
@@ -43,9 +47,7 @@ def _kept(scores, mask, direction, method, tau, power):  # noqa: PLR0917
     rows = np.arange(len(keep))
     if len(keep) == 0:
         return np.zeros([0, 0]), keep
-    if method == "neural_sort":
-        return neural_sort_rows(x, tau, rows), keep
-    return soft_sort_rows(x, tau, rows, power), keep
+    return ROWS[method](x, tau, rows, **({} if power == 1 else {"power": power})), keep
 
 
 def _each_list(function, scores, mask, *others):

@@ -18,3 +18,15 @@ OPERATIONS = [
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, num_iterations=3), PAIRS),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, hard=True), PAIRS, "hard"),
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"sinkhorn": {"logits": PAIRS[0]}}
+# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+IN_EVERY_WAY = {
+    "sinkhorn": (lambda x, tau: ks.sinkhorn(x, tau, num_iterations=4), ("jacobian",)),
+    "sinkhorn of a masked row": (
+        lambda x, tau: ks.sinkhorn(x, tau, row_mask=[True, False, True], num_iterations=4),
+        (),
+    ),
+    "sinkhorn with a tolerance": (lambda x, tau: ks.sinkhorn(x, tau, tolerance=1e-3, num_iterations=70), ()),
+    "sinkhorn in segments": (lambda x, tau: ks.sinkhorn(x, tau, num_iterations=40), ()),
+}

@@ -1,8 +1,11 @@
 """Cases of `ElementwiseAccuracy`."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support.cases.keras_case import KerasObject
 
+ORACLE = np.mean  # of the places whether they are right
 METRICS = [
     KerasObject(
         ks.ElementwiseAccuracy,

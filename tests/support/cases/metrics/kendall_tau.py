@@ -1,8 +1,11 @@
 """Cases of `KendallTau`."""
 
+from scipy import stats
+
 import keras_softsort as ks
 from support.cases.keras_case import KerasObject
 
+ORACLE = stats.kendalltau
 METRICS = [
     KerasObject(
         ks.KendallTau,

@@ -3,6 +3,7 @@
 import keras_softsort as ks
 from support.cases.keras_case import KerasObject
 
+ORACLE = all  # of the places whether they are right
 METRICS = [
     KerasObject(
         ks.PermutationAccuracy,

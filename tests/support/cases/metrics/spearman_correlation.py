@@ -1,8 +1,11 @@
 """Cases of `SpearmanCorrelation`."""
 
+from scipy import stats
+
 import keras_softsort as ks
 from support.cases.keras_case import KerasObject
 
+ORACLE = stats.spearmanr
 METRICS = [
     KerasObject(
         ks.SpearmanCorrelation,

@@ -1,5 +1,7 @@
 """Cases of `neighbor_share` and `DkNNLoss`."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.cases.operation import SEED, N, Operation, normal
@@ -35,3 +37,5 @@ OPERATIONS = [
         [normal(N, 3)],
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"neighbor_share": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": SEED}}

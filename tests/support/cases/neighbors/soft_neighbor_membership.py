@@ -3,7 +3,7 @@
 import keras_softsort as ks
 from support import models
 from support.cases.keras_case import Layer
-from support.cases.operation import N, Operation, normal
+from support.cases.operation import SEED, N, Operation, normal
 from support.oracles import neighbors as oracles
 
 ORACLE = oracles.soft_neighbors
@@ -25,3 +25,5 @@ OPERATIONS = [
         [normal(2, 3, 4), normal(2, N, 4) / 2],
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"soft_neighbor_membership": {"num_samples": 2, "seed": SEED}}

@@ -4,6 +4,7 @@ import numpy as np
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.operation import normal
 from support.oracles import retrieval as oracles
 
 ORACLE = oracles.soft_metric
@@ -21,3 +22,11 @@ LOSSES = [
         noisy_with=("memory_size",),
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {
+    "soft_retrieval_metric": {
+        "candidates": np.float64(normal(2, 3)),
+        "labels": np.array([0, 1]),
+        "candidate_labels": np.array([1, 0]),
+    }
+}

@@ -21,3 +21,7 @@ GRID = grid(ks.soft_quantile, ORACLE, q=[0.3, (0.0, 0.55, 1.0)], method=METHODS)
 FEW = [
     OpCase(ks.soft_quantile, ORACLE, (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True) for method in METHODS
 ]
+# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+IN_EVERY_WAY = {
+    "quantiles": (lambda s, tau: ks.soft_quantile(s, [0.3, 0.6], tau), ()),
+}

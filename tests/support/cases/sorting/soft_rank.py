@@ -24,3 +24,9 @@ GRID = grid(ks.soft_rank, ORACLE, method=METHODS, direction=DIRECTIONS)
 FEW = [
     OpCase(ks.soft_rank, ORACLE, (("method", method), ("direction", "ASCENDING")), masked=True) for method in METHODS
 ]
+# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+IN_EVERY_WAY = {
+    "ranks": (ks.soft_rank, ("jacobian", "gradient_of_map")),
+    "ranks by LapSum": (lambda s, tau: ks.soft_rank(s, tau, method="lapsum"), ("forward",)),
+    "ranks by projection": (lambda s, tau: ks.soft_rank(s, tau, method="projection"), ()),
+}

@@ -38,3 +38,9 @@ FEW = [
     OpCase(ks.soft_sort, ORACLE, (("direction", "DESCENDING"), ("power", 2.0), ("top_k", None))),
     OpCase(ks.soft_sort, ORACLE, (("direction", "ASCENDING"), ("power", 1.5), ("top_k", 3)), masked=True),
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"SoftSortLayer": {"power": 2.0}}
+# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+IN_EVERY_WAY = {
+    "soft_sort": (ks.soft_sort, ("forward",)),
+}

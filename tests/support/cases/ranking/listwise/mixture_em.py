@@ -1,5 +1,7 @@
 """Cases of `mixture_em` and `MixtureEMLoss`."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import items as truth
@@ -16,3 +18,5 @@ LOSSES = [
         values={"mixture": {"alpha": 0.5}},
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"mixture_em": {"logits": np.ones([2, 3, 2])}}

@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.operation import SEED
 from support.oracles import ranking as truth
 
 ORACLE = truth.neural_ndcg
@@ -47,3 +48,5 @@ LOSSES = [
         },
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"neural_ndcg": {"stochastic": True, "seed": SEED}}

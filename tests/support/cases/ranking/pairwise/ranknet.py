@@ -47,3 +47,5 @@ LOSSES = [
         },
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {name: {"lambda_weight": "ndcg"} for name in ("RankNetLoss", "ranknet")}

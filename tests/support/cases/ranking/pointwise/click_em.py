@@ -1,5 +1,7 @@
 """Cases of `click_em` and `ClickEMLoss`."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import items as truth
@@ -24,3 +26,5 @@ LOSSES = [
         values={"clicks": {"exam_loss_weight": 0.5, "rel_loss_weight": 2.0}},
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"click_em": {"logits": np.ones([2, 3, 2])}}

@@ -1,5 +1,7 @@
 """Cases of `ordinal` and `OrdinalLoss`."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
 from support.oracles import items as truth
@@ -15,3 +17,5 @@ LOSSES = [
         values={"ordinal": {}, "ordinal fractions": {"use_fraction_label": True, "normalization": "none"}},
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"ordinal": {"logits": np.ones([2, 3, 2])}}
