@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import models, modes
+from support.cases import objects
 from support.gradients import check_gradients, fixed_weights
 from support.oracles import neighbors as neighbor_oracles
 
@@ -12,15 +13,8 @@ import keras_softsort as ks
 NONE = models.NO_REDUCTION
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
 EMBEDDINGS = np.random.default_rng(4).normal(size=(8, 3)) * 0.7
-OPTIONS = [
-    {},
-    {"distance": "euclidean", "num_queries": 3},
-    {"distance": "cosine", "method": "soft_sort", "power": 1.5},
-    {"distance": "cityblock", "num_queries": 3},
-    {"distance": "dot", "objective": "log"},
-    {"method": "soft_sort", "objective": "log", "num_queries": 3},
-]
-every_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+SUBJECT = objects.SUBJECTS[ks.DkNNLoss]
+every_option = pytest.mark.parametrize("options", list(SUBJECT.values.values()), ids=str)
 objectives = pytest.mark.parametrize("objective", ["linear", "log"])
 
 

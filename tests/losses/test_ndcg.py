@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from support import models
 from support.cases.op_case import METHODS
+from support.cases.ranking.listwise.neural_ndcg import UNEVEN
 
 import keras_softsort as ks
 
@@ -80,13 +81,6 @@ def test_normalised_columns_keep_the_value_within_its_bounds():
     loose = each_list(ks.NeuralNDCGLoss, labels, scores, tau=20.0, num_iterations=0)
     tight = each_list(ks.NeuralNDCGLoss, labels, scores, tau=20.0)
     assert abs(loose[0] - tight[0]) > 0.01
-
-
-UNEVEN = {
-    "ties beside one": np.repeat([0.0, 4.0], [39, 1]),
-    "clusters": np.random.default_rng(0).normal(size=40) + np.repeat([0, 30, 1000], [20, 15, 5]),
-    "steps": np.cumsum(2.0 ** np.random.default_rng(1).integers(-9, 9, size=40)),
-}
 
 
 @pytest.mark.default_stack_only

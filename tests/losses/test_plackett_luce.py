@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from support import models, modes
 from support.cases import objects
+from support.cases.ranking.listwise.list_mle import IMPOSSIBLE
 from support.data.graded_lists import LABELS, SCORES
 from support.gradients import central_differences, fixed_weights
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
@@ -156,15 +157,6 @@ def value_and_gradient_tensors(labels, scores):
 
 def test_a_label_that_is_no_number_outweighs_a_weight_of_zero():
     assert np.isnan(each_list([[1.0, np.nan]], np.float32([[1.0, 2.0]]), np.float32([[0.0, 0.0]])))
-
-
-IMPOSSIBLE = {
-    "first": ([3, 1, 2, 0], {}, np.inf),
-    "last": ([0, 1, 2, 3], {}, None),
-    "tied": ([1, 1, 2, 3], {}, np.inf),
-    "tied, but later in the list's order": ([1, 1, 2, 3], {"ties": "first"}, np.inf),
-    "beyond the first k": ([1, 0, 2, 3], {"k": 2}, None),
-}
 
 
 @pytest.mark.parametrize(("case", "mode"), modes.of_first(list(IMPOSSIBLE), quick=("xla",)))

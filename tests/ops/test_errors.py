@@ -1,24 +1,24 @@
 """Every wrong argument: the type of the exception, and a message that names the argument and what was received."""
 
+import inspect
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.cases.operators import FEW
 
 from keras_softsort import ops
 
 S = tf.constant([[0.5, -1.0, 2.0], [1.0, 0.0, 3.0]])
-SORTS = {
-    "neural_sort": ops.neural_sort,
-    "soft_sort": ops.soft_sort,
-    "soft_values": ops.soft_values,
-    "soft_rank": ops.soft_rank,
-    "soft_top_k": lambda scores, *args, **options: ops.soft_top_k(scores, 2, *args, **options),
-    "soft_quantile": lambda scores, *args, **options: ops.soft_quantile(scores, 0.5, *args, **options),
-}
+SORTS = {case.operator.__name__: case.of for case in FEW}
+PARAMETERS = {case.operator.__name__: inspect.signature(case.operator).parameters for case in FEW}
 EVERY = pytest.mark.parametrize("op", SORTS.values(), ids=SORTS)
 MATRICES = pytest.mark.parametrize("op", [ops.neural_sort, ops.soft_sort], ids=["neural_sort", "soft_sort"])
-MATRIX_VALUES_RANK = pytest.mark.parametrize("op", list(SORTS.values())[:4], ids=list(SORTS)[:4])
-METHOD_OPS = pytest.mark.parametrize("op", list(SORTS.values())[2:], ids=list(SORTS)[2:])
+
+
+def with_argument(name):
+    chosen = [op for op in SORTS if name in PARAMETERS[op]]
+    return pytest.mark.parametrize("op", [SORTS[op] for op in chosen], ids=chosen)
 
 
 @EVERY
@@ -100,14 +100,14 @@ def test_mask_of_another_shape_known_only_when_run(op, shape):
         run(S, tf.ones(shape, tf.bool))
 
 
-@MATRIX_VALUES_RANK
+@with_argument("direction")
 @pytest.mark.parametrize("direction", ["UP", "descending", None])
 def test_direction(op, direction):
     with pytest.raises(ValueError, match=f"direction must be one of .*'ASCENDING', 'DESCENDING'.*got {direction!r}"):
         op(S, direction=direction)
 
 
-@METHOD_OPS
+@with_argument("method")
 @pytest.mark.parametrize("method", ["sinkhorn", "NeuralSort", None])
 def test_method(op, method):
     with pytest.raises(ValueError, match=f"method must be one of .*'neural_sort'.*'soft_sort'.*got {method!r}"):

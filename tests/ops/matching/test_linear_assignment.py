@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy.optimize import linear_sum_assignment
+from support.cases.matching.linear_assignment import KINDS
 
 from keras_softsort.ops import linear_assignment
 
@@ -20,21 +21,6 @@ any_masks = tf.function(
 )
 RANDOM = np.random.default_rng(0)
 FIRST_STATE = RANDOM.bit_generator.state
-KINDS = {
-    "normal": lambda shape: RANDOM.normal(size=shape),
-    "negative": lambda shape: -5 - RANDOM.random(shape),
-    "large": lambda shape: 1e6 * RANDOM.normal(size=shape),
-    "integers": lambda shape: RANDOM.integers(-100, 100, shape).astype(float),
-    # Equal once rounded to float32.
-    "far": lambda shape: 2.0**27 + RANDOM.integers(0, 10, shape),
-    "ties": lambda shape: RANDOM.integers(0, 3, shape).astype(float),
-    "equal": lambda shape: np.full(shape, 2.5),
-    "sums": lambda shape: RANDOM.normal(size=(shape[0], shape[1], 1)) + RANDOM.normal(size=(shape[0], 1, shape[2])),
-    "products": lambda shape: np.tile(-np.outer(np.arange(shape[1]), np.arange(shape[2])).astype(float), (2, 1, 1)),
-    "near": lambda shape: (
-        -abs(RANDOM.normal(size=(shape[0], shape[1], 1)) - RANDOM.normal(size=(shape[0], 1, shape[2])))
-    ),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +57,7 @@ def brute_force(scores, row_mask, column_mask):
 @pytest.mark.parametrize("kind", KINDS)
 def test_best_total_is_scipys(kind):
     for n, m in [(1, 1), (1, 4), (4, 1), (6, 6), (7, 12), (12, 7), (30, 30), (40, 45), (45, 40)]:
-        scores = KINDS[kind]((2, n, m))
+        scores = KINDS[kind](RANDOM, (2, n, m))
         check_best(scores, any_shape(scores))
 
 
@@ -83,7 +69,7 @@ def test_large_matrix():
 @pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (4, 4), (4, 3)], ids=str)
 @pytest.mark.parametrize("values", ["normal", "ties"])
 def test_brute_force_with_masks_and_infinities(shape, values):
-    scores = KINDS[values]((60, *shape))
+    scores = KINDS[values](RANDOM, (60, *shape))
     scores[RANDOM.random(scores.shape) < 0.45] = -np.inf
     row_mask, column_mask = RANDOM.random((60, shape[0])) < 0.7, RANDOM.random((60, shape[1])) < 0.7
     outcomes = set()
@@ -166,7 +152,7 @@ def test_masked_scores_have_no_effect():
 
 
 def test_a_matrix_of_a_batch_is_as_it_is_alone():
-    scores = np.concatenate([KINDS[kind]((2, 9, 9)) for kind in KINDS])
+    scores = np.concatenate([KINDS[kind](RANDOM, (2, 9, 9)) for kind in KINDS])
     together = any_shape(scores).numpy()
     for matrix, columns in zip(scores, together, strict=True):
         np.testing.assert_array_equal(any_shape(matrix[np.newaxis])[0], columns)

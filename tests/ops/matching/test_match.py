@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy.optimize import linear_sum_assignment
+from support.cases.matching.match import KINDS
 
 from keras_softsort.ops import match
 
@@ -16,12 +17,6 @@ any_masks = tf.function(
     lambda cost, rows, columns: match(cost, row_mask=rows, column_mask=columns),
     input_signature=MATRICES + 2 * [tf.TensorSpec([None, None], tf.bool)],
 )
-KINDS = {
-    "normal": lambda rng, shape: rng.normal(size=shape),
-    "ties": lambda rng, shape: rng.integers(0, 4, shape).astype(float),
-    "integers": lambda rng, shape: rng.integers(-1000, 1000, shape).astype(float),
-    "distances": lambda rng, shape: abs(rng.normal(size=(*shape[:2], 1)) - rng.normal(size=(shape[0], 1, shape[2]))),
-}
 # (problems, targets, predictions) each
 SHAPES = [(20, 1, 3), (20, 3, 3), (20, 4, 9), (20, 9, 4), (8, 20, 60)]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
+from support.cases.matching.sinkhorn import INPUTS
 from support.gradients import central_differences, fixed_weights, tape_gradients
 from support.oracles import matching as oracles
 from support.tolerances import TOLERANCES
@@ -15,18 +16,7 @@ from keras_softsort import ops
 
 pytestmark = pytest.mark.default_stack_only
 
-RNG = np.random.default_rng(4)
-SQUARE, WIDE, TALL = (RNG.normal(size=(2, *shape)) for shape in [(4, 4), (3, 5), (5, 3)])
-ROW_MASK = np.array([[True, False, True, True], [True, True, True, True]])
-COLUMN_MASK = np.array([[False, True, True, True], [True, False, True, True]])
-INPUTS = {
-    "square": (SQUARE, {}),
-    "wide": (WIDE, {}),
-    "tall": (TALL, {}),
-    "row mask": (SQUARE, {"row_mask": ROW_MASK}),
-    "column mask": (SQUARE, {"column_mask": COLUMN_MASK}),
-    "both masks": (SQUARE, {"row_mask": ROW_MASK, "column_mask": COLUMN_MASK}),
-}
+SQUARE, _ = INPUTS["square"]
 TAU_SHAPES = [(2, 3, 1), (2, 1), (2, 3), (3,), (1, 1)]
 EVERY_INPUT = pytest.mark.parametrize("kind", INPUTS)
 

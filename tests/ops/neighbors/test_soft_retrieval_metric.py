@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
+from support.cases.neighbors.soft_retrieval_metric import METRIC_OPTIONS
 from support.gradients import fixed_weights
 from support.oracles import neighbors as neighbor_oracles
 from support.oracles import retrieval as retrieval_oracles
@@ -17,17 +18,7 @@ LABELS = np.array([0, 1, 2, 0, 1, 0, 0, 1, 3])
 EMBEDDINGS = RNG.normal(size=(9, 3))
 QUERIES, CANDIDATES = RNG.normal(size=(4, 3)), RNG.normal(size=(7, 3))
 QUERY_LABELS, CANDIDATE_LABELS = np.array([0, 1, 2, 3]), np.array([0, 1, 0, 2, 1, 1, 0])
-METRICS = [
-    {"metric": "average_precision"},
-    {"metric": "average_precision", "k": 3},
-    {"metric": "ndcg"},
-    {"metric": "ndcg", "k": 2},
-    {"metric": "mrr"},
-    {"metric": "mrr", "k": 2},
-    {"metric": "precision", "k": 3},
-    {"metric": "recall", "k": 3},
-]
-every_metric = pytest.mark.parametrize("options", METRICS, ids=str)
+every_metric = pytest.mark.parametrize("options", METRIC_OPTIONS, ids=str)
 
 
 def similarities(query, candidates, distance="cosine"):
@@ -94,7 +85,7 @@ def test_modes_masks_and_temperatures(mode):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", METRICS[::5], ids=str)
+@pytest.mark.parametrize("options", METRIC_OPTIONS[::5], ids=str)
 def test_two_sets_by_labels_and_by_rows(options):
     found = ks.ops.soft_retrieval_metric(
         QUERIES, CANDIDATES, labels=QUERY_LABELS, candidate_labels=CANDIDATE_LABELS, tau=0.3, **options
@@ -171,7 +162,7 @@ def test_blocks_and_tiles(mode, monkeypatch):
     np.testing.assert_allclose(gradients[0], plain[0], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", METRICS[1::2] + METRICS[:1], ids=str)
+@pytest.mark.parametrize("options", METRIC_OPTIONS[1::2] + METRIC_OPTIONS[:1], ids=str)
 def test_ties_and_classes_of_one_have_finite_gradients(options):
     embeddings = tf.constant(np.float32([[1, 0], [1, 0], [1, 0], [0, 1], [0, 0], [0, 0]]))
     labels = np.array([0, 0, 1, 1, 2, 3])

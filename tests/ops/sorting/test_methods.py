@@ -1,12 +1,14 @@
 """The registry of methods: a new one works everywhere at once, and what a method lacks is one error."""
 
 import ast
+import inspect
 import pathlib
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from support import models
+from support.cases import collect
 
 import keras_softsort as ks
 from keras_softsort.ops.sorting._dense.soft_rows import Ranks, matrix
@@ -17,28 +19,18 @@ from keras_softsort.ops.sorting._methods.method import Method
 pytestmark = pytest.mark.default_stack_only
 
 SCORES = tf.constant(models.scores(3, 5))
-LABELS = tf.constant([[2.0, 0.0, 1.0, 3.0, 0.0], [0.0, 1.0, 0.0, 2.0, 1.0], [1.0, 1.0, 0.0, 0.0, 3.0]])
-CLASSES = tf.constant([0, 1, 0])
-# Everything with the argument `method`, on scores [3, 5].
-USES = {
-    "soft_values": lambda s, method: ks.soft_values(s, method=method),
-    "soft_values of vectors": lambda s, method: ks.soft_values(s, values=tf.stack([s, s * s], -1), method=method),
-    "soft_values, the first": lambda s, method: ks.soft_values(s, top_k=2, method=method),
-    "soft_rank": lambda s, method: ks.soft_rank(s, method=method),
-    "soft_top_k": lambda s, method: ks.soft_top_k(s, 2, method=method).values,
-    "soft_top_k_membership": lambda s, method: ks.soft_top_k_membership(s, 2, method=method),
-    "soft_quantile": lambda s, method: ks.soft_quantile(s, 0.3, method=method),
-    "SoftRankLayer": lambda s, method: ks.SoftRankLayer(method=method)(s),
-    "SoftTopKLayer": lambda s, method: ks.SoftTopKLayer(2, method=method)(s),
-    "SoftQuantileLayer": lambda s, method: ks.SoftQuantileLayer(0.3, method=method)(s),
-    "DkNNLayer": lambda s, method: ks.DkNNLayer(2, method=method)([s[:, :, None], s[:, ::-1, None]]),
-    "SpearmanLoss": lambda s, method: ks.SpearmanLoss(method=method)(LABELS, s),
-    "NeuralNDCGLoss": lambda s, method: ks.NeuralNDCGLoss(method=method)(LABELS, s),
-    "DkNNLoss": lambda s, method: ks.DkNNLoss(1, num_queries=1, method=method)(CLASSES, s),
-    "DkNNLoss, log": lambda s, method: ks.DkNNLoss(1, num_queries=1, objective="log", method=method)(CLASSES, s),
-}
+USES = collect.by_name("WITH_METHOD")
 # What needs more of a method than its ranks.
-NEEDS_PERMUTATION = [name for name in USES if name not in {"soft_rank", "SoftRankLayer", "SpearmanLoss"}]
+NEEDS_PERMUTATION = [name for name in USES if name not in {"soft_rank", "SoftRankLayer", "spearman", "SpearmanLoss"}]
+
+
+def test_everything_that_takes_a_method_is_tried():
+    named = {name: getattr(module, name) for module in (ks.ops, ks.layers, ks.losses) for name in module.__all__}
+    parameters = {name: inspect.signature(each).parameters for name, each in named.items() if callable(each)}
+    methods = {name: found["method"].default for name, found in parameters.items() if "method" in found}
+    # The default of others, which do not sort, is the name of another kind of method.
+    assert {name for name, method in methods.items() if method in registry.names("ranks")} <= set(USES)
+    assert {"SoftTopKLayer", "SpearmanLoss"} <= set(USES)
 
 
 @pytest.fixture

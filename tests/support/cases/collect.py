@@ -1,4 +1,18 @@
-"""Walks the folders beside this file: each of their modules holds the cases of one operator, layer, loss or metric."""
+"""Walks the folders beside this file: each of their modules holds the cases of one operator, layer, loss or metric.
+
+What a file may hold, all of it read by the checks that operators and Keras objects share:
+
+- `ORACLE`: the truth, of `support.oracles` or of a library. Operators and losses must have one.
+- `LAYERS`, `LOSSES`, `METRICS`, `LAMBDA_WEIGHTS`: Keras objects with arguments (`keras_case.py`).
+- `OPERATIONS`: the operator at work, to be lowered for a GPU (`operation.py`).
+- `GRID`, `FEW`: choices of options of an operator that sorts, all of them and one of each (`op_case.py`).
+- `IN_EVERY_WAY`: by name, a function of scores and temperature, and the ways to differentiate it that are tried each
+  time (`support.autodiff`).
+- `WITH_METHOD`: by public name, a call with each way to sort.
+- `VALID`: by public name, what makes a call with a wrong value of another argument valid otherwise.
+
+Further tables of inputs are read by the tests of that operator alone.
+"""
 
 import importlib
 import pkgutil

@@ -45,6 +45,11 @@ class OpCase:
             words + ["masked"] * self.masked + [f"values{self.values_rank}"] * (self.values_rank is not None)
         )
 
+    def of(self, scores, *tau, **options):
+        """The operator, with what it needs besides scores."""
+        needed = [value for name, value in self.options if name in {"k", "q"}]
+        return self.operator(scores, *needed, *tau, **options)
+
     def _run(self, function, scores, tau, *values_and_mask):
         *values, mask = values_and_mask
         options = dict(self.options)

@@ -46,3 +46,6 @@ def products(operator):
 SCORES, PAIRS = [normal(2, N)], [normal(2, N, N)]
 VECTORS = [normal(1, LONG), normal(1, LONG)]
 SEED = [1, 2]
+# Labels and classes of scores [3, 5].
+GRADES = np.float32([[2, 0, 1, 3, 0], [0, 1, 0, 2, 1], [1, 1, 0, 0, 3]])
+CLASSES = np.int32([0, 1, 0])

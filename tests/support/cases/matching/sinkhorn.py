@@ -1,5 +1,7 @@
 """Cases of `sinkhorn` and its layer."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support import models
 from support.cases.keras_case import Layer
@@ -29,4 +31,17 @@ IN_EVERY_WAY = {
     ),
     "sinkhorn with a tolerance": (lambda x, tau: ks.sinkhorn(x, tau, tolerance=1e-3, num_iterations=70), ()),
     "sinkhorn in segments": (lambda x, tau: ks.sinkhorn(x, tau, num_iterations=40), ()),
+}
+RNG = np.random.default_rng(4)
+SQUARE, WIDE, TALL = (RNG.normal(size=(2, *shape)) for shape in [(4, 4), (3, 5), (5, 3)])
+ROW_MASK = np.array([[True, False, True, True], [True, True, True, True]])
+COLUMN_MASK = np.array([[False, True, True, True], [True, False, True, True]])
+# Matrices with masks, of any proportion.
+INPUTS = {
+    "square": (SQUARE, {}),
+    "wide": (WIDE, {}),
+    "tall": (TALL, {}),
+    "row mask": (SQUARE, {"row_mask": ROW_MASK}),
+    "column mask": (SQUARE, {"column_mask": COLUMN_MASK}),
+    "both masks": (SQUARE, {"row_mask": ROW_MASK, "column_mask": COLUMN_MASK}),
 }

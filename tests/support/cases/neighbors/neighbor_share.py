@@ -3,8 +3,8 @@
 import numpy as np
 
 import keras_softsort as ks
-from support.cases.keras_case import Loss
-from support.cases.operation import SEED, N, Operation, normal
+from support.cases.keras_case import Loss, by_name
+from support.cases.operation import CLASSES, SEED, N, Operation, normal
 from support.oracles import neighbors as oracles
 
 ORACLE = oracles.dknn
@@ -28,6 +28,15 @@ LOSSES = [
         takes="embeddings",
         noisy_with=("num_queries", "stochastic"),
         basic={"k": 1},
+        values=by_name(
+            "dknn",
+            {},
+            {"distance": "euclidean", "num_queries": 3},
+            {"distance": "cosine", "method": "soft_sort", "power": 1.5},
+            {"distance": "cityblock", "num_queries": 3},
+            {"distance": "dot", "objective": "log"},
+            {"method": "soft_sort", "objective": "log", "num_queries": 3},
+        ),
     )
 ]
 OPERATIONS = [
@@ -39,3 +48,9 @@ OPERATIONS = [
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"neighbor_share": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": SEED}}
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "neighbor_share": lambda s, method: ks.ops.neighbor_share(s, CLASSES, 1, method=method),
+    "DkNNLoss": lambda s, method: ks.DkNNLoss(1, num_queries=1, method=method)(CLASSES, s),
+    "DkNNLoss, log": lambda s, method: ks.DkNNLoss(1, num_queries=1, objective="log", method=method)(CLASSES, s),
+}

@@ -27,3 +27,10 @@ OPERATIONS = [
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"soft_neighbor_membership": {"num_samples": 2, "seed": SEED}}
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "soft_neighbor_membership": lambda s, method: ks.ops.soft_neighbor_membership(
+        s[:, :, None], s[:, ::-1, None], 2, method=method
+    ),
+    "DkNNLayer": lambda s, method: ks.DkNNLayer(2, method=method)([s[:, :, None], s[:, ::-1, None]]),
+}

@@ -8,6 +8,17 @@ from support.cases.operation import normal
 from support.oracles import retrieval as oracles
 
 ORACLE = oracles.soft_metric
+# What is compared with the oracle.
+METRIC_OPTIONS = [
+    {"metric": "average_precision"},
+    {"metric": "average_precision", "k": 3},
+    {"metric": "ndcg"},
+    {"metric": "ndcg", "k": 2},
+    {"metric": "mrr"},
+    {"metric": "mrr", "k": 2},
+    {"metric": "precision", "k": 3},
+    {"metric": "recall", "k": 3},
+]
 LOSSES = [
     Loss(
         ks.RetrievalLoss,

@@ -13,3 +13,7 @@ LAYERS = [
         noisy=True,
     )
 ]
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "PlackettLuceSampler": lambda s, method: ks.PlackettLuceSampler(seed=3, method=method)(s),
+}

@@ -25,3 +25,8 @@ FEW = [
 IN_EVERY_WAY = {
     "quantiles": (lambda s, tau: ks.soft_quantile(s, [0.3, 0.6], tau), ()),
 }
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "soft_quantile": lambda s, method: ks.soft_quantile(s, 0.3, method=method),
+    "SoftQuantileLayer": lambda s, method: ks.SoftQuantileLayer(0.3, method=method)(s),
+}

@@ -30,3 +30,8 @@ IN_EVERY_WAY = {
     "ranks by LapSum": (lambda s, tau: ks.soft_rank(s, tau, method="lapsum"), ("forward",)),
     "ranks by projection": (lambda s, tau: ks.soft_rank(s, tau, method="projection"), ()),
 }
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "soft_rank": lambda s, method: ks.soft_rank(s, method=method),
+    "SoftRankLayer": lambda s, method: ks.SoftRankLayer(method=method)(s),
+}

@@ -21,3 +21,8 @@ LAYERS = [
 OPERATIONS = [Operation("soft_top_k", lambda s: ks.soft_top_k(s, 2), SCORES)]
 GRID = grid(ks.soft_top_k, ORACLE, k=[3], method=METHODS)
 FEW = [OpCase(ks.soft_top_k, ORACLE, (("k", 3), ("method", method)), masked=True) for method in METHODS]
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "soft_top_k": lambda s, method: ks.soft_top_k(s, 2, method=method).values,
+    "SoftTopKLayer": lambda s, method: ks.SoftTopKLayer(2, method=method)(s),
+}

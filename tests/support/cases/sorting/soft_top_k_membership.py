@@ -14,3 +14,7 @@ IN_EVERY_WAY = {
     ),
     "membership": (lambda s, tau: ks.soft_top_k_membership(s, 2, tau, method="neural_sort"), ()),
 }
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "soft_top_k_membership": lambda s, method: ks.soft_top_k_membership(s, 2, method=method),
+}

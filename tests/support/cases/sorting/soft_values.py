@@ -1,5 +1,7 @@
 """Cases of `soft_values`."""
 
+import tensorflow as tf
+
 import keras_softsort as ks
 from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
 from support.cases.operation import SCORES, Operation, masked
@@ -22,4 +24,10 @@ FEW = [
 # Of scores and temperatures, with the ways to differentiate and map that are tried each time.
 IN_EVERY_WAY = {
     "values by projection_kl": (lambda s, tau: ks.soft_values(s, tau, method="projection_kl"), ()),
+}
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "soft_values": lambda s, method: ks.soft_values(s, method=method),
+    "soft_values of vectors": lambda s, method: ks.soft_values(s, values=tf.stack([s, s * s], -1), method=method),
+    "soft_values, the first": lambda s, method: ks.soft_values(s, top_k=2, method=method),
 }

@@ -1,8 +1,10 @@
 """Cases of `neural_ndcg` and `NeuralNDCGLoss`."""
 
+import numpy as np
+
 import keras_softsort as ks
 from support.cases.keras_case import Loss
-from support.cases.operation import SEED
+from support.cases.operation import GRADES, SEED
 from support.oracles import ranking as truth
 
 ORACLE = truth.neural_ndcg
@@ -50,3 +52,14 @@ LOSSES = [
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"neural_ndcg": {"stochastic": True, "seed": SEED}}
+# Lists whose columns sum to anything from 1 / n to n before they are normalized.
+UNEVEN = {
+    "ties beside one": np.repeat([0.0, 4.0], [39, 1]),
+    "clusters": np.random.default_rng(0).normal(size=40) + np.repeat([0, 30, 1000], [20, 15, 5]),
+    "steps": np.cumsum(2.0 ** np.random.default_rng(1).integers(-9, 9, size=40)),
+}
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "neural_ndcg": lambda s, method: ks.ops.neural_ndcg(s, GRADES, method=method, num_iterations=3),
+    "NeuralNDCGLoss": lambda s, method: ks.NeuralNDCGLoss(method=method)(GRADES, s),
+}

@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.operation import GRADES
 from support.oracles import ranking as truth
 
 ORACLE = truth.spearman
@@ -21,3 +22,8 @@ LOSSES = [
         },
     )
 ]
+# With each method, on scores [3, 5].
+WITH_METHOD = {
+    "spearman": lambda s, method: ks.ops.spearman(s, GRADES, method=method),
+    "SpearmanLoss": lambda s, method: ks.SpearmanLoss(method=method)(GRADES, s),
+}
