@@ -8,7 +8,8 @@ import operator
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.data.judged import as_text, random_lists
+from support.data.judged import SIZES, as_text, random_lists
+from support.data.rankers import WEIGHTS
 
 import keras_softsort as ks
 from keras_softsort import serving
@@ -17,8 +18,6 @@ beam = pytest.importorskip("apache_beam", reason="needs the extra beam")
 pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
 # Beam's imports warn.
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.filterwarnings("ignore")]
-SIZES = [3, 20, 1, 130, 7, 2, 2, 40]
-WEIGHTS = np.float32([1.0, -0.5, 0.3])
 TWO_PROCESSES = ["--runner=DirectRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 
 

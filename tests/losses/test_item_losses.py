@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from support import models, modes
 from support.cases import objects
+from support.data import graded_lists
 from support.gradients import central_differences, fixed_weights
 
 import keras_softsort as ks
@@ -15,9 +16,7 @@ pytestmark = pytest.mark.default_stack_only
 
 NONE = models.NO_REDUCTION
 LABELS = np.float64([[2, 0.3, 1, 0, 1], [1, 0, 2, -1, -1], [0, 0, 0, 0, -1], [-1] * 5])
-SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-LOGITS = np.random.default_rng(5).normal(size=[*LABELS.shape, 2])
-WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
+SCORES, LOGITS, WEIGHTS = (each[:4] for each in (graded_lists.SCORES, graded_lists.LOGITS, graded_lists.WEIGHTS))
 # Each name with its loss, the arguments, and what the loss takes.
 CASES = {
     name: (loss, arguments, LOGITS if loss.takes == "logits" else SCORES)

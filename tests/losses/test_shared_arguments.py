@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from support import models, modes
 from support.cases import objects
+from support.data import graded_lists
 
 import keras_softsort as ks
 
@@ -14,7 +15,7 @@ keras = tf.keras
 NONE = models.NO_REDUCTION
 # Made so that no two are equal, whatever the loss.
 LABELS = np.float32([[3, 1, 2, 0, 4], [1, 3, 2, 0, 1], [2, 0, 2, 1, 0]])
-SCORES = np.random.default_rng(4).normal(size=LABELS.shape).astype("float32")
+SCORES = graded_lists.SCORES[:3].astype("float32")
 SCORE_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores"]
 LIST_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes in {"scores", "permutation"}]
 METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]

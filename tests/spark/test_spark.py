@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.data.judged import random_lists
+from support.data.judged import SIZES, random_lists
+from support.data.rankers import WEIGHTS
 
 import keras_softsort as ks
 from keras_softsort import serving
@@ -29,8 +30,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # PySpark's imports warn, and its sockets are left to the garbage collector
     pytest.mark.skipif(not has_java(), reason="Spark needs Java 17, and there is no java on the PATH"),
 ]
-SIZES = [3, 20, 1, 130, 7, 2, 2, 40]
-WEIGHTS = np.float32([1.0, -0.5, 0.3])
 COLUMNS = ["x0", "x1", "x2"]
 
 

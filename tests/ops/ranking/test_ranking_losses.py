@@ -7,15 +7,15 @@ import pytest
 import tensorflow as tf
 from support import modes
 from support.cases import objects
+from support.data import graded_lists
 from support.gradients import check_gradients
 
 from keras_softsort import ops
 from keras_softsort.ops._core import tracing
 
-LABELS = np.float64([[3, 1, 2, 0, 4], [1, 1, 2, 0, 1], [0, 0, 0, 0, 0], [2, 5, 2, 1, 3]])
-MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [1, 0, 1, 1, 0]], bool)
-SCORES = np.random.default_rng(4).normal(size=LABELS.shape)
-WEIGHTS = np.random.default_rng(2).uniform(size=LABELS.shape)
+MASK = graded_lists.LABELS[:4] >= 0
+LABELS = np.where(MASK, graded_lists.LABELS[:4], 5.0)
+SCORES, WEIGHTS = graded_lists.SCORES[:4], graded_lists.WEIGHTS[:4]
 SEED = [3, 4]
 
 

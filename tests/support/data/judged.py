@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+# Of one item and of many, in no order.
+SIZES = [3, 20, 1, 130, 7, 2, 2, 40]
+
 
 def random_lists(sizes, features=3, seed=5):
     """Pairs (features [n, f], labels [n]), no two items alike."""
