@@ -25,9 +25,11 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+# What is written for the default stack.
+OF_DEFAULT_STACK = ("examples", "benchmarks", "test_docs.py", "test_frame.py")
 # Folders and files whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the
 # layers and losses above them run on both.
-ON_DEFAULT_STACK = ("ops", "distributions", "linalg", "examples", "benchmarks", "test_docs.py", "test_frame.py")
+ON_DEFAULT_STACK = (*OF_DEFAULT_STACK, "ops", "distributions", "linalg")
 ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "frames", "svmlight"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order", "pl_rank", "plackett_luce", "ranknet"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
@@ -36,6 +38,10 @@ ON_DEFAULT_STACK += ("metrics/test_correlations.py", "metrics/test_shared_argume
 
 # Files of few long tests. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")
+
+
+def is_under(path, folders):
+    return any(path.is_relative_to(each) for each in folders)
 
 
 def pytest_addoption(parser):
@@ -52,10 +58,11 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         path = item.path.relative_to(config.rootpath / "tests")
-        on_default_stack = "default_stack_only" in marks or any(path.is_relative_to(each) for each in ON_DEFAULT_STACK)
-        reasons = ["nightly" in marks, ON_TF_RANKING_STACK and on_default_stack]
+        slow = "nightly" in marks
+        elsewhere = ON_TF_RANKING_STACK and ("default_stack_only" in marks or is_under(path, ON_DEFAULT_STACK))
+        never = ON_TF_RANKING_STACK and is_under(path, OF_DEFAULT_STACK)
         # With everything, what is both slow and checked on the default stack is left out on the other one.
-        split[all(reasons) if everything else any(reasons)].append(item)
+        split[never or (slow and elsewhere if everything else slow or elsewhere)].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]
 

@@ -58,8 +58,10 @@ class _Harness(harness.SquareLinearOperatorDerivedClassTest):
         return self.operator(placeholder), tf.constant(self.matrix(scores), dtype)
 
 
-# TensorFlow says so of every operator that is not its own.
-allow_saving = pytest.mark.filterwarnings("ignore:Encoding a StructuredValue")
+# TensorFlow says the first of every operator that is not its own, and the second is of its tests.
+allow_saving = pytest.mark.filterwarnings(
+    "ignore:Encoding a StructuredValue", "ignore:It is deprecated to return a value:DeprecationWarning"
+)
 
 
 @allow_saving

@@ -16,11 +16,17 @@ ARRAYS = [np.random.default_rng(0).normal(size=(2, 5)), np.array([0.8, 0.9])]
 OPERATORS = collect.by_name("IN_EVERY_WAY", "sorting")
 
 
+# TensorFlow 2.15 has no vectorized sort.
+SORTS_IN_A_MAP = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 16)
+
+
 @pytest.mark.parametrize(
     ("name", "way"),
     [case for name, (_, quick_ways) in OPERATORS.items() for case in autodiff.cases([name], quick_ways)],
 )
 def test_right_in_every_way(name, way):
+    if way == "gradient_in_strict_map" and "LapSum" in name and not SORTS_IN_A_MAP:
+        pytest.skip("no vectorized sort")
     autodiff.check(way, OPERATORS[name][0], ARRAYS)
 
 
@@ -32,6 +38,7 @@ def test_forward_mode_after_reverse_mode():
 
 @pytest.mark.parametrize("fallback", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_hard_has_the_soft_gradient_around_a_vectorized_map(fallback):
+    fallback |= not SORTS_IN_A_MAP
     scores, weights = tf.constant(ARRAYS[0]), fixed_weights([2, 5, 5])
 
     def gradient(hard):

@@ -226,7 +226,7 @@ def test_decayed_sums(size):
     wanted = values.copy()
     for i in range(1, size):
         wanted[:, :, i] += np.exp(places[:, i - 1] - places[:, i])[:, np.newaxis] * wanted[:, :, i - 1]
-    np.testing.assert_allclose(decay_scan(tf.constant(places), tf.constant(values)), wanted, rtol=1e-12)
+    np.testing.assert_allclose(decay_scan(tf.constant(places), tf.constant(values)), wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["known", "unknown", pytest.param("unknown xla", marks=pytest.mark.nightly)])
