@@ -62,7 +62,7 @@ def gam_scorer(
     >>> model = ks.models.gam_scorer(example_features=5, hidden_units=(4,))
     >>> model(np.ones([2, 7, 5], "float32")).shape.as_list()
     [2, 7]
-    >>> model.get_layer("contributions").output.shape
+    >>> tuple(model.get_layer("contributions").output.shape)
     (None, None, 5)
 
     Source: H. Zhuang et al., "Interpretable Ranking with Generalized Additive Models", WSDM, 2021; TF-Ranking's

@@ -8,6 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+# TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
+LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
     """Flatten all axes but the last `inner` to one. The rank may be unknown, and a list may be empty."""
@@ -51,6 +54,8 @@ def _split(tensor: tf.Tensor, inner: int) -> Any:
 
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     """Gather along the lists of a batch: `values[b, indices[b, r]]`."""
+    if LOSES_SHAPE_OF_NO_LISTS:
+        values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
     return tf.gather(values, indices, batch_dims=1)
 
 
