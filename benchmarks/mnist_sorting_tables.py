@@ -1,6 +1,6 @@
 """The tables and the picture of `mnist_sorting.py`, from the folders of its runs.
 
-    python benchmarks/mnist_sorting_tables.py output/mnist_sorting/* --picture docs/mnist_sorting.png
+    python benchmarks/mnist_sorting_tables.py output/mnist_sorting --picture docs/mnist_sorting.png
 
 The file of `--json` keeps the curves of all runs, and without folders the tables are made from them again.
 """
@@ -27,6 +27,11 @@ PUBLISHED = {
     "gumbel_sinkhorn": {3: (0.484, 0.575), 5: (0.033, 0.295), 7: (0.001, 0.189), 9: (0.0, 0.146), 15: (0.0, 0.078)},
     "row_stochastic": {3: (0.467, 0.801), 5: (0.093, 0.603), 7: (0.009, 0.492), 9: (0.0, 0.113), 15: (0.0, 0.067)},
 }
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The folder itself if it is that of a run, otherwise all those of runs in it."""
+    return [folder] if (folder / "state.json").exists() else sorted(path.parent for path in folder.glob("*/state.json"))
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -115,13 +120,13 @@ def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
-    parser.add_argument("folders", type=Path, nargs="*", help="folders of runs")
+    parser.add_argument("folders", type=Path, nargs="*", help="folders of runs, or folders of such folders")
     parser.add_argument("--every", type=int, default=1000, help="steps between two rows of the curves")
     parser.add_argument("--until", type=int, default=10**9, help="steps of the last row of the curves")
     parser.add_argument("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args(arguments)
     if options.folders:
-        runs = [read(folder) for folder in options.folders]
+        runs = [read(run) for folder in options.folders for run in runs_in(folder)]
     elif options.json is not None and options.json.exists():
         runs = json.loads(options.json.read_text())["runs"]
     else:

@@ -261,6 +261,7 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     assert [row["steps"] for row in first["tables"]["curves-5"]] == ["1,000"]
     assert first["tables"]["losses-5"][0]["NeuralSort, 0.001, the paper's start"] == "1.000"
     assert tables.main(["--json", str(path)])["tables"] == first["tables"]
+    assert tables.main([str(tmp_path)])["tables"] == first["tables"]
     shorter = tables.main(["--json", str(path), "--every", "500", "--until", "500"])
     assert [row["steps"] for row in shorter["tables"]["curves-5"]] == ["500"]
     assert (tmp_path / "curves.png").stat().st_size > 5000
