@@ -58,7 +58,7 @@ def runs(options: argparse.Namespace, others: Sequence[str]) -> list[harness.Row
         folder = options.output.resolve() / settings / name / str(seed)
         about = {"version": name, "commit": commit(tree), "seed": seed}
         return [
-            {**about, "method": method, **{SHOWN[key]: value for key, value in measures.items()}}
+            {**about, "method": method, **{SHOWN[key]: value for key, value in measures.items() if key in SHOWN}}
             for method, measures in run(tree, seed, folder, options, others).items()
             if method != "chance"
         ]

@@ -272,7 +272,7 @@ def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_pa
     monkeypatch.setattr(digits_seeds, "commit", lambda tree: "abc")
 
     def measures(tree, seed, folder, options, others):
-        return {"neural_sort": {"all_correct": 0.5 + 0.01 * seed**2 * (tree != tmp_path), "element": 0.8}}
+        return {"neural_sort": {"step": 3000, "all_correct": 0.5 + 0.01 * seed**2 * (tree != tmp_path), "element": 0.8}}
 
     monkeypatch.setattr(digits_seeds, "run", measures)
     result = digits_seeds.main(["--seeds", "0", "1", "2", "--beside", f"first={tmp_path}"])
