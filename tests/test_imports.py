@@ -269,7 +269,7 @@ def test_import_loads_nothing_heavy():
 
 
 @pytest.mark.skipif(not IS_KERAS_3, reason="Keras 2 has one backend")
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("backend", [pytest.param(name, marks=pytest.mark.nightly) for name in ("numpy", "jax")])
 def test_other_backends_get_one_clear_error(backend):
     done = run_python("import keras_softsort", check=False, KERAS_BACKEND=backend)
     last = done.stderr.strip().splitlines()[-1]

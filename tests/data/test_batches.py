@@ -572,6 +572,7 @@ def test_fit_learns_from_batches():
     assert losses[-1] < 0.8 * losses[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_fit_learns_from_records_by_name():
     inputs = {"x": tf.keras.Input((None, 3), name="x"), "number": tf.keras.Input((), name="number")}

@@ -28,8 +28,6 @@ class _Harness(harness.SquareLinearOperatorDerivedClassTest):
 
     # The matrices are not self-adjoint, and what solves with them is TensorFlow's own.
     SKIPPED = ("cholesky", "eigvalsh", "cond", "solve", "solve_with_broadcast", "operator_solve_with_same_type")
-    # Those below check them as well: `test_nests_and_slices`, `test_gradient_of_an_operator_is_one`.
-    NIGHTLY = ("composite_tensor", "composite_tensor_gradient", "saved_model")
 
     @staticmethod
     def dtypes_to_test():
@@ -49,7 +47,7 @@ class _Harness(harness.SquareLinearOperatorDerivedClassTest):
 
     @classmethod
     def skip_these_tests(cls):
-        return [*cls.SKIPPED, *(() if objects.EVERYTHING else cls.NIGHTLY)]
+        return list(cls.SKIPPED)
 
     def operator_and_matrix(self, shapes_info, dtype, use_placeholder, ensure_self_adjoint_and_pd=False):
         scores = np.random.default_rng(2).normal(size=shapes_info.shape[:-1])
@@ -65,6 +63,7 @@ allow_saving = pytest.mark.filterwarnings(
 
 
 @allow_saving
+@pytest.mark.nightly  # TensorFlow's tests of linear operators; those below are ours
 class NeuralSortHarnessTest(_Harness):
     def operator(self, scores):
         return ks.linalg.LinearOperatorNeuralSort(scores, 0.7)

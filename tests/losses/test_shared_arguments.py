@@ -24,16 +24,17 @@ ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
 OTHERS = [cls for cls in LIST_LOSSES if cls not in ALWAYS]
 
 
-def on_every_stack(classes):
-    return [cls if cls in objects.KINDS else pytest.param(cls, marks=pytest.mark.default_stack_only) for cls in classes]
+def of_each_kind(classes):
+    """One loss of each kind; with everything, all."""
+    return [cls if cls in objects.KINDS else pytest.param(cls, marks=pytest.mark.nightly) for cls in classes]
 
 
-each_loss = pytest.mark.parametrize("cls", on_every_stack(LIST_LOSSES))
+each_loss = pytest.mark.parametrize("cls", of_each_kind(LIST_LOSSES))
 each_traced_loss = pytest.mark.parametrize(
     "cls",
     [pytest.param(cls, marks=[] if cls in ALWAYS else [pytest.mark.nightly]) for cls in SCORE_LOSSES],
 )
-each_score_loss = pytest.mark.parametrize("cls", on_every_stack(SCORE_LOSSES))
+each_score_loss = pytest.mark.parametrize("cls", of_each_kind(SCORE_LOSSES))
 
 
 def basic(cls):
@@ -304,7 +305,7 @@ def arguments_for(cls):
     return LABELS, SCORES if takes == "set" else prediction(cls, SCORES), np.float32([1, 2, 0.5]), basic(cls)
 
 
-@pytest.mark.parametrize("cls", on_every_stack(ALL_LOSSES))
+@pytest.mark.parametrize("cls", of_each_kind(ALL_LOSSES))
 def test_reductions_of_keras(cls):
     labels, scores, weights, options = arguments_for(cls)
 
@@ -352,7 +353,7 @@ def test_the_weights_of_pairs_have_no_gradient():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("cls", on_every_stack(ALL_LOSSES))
+@pytest.mark.parametrize("cls", of_each_kind(ALL_LOSSES))
 def test_dtype(cls, dtype):
     labels, scores, _, options = arguments_for(cls)
     repeat_noise(cls)

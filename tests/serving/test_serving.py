@@ -146,6 +146,7 @@ def sequential():
     return keras.Sequential([keras.Input((None, 3)), *models.head(), rankers.of_one_tensor().layers[-1]])
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     "kind", ["functional", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("subclassed", "sequential"))]
 )

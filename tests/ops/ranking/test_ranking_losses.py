@@ -25,6 +25,8 @@ ORACLES = [name for name, loss in SUBJECTS.items() if loss.oracle]
 NOISY = [name for name, loss in SUBJECTS.items() if loss.noisy]
 LOSSES = {name: loss.of for name, loss in SUBJECTS.items()}
 each_loss = pytest.mark.parametrize("name", LOSSES)
+# Of the pairs, of the orders and of the matrices: what is traced each time.
+TRACED = {"ranknet", "list_mle", "neural_ndcg"}
 
 
 def expected(name, labels, scores, weights, mask):
@@ -132,7 +134,9 @@ def test_dtypes(name, dtype):
 
 
 @pytest.mark.traced_eagerly
-@each_loss
+@pytest.mark.parametrize(
+    "name", [name if name in TRACED else pytest.param(name, marks=pytest.mark.nightly) for name in LOSSES]
+)
 def test_a_new_list_size_needs_no_new_trace(name):
     def call(size):
         LOSSES[name](np.random.normal(size=(2, size)), np.random.randint(3, size=(2, size)))

@@ -229,7 +229,9 @@ def test_decayed_sums(size):
     np.testing.assert_allclose(decay_scan(tf.constant(places), tf.constant(values)), wanted, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("mode", ["known", "unknown", pytest.param("unknown xla", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "mode", ["known", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("unknown", "unknown xla"))]
+)
 def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
     """On either side of the crossover, which is moved to where both are quick, results agree to rounding."""
     thresholds = Thresholds(matrix_free_min_size=80)

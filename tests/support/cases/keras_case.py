@@ -80,7 +80,7 @@ class Loss(KerasObject):
     # Arguments, by a name, with which values and gradients are those of the oracle. The first go through the modes.
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     # The modes that are tried each time.
-    quick_modes: tuple[str, ...] = ("xla", "unknown_shape")
+    quick_modes: tuple[str, ...] = ("unknown_shape",)
     # The gradient holds a function of the scores, which the oracle takes from `frozen`.
     frozen: bool = False
     # It grows with the scores.

@@ -25,7 +25,7 @@ METRICS = cases(collected("METRICS"))
 LAMBDA_WEIGHTS = cases(collected("LAMBDA_WEIGHTS"))
 ALL = [*LAYERS, *OTHER_LAYERS, *LOSSES, *LAMBDA_WEIGHTS, *METRICS]
 
-# One loss of each kind. Keras does the same to all of a kind, so the other stack tries it with these.
+# One loss of each kind. What losses share, and what Keras does to them, is tried with these each time.
 KINDS = {ks.SpearmanLoss, ks.RankNetLoss, ks.PermutationCrossEntropyLoss, ks.PLRankLoss, ks.RetrievalLoss, ks.SetLoss}
 
 

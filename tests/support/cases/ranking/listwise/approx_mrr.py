@@ -12,7 +12,6 @@ LOSSES = [
         "approx_mrr",
         oracle=ORACLE,
         labels="relevance",
-        quick_modes=("unknown_shape",),
         values={"approx mrr": {"tau": 0.7}},
     )
 ]

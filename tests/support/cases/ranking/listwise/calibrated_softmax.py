@@ -15,7 +15,6 @@ LOSSES = [
         oracle=ORACLE,
         labels="relevance",
         unbounded=True,
-        quick_modes=("unknown_shape",),
         values={"calibrated softmax": {"temperature": 2.0, "virtual_label": 0.5}},
     )
 ]

@@ -19,6 +19,7 @@ LOSSES = [
         unbounded=True,
         overflows_at=1e38,
         costs_without_relevance=True,
+        quick_modes=("xla", "unknown_shape"),
         values=by_name("list mle", *({"ties": ties, "k": k} for ties in ("breslow", "first") for k in (None, 1, 3, 9))),
     )
 ]

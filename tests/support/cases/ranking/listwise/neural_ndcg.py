@@ -32,8 +32,6 @@ LOSSES = [
         labels="relevance",
         noisy_with=("stochastic",),
         basic={"num_iterations": 0},  # Sinkhorn's iterations take seconds to trace
-        # XLA takes 6 seconds for its loops, and `test_gpu_lowering` lowers them.
-        quick_modes=("unknown_shape",),
         call={"num_iterations": 3},
         values={
             "neural": {"tau": 2.0},

@@ -13,7 +13,6 @@ LOSSES = [
         oracle=ORACLE,
         labels="relevance",
         unbounded=True,
-        quick_modes=("unknown_shape",),
         values={"unique softmax": {"temperature": 2.0}},
     )
 ]

@@ -37,7 +37,6 @@ LOSSES = [
         oracle=ORACLE,
         frozen=True,
         unbounded=True,
-        quick_modes=("unknown_shape",),
         values={
             **by_name("ranknet", *OPTIONS),
             "label_diff": {"lambda_weight": "label_diff"},
