@@ -217,7 +217,7 @@ def train_best(size: int, seed: int, shown: np.ndarray, options: argparse.Namesp
     for restart in range(options.restarts):
         found = train(size, seed + 1_000_000 * restart, shown, options)
         error = training_error(found[0], size, options, seed) if options.restarts > 1 else 0.0
-        if error < least:
+        if best is None or error < least:
             best, least = found, error
         if options.restarts > 1:
             print(f"  training {restart + 1}: squared error of its exact matchings {error:.1e}", flush=True)
