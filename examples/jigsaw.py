@@ -106,12 +106,17 @@ def scorer(piece_shape: tuple[int, ...], n: int, dropout: float) -> keras.Model:
     return keras.Model(pieces, OnEachItem(network)(pieces))
 
 
-def reassembler(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
-    """Shuffled pieces to reassembled ones `[batch, 1, n, height, width, channels]`; noise only in training."""
+def matcher(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
+    """Shuffled pieces to permutations `[batch, 1, piece, position]`; noise only in training."""
     matching = ks.GumbelSinkhornLayer(
         options.tau, noise_scale=options.noise_scale, num_iterations=options.iterations, hard=hard
     )
-    return keras.Model(scores.input, PutInPlace()(scores.input, matching(scores.output)))
+    return keras.Model(scores.input, matching(scores.output))
+
+
+def reassembler(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
+    """Shuffled pieces to reassembled ones `[batch, 1, n, height, width, channels]`."""
+    return keras.Model(scores.input, PutInPlace()(scores.input, matcher(scores, options, hard).output))
 
 
 def train(pieces: np.ndarray, seed: int, options: argparse.Namespace) -> keras.Model:
@@ -137,13 +142,16 @@ def solve_all(k: int, options: argparse.Namespace) -> tuple[dict, tuple]:
         orders["only edges"] = [puzzles.by_edges(shuffled)]
     if options.baselines and options.dataset != "photos":
         orders["edges and a black frame"] = [puzzles.by_edges(shuffled, dark_frame=True)]
-    orders["Gumbel-Sinkhorn"] = []
+    orders["Gumbel-Sinkhorn"], soft = [], []
     for seed in options.seeds:
         print(f"{k} x {k} pieces, seed {seed}: {options.steps} steps of {options.batch_size} puzzles", flush=True)
         scores = train(puzzles.cut(train_images, k), seed, options)
         solver = keras.Model(scores.input, BestOrder()(scores.output))
         orders["Gumbel-Sinkhorn"].append(solver(shuffled).numpy())
+        permutations = matcher(scores, options).predict(shuffled, batch_size=100, verbose=0)[:, 0]
+        soft.append(puzzles.measure_soft(shuffled, permutations, truth))
     results = {name: [puzzles.measure(shuffled, order, truth) for order in found] for name, found in orders.items()}
+    results["Gumbel-Sinkhorn, soft"] = soft
     return results, (scores, solver, shuffled, truth)
 
 

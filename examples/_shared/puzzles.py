@@ -107,10 +107,26 @@ def measure(pieces: np.ndarray, order: np.ndarray, truth: np.ndarray) -> dict[st
     Pieces that look the same, blank ones above all, may change places unseen: by pixels a place is right if it shows
     what it should, by index only if it holds that very piece. Kendall's tau goes by index.
     """
-    placed, right = in_order(pieces, order), in_order(pieces, truth)
-    wrong = np.any(placed != right, axis=(2, 3, 4))
+    return _measures(pieces, order, truth, in_order(pieces, order), np.argsort(order, axis=1))
+
+
+def measure_soft(pieces: np.ndarray, permutation: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """The same for a soft permutation `[count, piece, place]`, without a matching.
+
+    A place shows the piece of the largest weight, and one piece may be at several places. l1 and l2 are of the mean of
+    the pieces by their weights, and Kendall's tau is of the mean place of each piece.
+    """
+    placed = np.einsum("bpq,bphwc->bqhwc", permutation, pieces)
+    return _measures(pieces, permutation.argmax(axis=1), truth, placed, permutation @ np.arange(truth.shape[1]))
+
+
+def _measures(
+    pieces: np.ndarray, order: np.ndarray, truth: np.ndarray, placed: np.ndarray, places: np.ndarray
+) -> dict[str, float]:
+    right = in_order(pieces, truth)
+    wrong = np.any(in_order(pieces, order) != right, axis=(2, 3, 4))
     tau = ks.KendallTau(target="ranks")
-    tau.update_state(1.0 + np.argsort(truth, axis=1), 1.0 + np.argsort(order, axis=1))
+    tau.update_state(1.0 + np.argsort(truth, axis=1), 1.0 + places)
     return {
         "wrong": float(np.mean(wrong)),
         "any_wrong": float(np.mean(np.any(wrong, axis=1))),

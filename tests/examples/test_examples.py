@@ -214,6 +214,22 @@ class TestDigitScenes:
         assert module.measure(targets, named)["scenes_right"] == pytest.approx(11 / 12)
 
 
+class TestPuzzles:
+    """Measures of reassembled images."""
+
+    def test_a_soft_permutation_of_ones_is_measured_as_its_order(self, example, rng):
+        puzzles = example("_shared.puzzles")
+        pieces, truth = puzzles.shuffled(rng.random((5, 4, 3, 3, 1), np.float32), seed=0)
+        order = np.concatenate([truth[:2], puzzles.shuffled(pieces, seed=1)[1][2:]])
+        permutation = np.eye(4, dtype=np.float32)[order].swapaxes(1, 2)
+        expected = puzzles.measure(pieces, order, truth)
+        assert puzzles.measure_soft(pieces, permutation, truth) == pytest.approx(expected, abs=1e-6)
+        uniform = puzzles.measure_soft(pieces, np.full_like(permutation, 0.25), truth)
+        mean = np.abs(pieces.mean(axis=1, keepdims=True) - puzzles.in_order(pieces, truth)).mean()
+        assert uniform["l1"] == pytest.approx(mean, rel=1e-5)
+        assert uniform["wrong"] == np.mean(truth != 0)
+
+
 class TestSlateSearch:
     """Slates of the simulated shop, against all slates."""
 
