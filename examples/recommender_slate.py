@@ -196,8 +196,12 @@ def train(method: str, seed: int, test: Visits, options: argparse.Namespace) -> 
     def train_step(visits: Visits, step_seed: tf.Tensor) -> None:
         with tf.GradientTape() as tape:
             loss = loss_of(method, network, visits, step_seed, options)
-        # With one place nothing is looked at that is on the slate.
-        gradients = tape.gradient(loss, network.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        gradients = tape.gradient(loss, network.variables)
+        # With one place nothing is looked at that is on the slate, so `look` has no gradient.
+        gradients = [
+            tf.zeros(variable.shape) if gradient is None else gradient
+            for gradient, variable in zip(gradients, network.variables, strict=True)
+        ]
         optimizer.apply_gradients(zip(gradients, network.variables, strict=True))
 
     @tf.function

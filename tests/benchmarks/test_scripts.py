@@ -31,6 +31,7 @@ TINY = {
     "growth": ["--sizes", "8", "16", "--error-sizes", "8", "--modes", "TF", "--repeats", "1"],
     "lambda_gradients": ["--sizes", "6", "--repeats", "1", "--no-memory"],
     "retrieval": ["--images", "digits", "--losses", "circle", "--seeds", "0", "--steps", "1"],
+    "slate_grid": ["--candidates", "3", "--places", "1", "2", "--seeds", "0", "--steps", "1", "--test-visits", "4"],
     "toy_estimators": ["--etas", "0", "--repeats", "20"],
     "set_matching": ["--shapes", "1x2x4", "--costs", "boxes", "--repeats", "1"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
@@ -304,6 +305,36 @@ def test_tables_of_examples_have_the_spread_of_their_seeds(script):
         "reward": "1.2500 (1.0000 to 1.5000)",
         "of best of all": "62.5%",
     }
+
+
+def test_grid_of_slates_says_who_is_ahead_with_every_seed(script, tmp_path):
+    pytest.importorskip("matplotlib")
+    grid = script("slate_grid")
+    rewards = {
+        (1, "gumbel hard"): (1.0, 1.2),
+        (1, "rloo"): (0.9, 1.0),
+        (2, "gumbel hard"): (1.0, 1.0),
+        (2, "rloo"): (0.8, 1.2),
+    }
+    rows = [
+        {
+            "candidates": 5,
+            "places": places,
+            "seed": seed,
+            "method": method,
+            "after 10": 0.5,
+            "after 20": reward,
+            "best known slates": 2.0,
+        }
+        for (places, method), found in rewards.items()
+        for seed, reward in enumerate(found)
+    ]
+    first, second = grid.grid(rows)
+    assert (first["ahead"], second["ahead"]) == ("gumbel hard", "neither")
+    assert (first["difference"], second["difference"]) == ("+7.5 +- 3.5", "+0.0 +- 14.1")
+    assert next(grid.over_steps(rows)) == {"candidates": 5, "places": 1, "after 10": "+0.0", "after 20": "+7.5"}
+    grid.draw(rows, tmp_path / "grid.png")
+    assert (tmp_path / "grid.png").stat().st_size > 5000
 
 
 def test_every_script_is_run():
