@@ -31,7 +31,9 @@ def with_deviation(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3f}" + (f" +- {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")
 
 
-def number_sorting(results: dict[int, dict[str, list[dict]]]) -> dict[str, Iterator[harness.Row]]:
+def number_sorting(
+    results: dict[int, dict[str, list[dict]]], trainings: dict[int, list[int]]
+) -> dict[str, Iterator[harness.Row]]:
     """Shares of lists with any error and of wrong elements over the seeds, and of lists for each seed."""
 
     def rows(measure: str, digits: int) -> Iterator[harness.Row]:
@@ -44,9 +46,9 @@ def number_sorting(results: dict[int, dict[str, list[dict]]]) -> dict[str, Itera
     def by_seed() -> Iterator[harness.Row]:
         for test in ("U(0,1) raw", "U(0,1) rescaled"):
             for n, found in results.items():
-                for seed, one in enumerate(found[test]):
+                for number, one in enumerate(found[test]):
                     share = {"lists with an error": one["list"], "wrong elements": f"{one['element']:.5f}"}
-                    yield {"test": test, "N": n, "training": seed + 1, **share}
+                    yield {"test": test, "N": n, "run": number + 1, "trainings": trainings[n][number], **share}
 
     return {"lists": rows("list", 3), "elements": rows("element", 5), "seeds": by_seed()}
 
@@ -80,7 +82,7 @@ def recommender_slate(
 
 
 EXAMPLES: dict[str, Callable[..., dict[str, Iterator[harness.Row]]]] = {
-    "number_sorting": lambda report: number_sorting(report["results"]),
+    "number_sorting": lambda report: number_sorting(report["results"], report["trainings"]),
     "jigsaw": lambda report: jigsaw(report["results"]),
     "recommender_slate": lambda report: recommender_slate(report["baselines"], report["curves"]),
 }

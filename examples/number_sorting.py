@@ -188,14 +188,14 @@ def baselines(size: int, options: argparse.Namespace, seed: int) -> dict[str, di
     return {"random order": errors(lists, random_scores), "given every rank": errors(lists, predicted)}
 
 
-def run_one(size: int, seed: int, options: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[tuple]]:
-    """Train and test one network; also the soft matrices of one list as training went on, and the hard one."""
+def run_one(size: int, seed: int, options: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[tuple], int]:
+    """Train and test one network; the soft matrices of one list as training went on, and the hard one; trainings."""
     shown = test_lists(size, INTERVALS[0], 1)
-    hard, snapshots = train_best(size, seed, shown, options)
+    hard, snapshots, trainings = train_best(size, seed, shown, options)
     results = test(hard, size, options)
     if options.baselines:
         results |= baselines(size, options, seed)
-    return results, [*snapshots, ("exact matching", hard.predict(shown, verbose=0)[0])]
+    return results, [*snapshots, ("exact matching", hard.predict(shown, verbose=0)[0])], trainings
 
 
 def train(size: int, seed: int, shown: np.ndarray, options: argparse.Namespace) -> tuple[keras.Model, list[tuple]]:
@@ -213,9 +213,14 @@ def train(size: int, seed: int, shown: np.ndarray, options: argparse.Namespace) 
     return hard, snapshots
 
 
-def train_best(size: int, seed: int, shown: np.ndarray, options: argparse.Namespace) -> tuple[keras.Model, list[tuple]]:
-    """The best of up to `--restarts` trainings by their error on training lists. One without errors is the last."""
-    best, least = None, float("inf")
+def train_best(
+    size: int, seed: int, shown: np.ndarray, options: argparse.Namespace
+) -> tuple[keras.Model, list[tuple], int]:
+    """The best of up to `--restarts` trainings by their error on training lists, and how many there were.
+
+    A training without errors is the last.
+    """
+    best, least, restart = None, float("inf"), 0
     for restart in range(options.restarts):
         found = train(size, seed + 1_000_000 * restart, shown, options)
         error = training_error(found[0], size, options, seed) if options.restarts > 1 else 0.0
@@ -225,7 +230,7 @@ def train_best(size: int, seed: int, shown: np.ndarray, options: argparse.Namesp
             print(f"  training {restart + 1}: squared error of its exact matchings {error:.1e}", flush=True)
         if error == 0:
             break
-    return best
+    return *best, restart + 1
 
 
 def report(results: dict[str, list[dict[str, float]]], size: int) -> None:
@@ -242,12 +247,14 @@ def main(options: argparse.Namespace) -> dict:
     started = time.monotonic()
     print("Learning to sort numbers, only from sorted lists")
     results: dict[int, dict[str, list[dict[str, float]]]] = {}
+    trainings: dict[int, list[int]] = {}
     shown: list[tuple] = []
     for size in options.sizes:
-        results[size] = {}
+        results[size], trainings[size] = {}, []
         for seed in options.seeds:
             print(f"N = {size}, seed {seed}: {options.steps} steps of {options.batch_size} lists", flush=True)
-            found, snapshots = run_one(size, seed, options)
+            found, snapshots, count = run_one(size, seed, options)
+            trainings[size].append(count)
             shown = snapshots if size == options.picture_size and not shown else shown
             for name, result in found.items():
                 results[size].setdefault(name, []).append(result)
@@ -259,7 +266,7 @@ def main(options: argparse.Namespace) -> dict:
     if shown:
         numbers = test_lists(options.picture_size, INTERVALS[0], 1)[0]
         print(f"Picture: {draw_matchings(numbers, shown, options.output / 'number_sorting.png')}")
-    return command_line.save_report(options, "number_sorting", results=results)
+    return command_line.save_report(options, "number_sorting", results=results, trainings=trainings)
 
 
 if __name__ == "__main__":

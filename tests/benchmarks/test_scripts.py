@@ -292,11 +292,13 @@ def test_tables_of_examples_have_the_spread_of_their_seeds(script):
                 name: [{"list": share, "element": share / 4} for share in (0.0, 0.5)]
                 for name in ("U(0,1) raw", "U(0,1) rescaled")
             }
-        }
+        },
+        {80: [3, 1]},
     )
     sorting = {name: list(rows) for name, rows in sorting.items()}
     assert sorting["lists"][0] == {"test": "U(0,1) raw", "N = 80": "0.250 (0.000 to 0.500)"}
     assert [row["wrong elements"] for row in sorting["seeds"]] == ["0.00000", "0.12500"] * 2
+    assert [row["trainings"] for row in sorting["seeds"]] == [3, 1] * 2
     jigsaw = tables.jigsaw({2: {"shuffled": [{"any_wrong": 0.5}], "ours": [{"any_wrong": 0.1}, {"any_wrong": 0.3}]}})
     assert [row["any wrong"] for row in jigsaw["puzzles"]] == ["0.500", "0.200 +- 0.141"]
     slate = tables.recommender_slate({"random": 1.0, "best of all": 2.0}, {"rloo": [[0.0, 1.5], [0.0, 1.0]]})

@@ -24,8 +24,9 @@ def test_restart_of_least_training_error_counts_and_none_follows_one_without_err
 ):
     monkeypatch.setattr(number_sorting, "train", lambda size, seed, shown, options: (seed // 1_000_000, []))
     monkeypatch.setattr(number_sorting, "training_error", lambda hard, size, options, seed: errors[hard])
-    best, _ = number_sorting.train_best(5, 2, None, options("--restarts", "3", folder=tmp_path))
+    best, _, trainings = number_sorting.train_best(5, 2, None, options("--restarts", "3", folder=tmp_path))
     assert best == chosen
+    assert trainings == (errors.index(0.0) if 0.0 in errors else 2) + 1
 
 
 def test_one_training_is_not_measured(monkeypatch, tmp_path):
