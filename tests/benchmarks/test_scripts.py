@@ -45,6 +45,7 @@ OTHERS = {
     "migration",
     "digits_seeds",
     "example_tables",
+    "mnist_median",
     "mnist_sorting",
     "mnist_sorting_step",
     "mnist_sorting_tables",
@@ -225,6 +226,23 @@ def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, c
     assert "resumed after epoch 1" in capsys.readouterr().out
     result = script("mnist_sorting_tables").main([str(folder), "--every", "1"])
     assert result["tables"]["last"][0]["element-wise"] == round(state["curve"][-1]["element"], 3)
+
+
+@pytest.mark.usefixtures("without_tracing")
+def test_medians_of_mnist_are_tabled_beside_the_paper(script, tmp_path, rng):
+    images, labels = rng.integers(0, 256, [40, 28, 28], dtype=np.uint8), np.arange(40) % 10
+    np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    settings = ["--list-sizes", "5", "--steps", "2", "--points", "2", "--batch-size", "1", "--test-lists", "3"]
+    with pytest.warns(UserWarning, match="Even though the `tf.config"):
+        result = script("mnist_median").main([*settings, "--data-dir", str(tmp_path)])
+    first, second = result["tables"]["curves"]
+    assert (first["steps"], second["steps"]) == (1, 2)
+    (end,) = result["tables"]["last"]
+    assert end["MSE x 1e4 (R2)"] == f"{second['MSE x 1e4']:.2f} ({second['R2']:.2f})"
+    assert end["paper, stochastic NeuralSort"] == "33.80 (0.94)"
+    assert end["missed by"] == f"{second['MSE x 1e4'] - 33.80:.1f}"
+    assert [row["point"] for row in result["tables"]["by steps"]] == [1, 2]
+    assert script("mnist_median").middle(tf.constant([[3.0, 1.0, 2.0]])).numpy().tolist() == [[2.0]]
 
 
 def test_rate_falls_to_nothing_over_the_last_steps(script):
