@@ -55,6 +55,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--shift", type=at_least(0), default=1, help="training images are moved by up to so many pixels")
     add("--flip", action="store_true", help="mirror training images at random")
     add("--dimension", type=at_least(1), help="of the embedding, for the plain networks")
+    add("--residual", action="store_true", help="the residual network also for images smaller than 32 x 32")
     add("--blocks", type=at_least(1), nargs="+", default=[1, 1, 1], help="of the residual network, by stage")
     add("--width", type=at_least(1), default=32, help="of the first stage of the residual network")
     add("--seeds", type=int, nargs="+", default=[0, 1, 2], help="one training of each method per seed")
@@ -103,7 +104,7 @@ class Trained(NamedTuple):
 
 
 def make_encoder(shape: tuple[int, ...], options: argparse.Namespace) -> keras.Model:
-    return labelled_images.encoder(shape, options.blocks, options.width, options.dimension)
+    return labelled_images.encoder(shape, options.blocks, options.width, options.dimension, options.residual)
 
 
 def optimizer(options: argparse.Namespace, rate: float) -> keras.optimizers.Optimizer:

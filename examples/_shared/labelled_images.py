@@ -144,9 +144,14 @@ def _moved(pixels: tf.Tensor, shift: int, flip: bool, state: tf.Tensor) -> tf.Te
     return pixels
 
 
-def encoder(shape: tuple[int, int, int], blocks: list[int], width: int, dimension: int | None) -> keras.Model:
-    """The network for images of this shape: of the paper, or with dropout and small windows for the 8 x 8 digits."""
-    if shape[0] >= 32:
+def encoder(
+    shape: tuple[int, int, int], blocks: list[int], width: int, dimension: int | None, residual: bool = False
+) -> keras.Model:
+    """The network for images of this shape: of the paper, or with dropout and small windows for the 8 x 8 digits.
+
+    `residual` takes the residual network for images of any size.
+    """
+    if residual or shape[0] >= 32:
         return residual_network(shape, blocks, width)
     if shape[0] >= 28:
         return plain_network(

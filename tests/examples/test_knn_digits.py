@@ -91,6 +91,50 @@ def trained(folder, accuracies, *more):
     return curve, model.get_weights()
 
 
+@pytest.fixture
+def without_tracing():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def test_residual_network_of_18_layers():
+    model = labelled_images.encoder((28, 28, 1), [2, 2, 2, 2], 64, None, residual=True)
+    sizes = [layer.kernel_size for layer in model.layers if isinstance(layer, tf.keras.layers.Conv2D)]
+    assert sizes.count((3, 3)) == 17  # and the linear layer of the classifier
+    assert sizes.count((1, 1)) == 3
+    assert model.output_shape == (None, 512)
+    assert len(labelled_images.encoder((28, 28, 1), [2, 2, 2, 2], 64, None).layers) < 10
+
+
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
+@pytest.mark.usefixtures("without_tracing")
+@pytest.mark.parametrize(
+    ("dataset", "side", "channels", "form"),
+    [
+        pytest.param("cifar10", 32, 3, [], marks=pytest.mark.nightly),
+        ("cifar100", 32, 3, ["--stochastic"]),
+        pytest.param("fashion_mnist", 28, 1, [], marks=pytest.mark.nightly),
+    ],
+)
+def test_protocol_of_residual_networks_runs_on_images_of_the_shape(dataset, side, channels, form, tmp_path, rng):
+    shape = (side, side, channels) if channels > 1 else (side, side)
+    count = {"train": 30, "test": 6}
+    arrays = {f"x_{part}": rng.integers(0, 256, (n, *shape), np.uint8) for part, n in count.items()}
+    arrays |= {f"y_{part}": np.arange(n)[:, None] % 10 for part, n in count.items()}
+    np.savez(tmp_path / f"{dataset}.npz", **arrays)
+    network = ["--residual", "--blocks", "2", "2", "2", "2", "--width", "2", "--shift", "4", "--flip", "--tau", "80"]
+    small = ["--queries", "4", "--candidates", "8", "--k", "3", "--epochs", "1", "--steps-per-epoch", "1"]
+    more = ["--data-dir", str(tmp_path), "--validation-count", "5", "--measure-every", "1", *form]
+    options = knn_digits.parse([*network, *small, *more, "--dataset", dataset, "--output", str(tmp_path)])
+    train, validation, test = knn_digits.load(options)
+    for method in (knn_digits.train_dknn, knn_digits.train_cross_entropy):
+        found = method(train, validation, options, 0)
+        assert found.encoder.output_shape == (None, 16)
+        assert 0 <= found.accuracy(test) <= 1
+        assert [point["epoch"] for point in found.curve] == [1]
+
+
 @pytest.mark.nightly
 def test_a_resumed_run_equals_one_without_interruption(tmp_path):
     whole, weights = trained(tmp_path / "a", [0.1, 0.5, 0.3])
