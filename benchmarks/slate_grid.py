@@ -3,13 +3,15 @@
 It trains the network of `examples/recommender_slate.py` with both gradients and the same seeds. Options that are not
 known here go to the example.
 
-    python benchmarks/slate_grid.py --picture docs/slate_grid.png
+    python benchmarks/slate_grid.py --json slate_grid.json
+    python benchmarks/slate_grid.py --json slate_grid.json --again --picture slate_grid.png    # from the rows of a file
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -67,7 +69,8 @@ def grid(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
         gain = found[METHODS[0]] - found[METHODS[1]]
         ahead = METHODS[0] if np.all(gain > 0) else METHODS[1] if np.all(gain < 0) else "neither"
         shares = {method: f"{share.mean():.1%}{deviation(share)}" for method, share in found.items()}
-        difference = f"{100 * gain.mean():+.1f}{deviation(gain).replace('%', '')}"
+        spread = f" +- {100 * gain.std(ddof=1):.2f}" if len(gain) > 1 else ""
+        difference = f"{100 * gain.mean():+.2f}{spread}"
         yield {"candidates": candidates, "places": places, **shares, "difference": difference, "ahead": ahead}
 
 
@@ -121,16 +124,23 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--points", type=int, default=4, help="of each curve")
     parser.add_argument("--picture", type=Path, help="also draw the differences")
+    parser.add_argument("--again", action="store_true", help="train nothing, use the rows of the file of --json")
     options, others = parser.parse_known_args(arguments)
-    found: list[harness.Row] = []
+    if options.again:
+        result = json.loads(options.json.read_text())
+        found = result["tables"]["runs"]
+        result["tables"] |= {"grid": list(grid(found)), "over steps": list(over_steps(found))}
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    else:
+        found = []
 
-    def recorded() -> Iterator[harness.Row]:
-        for row in runs(options, others):
-            found.append(row)
-            yield row
+        def recorded() -> Iterator[harness.Row]:
+            for row in runs(options, others):
+                found.append(row)
+                yield row
 
-    tables = {"runs": recorded(), "grid": grid(found), "over steps": over_steps(found)}
-    result = harness.publish("slate_grid", tables, options.json)
+        tables = {"runs": recorded(), "grid": grid(found), "over steps": over_steps(found)}
+        result = harness.publish("slate_grid", tables, options.json)
     if options.picture:
         draw(found, options.picture)
     return result

@@ -351,9 +351,12 @@ def test_grid_of_slates_says_who_is_ahead_with_every_seed(script, tmp_path):
     ]
     first, second = grid.grid(rows)
     assert (first["ahead"], second["ahead"]) == ("gumbel hard", "neither")
-    assert (first["difference"], second["difference"]) == ("+7.5 +- 3.5", "+0.0 +- 14.1")
+    assert (first["difference"], second["difference"]) == ("+7.50 +- 3.54", "+0.00 +- 14.14")
     assert next(grid.over_steps(rows)) == {"candidates": 5, "places": 1, "after 10": "+0.0", "after 20": "+7.5"}
-    grid.draw(rows, tmp_path / "grid.png")
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps({"tables": {"runs": rows}}))
+    again = grid.main(["--json", str(path), "--again", "--picture", str(tmp_path / "grid.png")])
+    assert again["tables"]["grid"] == [first, second] == json.loads(path.read_text())["tables"]["grid"]
     assert (tmp_path / "grid.png").stat().st_size > 5000
 
 
