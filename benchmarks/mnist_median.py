@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> dict:
                 found.append(row)
                 yield row
 
-    tables = {"curves": recorded(), "last": last(found, options.seed), "by steps": by_steps(found)}
+    tables = {"curves": recorded(), "last": last(found, options.seed), "by-steps": by_steps(found)}
     return harness.publish("mnist_median", tables, options.json)
 
 

@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> dict:
     if options.again:
         result = json.loads(options.json.read_text())
         found = result["tables"]["runs"]
-        result["tables"] |= {"grid": list(grid(found)), "over steps": list(over_steps(found))}
+        result["tables"] |= {"grid": list(grid(found)), "over-steps": list(over_steps(found))}
         options.json.write_text(json.dumps(result, indent=1) + "\n")
     else:
         found = []
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> dict:
                 found.append(row)
                 yield row
 
-        tables = {"runs": recorded(), "grid": grid(found), "over steps": over_steps(found)}
+        tables = {"runs": recorded(), "grid": grid(found), "over-steps": over_steps(found)}
         result = harness.publish("slate_grid", tables, options.json)
     if options.picture:
         draw(found, options.picture)

@@ -241,7 +241,7 @@ def test_medians_of_mnist_are_tabled_beside_the_paper(script, tmp_path, rng):
     assert end["MSE x 1e4 (R2)"] == f"{second['MSE x 1e4']:.2f} ({second['R2']:.2f})"
     assert end["paper, stochastic NeuralSort"] == "33.80 (0.94)"
     assert end["missed by"] == f"{second['MSE x 1e4'] - 33.80:.1f}"
-    assert [row["point"] for row in result["tables"]["by steps"]] == [1, 2]
+    assert [row["point"] for row in result["tables"]["by-steps"]] == [1, 2]
     assert script("mnist_median").middle(tf.constant([[3.0, 1.0, 2.0]])).numpy().tolist() == [[2.0]]
 
 
