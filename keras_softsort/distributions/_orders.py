@@ -28,11 +28,6 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
 def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
     """Whether int32 `orders` `[..., k]` hold items from 0 to size - 1, each at most once: bool `[...]`."""
     is_item = tf.logical_and(orders >= 0, orders < size)
-    if orders.shape.rank == 2 and orders.shape.is_fully_defined() and isinstance(size, int) and size == orders.shape[1]:
-        places = tf.where(is_item, orders, 0) + size * tf.range(orders.shape[0])[:, tf.newaxis]
-        counts = tf.math.unsorted_segment_sum(tf.ones_like(orders), places, orders.shape.num_elements())
-        once = tf.equal(tf.reshape(counts, orders.shape), 1)
-        return tf.reduce_all(tf.logical_and(is_item, once), axis=-1)
     flat = flatten_lists(tf.where(is_item, orders, tf.zeros_like(orders)))
     # `inverse` adds up the ranks of an item that occurs twice, and the sum differs from both ranks.
     ranks = tf.reshape(take(inverse(flat, size), flat), tf.shape(orders))

@@ -48,7 +48,7 @@ class PlackettLuce(OrderDistribution):
     A sample is the order of `logits + Gumbel noise`. The noise is drawn in float64 for float64 logits and in float32
     otherwise. A seed of two integers gives the same samples each time; a single integer also depends on TensorFlow's
     state, as in all of TFP. Log-probabilities are computed relative to the largest logit of a list, and returned in the
-    dtype of `logits`; lists of more than 1,000 items, and orders of some items, in float64. `prob` and `log_prob` are
+    dtype of `logits`; lists of more than 1,000 items in float64. `prob` and `log_prob` are
     differentiable with respect to `logits`. For gradients of expectations over samples see `expected_cost` and
     `RelaxedPlackettLuce`.
 
@@ -66,7 +66,7 @@ class PlackettLuce(OrderDistribution):
         orders that are not integers.
 
     Cost: O(n log n) time to sample and O(n) for `log_prob`; O(n) memory. In `log_prob`, lists of up
-      to 1,000 items whose scores span more than 80 take O(n^2), up to 2^26 pairs in all; under XLA all lists do.
+      to 1,000 items whose scores span more than 70 take O(n^2), up to 2^26 pairs in all; under XLA all lists do.
 
     Example:
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -293,3 +294,14 @@ def test_far_scores_of_unknown_size():
     value, gradient = run(np.float32([[200, 0, -np.inf, -np.inf]]), np.float32([[2, 1, 0, 0]]))
     np.testing.assert_array_equal(value, [0.0])
     np.testing.assert_array_equal(gradient, np.zeros([1, 4]))
+
+
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize("gap", [69.0, 79.0])
+def test_one_far_score_among_many(gap):
+    """The sum of the others over it is more than float32 holds, unless it goes by logarithms."""
+    scores, labels = np.zeros([1, 20_000], np.float32), np.arange(20_000, 0, -1, dtype=np.float32)[np.newaxis]
+    scores[0, 0] = -gap
+    np.testing.assert_allclose(
+        ks.ops.list_mle(scores, labels), [gap + math.lgamma(20_000) + math.log(19_999)], rtol=1e-6
+    )

@@ -20,6 +20,7 @@ OPERATORS = {
     "soft_top_k": lambda s: ks.soft_top_k(s, 5).values,
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=[1, 2]),
     "PlackettLuce.log_prob": lambda s: ks.PlackettLuce(s).log_prob(np.argsort(LABELS)),
+    "PlackettLuce.log_prob of three items": lambda s: ks.PlackettLuce(s, top_k=3).log_prob(np.argsort(LABELS)[:, :3]),
     "list_mle": lambda s: ks.ops.list_mle(s, LABELS),
     "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, LABELS),
     "neural_ndcg": lambda s: ks.ops.neural_ndcg(s, LABELS),

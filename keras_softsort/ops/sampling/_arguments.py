@@ -63,11 +63,13 @@ def choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
         possible = tf.logical_and(possible, choice.mask)
         keys = tf.where(possible, keys, tf.constant(-math.inf, keys.dtype))
     if choice.k == 1 and choice.is_moderate:
-        soft = relaxed_choice(keys, choice.tau, possible, is_moderate=True)
+        soft = relaxed_choice(keys, choice.tau, is_moderate=True)
     else:
         tau = _failing(choice.tau, logits, possible)
-        soft = relaxed_choice(keys, tau, possible, False) if choice.k == 1 else _subset(choice, keys, tau, possible)
-    soft = tf.cast(tf.where(possible, soft, tf.zeros([], soft.dtype)), choice.logits.dtype)
+        soft = relaxed_choice(keys, tau, is_moderate=False) if choice.k == 1 else _subset(choice, keys, tau, possible)
+    if choice.k > 1 or choice.mask is not None:
+        soft = tf.where(possible, soft, tf.zeros([], soft.dtype))
+    soft = tf.cast(soft, choice.logits.dtype)
     if choice.hard:
         tau = _failing(choice.tau, logits, possible)
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, possible, choice.k))

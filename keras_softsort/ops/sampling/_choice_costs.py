@@ -11,8 +11,9 @@ from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp
 
-# Scores within this of the largest of their list: exponentials relative to it and their inverses are in range.
-SAFE_RANGE = {tf.float32: 80.0, tf.float64: 600.0}
+# Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
+# hundred million of them over any of them.
+SAFE_RANGE = {tf.float32: 70.0, tf.float64: 600.0}
 # Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists.
 # Others are computed by blocks.
 DENSE_SIZE, MAX_PAIRS = 1000, 2**26
@@ -103,15 +104,15 @@ def in_groups(sorted_keys: tf.Tensor) -> Sequence:
     return Sequence(tf.cumsum(tf.concat([starts, steps], axis=1)[:, :size], axis=1))
 
 
-def choice_costs(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons) -> tf.Tensor:
+def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons) -> tf.Tensor:
     """`sum_i w_i (logsumexp_j a_j - a_i)`, each item i being chosen from the items j of `choices`: [B].
 
-    The scores a [B, n] may be -inf. Costs of weight 0 do not count; nor do those of items that are chosen when only
-    scores of -inf are left.
+    The scores a [B, n] may be -inf; weights of None are 1. Costs of weight 0 do not count; nor do those of items that
+    are chosen when only scores of -inf are left.
     """
 
     @tf.custom_gradient
-    def costs(scores: tf.Tensor, weights: tf.Tensor) -> tuple:
+    def costs(scores: tf.Tensor, *given: tf.Tensor) -> tuple:
         # Not -inf, from which -inf cannot be subtracted.
         relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
         wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE[scores.dtype]))
@@ -119,31 +120,34 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comp
             wide, lambda: _by_logarithms(scores, weights, choices), lambda: _by_sums(relative, weights, choices)
         )
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
             upstream = upstream[:, tf.newaxis]
-            return slopes * upstream, tf.math.multiply_no_nan(terms, upstream)
+            return (slopes * upstream, *(tf.math.multiply_no_nan(terms, upstream) for _ in given))
 
-        return tf.reduce_sum(tf.math.multiply_no_nan(terms, weights), axis=1), gradient
+        return tf.reduce_sum(terms if weights is None else tf.math.multiply_no_nan(terms, weights), axis=1), gradient
 
-    return costs(scores, weights)
+    return costs(scores) if weights is None else costs(scores, weights)
 
 
-def _by_sums(relative: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons) -> tuple[tf.Tensor, tf.Tensor]:
+def _by_sums(
+    relative: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The costs, and the gradient of their weighted sum: [B, n] each."""
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms
+    some = tf.sign(left)  # 1, and 0 if nothing is left: then there is no cost and no slope
     # log(left / term) would lose the digits of small costs.
-    over, zero = tf.equal(left, 0), tf.zeros([], relative.dtype)
-    costs = tf.math.log1p(tf.where(over, zero, others / terms))
-    weights = tf.where(over, zero, weights)
+    costs = tf.math.log1p(tf.math.multiply_no_nan(others / terms, some))
+    weights = some if weights is None else some * weights
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 
 def _by_logarithms(
-    scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | Comparisons
+    scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The same for scores of any range, which may be far from 0."""
+    weights = tf.ones_like(scores) if weights is None else weights
     batch, size = scores.shape
     is_large = not is_at_most(size, DENSE_SIZE) or (batch is not None and batch * size * size > MAX_PAIRS)
     if isinstance(choices, Sequence) and is_large:

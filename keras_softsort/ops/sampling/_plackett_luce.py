@@ -1,4 +1,4 @@
-"""The log-probability of choosing items one after another, computed in log space for any range of logits."""
+"""Sums of exponentials of what is left when items are chosen one after another, for any range of logits."""
 
 from __future__ import annotations
 
@@ -15,25 +15,6 @@ def subtract_max(logits: tf.Tensor) -> tf.Tensor:
     wide = tf.cast(logits, tf.float64)
     peak = tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
     return wide - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
-
-
-def choice_log_probs(chosen: tf.Tensor, others: tf.Tensor | None = None) -> tf.Tensor:
-    """The log-probability of each choice: `a_i - logsumexp(a_i, ..., a_k, others)`, `[..., k]`.
-
-    `chosen` `[..., k]` holds logits in the order in which their items are chosen, as `subtract_max` returns them.
-    `others` `[...]` is the logsumexp of the items that are never chosen. If only logits of -inf are left, a choice
-    has probability 1. Choosing a log-score of -inf earlier has log-probability -inf. NaN gives NaN.
-    """
-    count = chosen.shape[-1] or tf.shape(chosen)[-1]
-    remaining = chosen if others is None else tf.concat([chosen, others[..., tf.newaxis]], axis=-1)
-    return log_shares(chosen, suffix_logsumexp(remaining)[..., :count])
-
-
-def log_shares(chosen: tf.Tensor, normalizers: tf.Tensor) -> tf.Tensor:
-    """The log-probability of choices, `chosen - normalizers`; 0 if only logits of -inf are left."""
-    over = tf.equal(normalizers, -math.inf)
-    zeros = tf.zeros_like(chosen)
-    return tf.where(over, zeros, tf.where(over, zeros, chosen) - tf.where(over, zeros, normalizers))
 
 
 def suffix_logsumexp(relative: tf.Tensor) -> tf.Tensor:

@@ -20,23 +20,36 @@ SMALL = 2**14
 UNROLLED = 8
 
 
-def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, possible: tf.Tensor, is_moderate: bool) -> tf.Tensor:
-    """The softmax of `keys / tau` over the `possible` items, with any finite number for the others: `[..., n]`.
+def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, is_moderate: bool) -> tf.Tensor:
+    """The softmax of `keys / tau`: `[..., n]`. Keys of -inf get 0, even if all are.
 
-    The keys of other items are -inf. `is_moderate` says that tau has no gradient and is at least `MODERATE_TAU`.
+    `is_moderate` says that tau has no gradient and is at least `MODERATE_TAU`.
     """
     peak = tf.stop_gradient(tf.reduce_max(keys, axis=-1, keepdims=True))
-    if is_moderate:
-        ratio = keys - peak if tf.get_static_value(tau) == 1 else (keys - peak) / tau
-    else:
+    if not is_moderate:
         # Not -inf, from which -inf cannot be subtracted.
-        peak = tf.maximum(peak, keys.dtype.min)
-        ratio = scaled(keys - peak, tf.broadcast_to(tau, tf.shape(peak)))
-    # Not -inf, which would make a list without possible items NaN.
-    ratio = tf.where(possible, ratio, _floor(ratio.dtype))
-    if is_compiled() or (keys.shape.num_elements() or SMALL + 1) > SMALL:
-        return tf.nn.softmax(ratio)
-    return tf.exp(tf.nn.log_softmax(ratio))
+        ratio = scaled(keys - tf.maximum(peak, keys.dtype.min), tf.broadcast_to(tau, tf.shape(peak)))
+    elif tf.get_static_value(tau) == 1:
+        ratio = keys
+    else:
+        ratio = (keys - peak) / tau
+    return _softmax_or_zero(ratio, tf.cast(tf.not_equal(peak, -math.inf), keys.dtype))
+
+
+@tf.custom_gradient
+def _softmax_or_zero(ratio: tf.Tensor, some: tf.Tensor) -> tuple:
+    """The softmax over the last axis; 0 where `some` `[..., 1]` is 0. What has a weight of 0 gets no gradient."""
+    if is_compiled() or (ratio.shape.num_elements() or SMALL + 1) > SMALL:
+        soft = tf.nn.softmax(ratio)
+    else:
+        soft = tf.exp(tf.nn.log_softmax(ratio))
+    soft = tf.math.multiply_no_nan(soft, some)
+
+    def gradient(upstream: tf.Tensor) -> tuple:
+        mean = tf.reduce_sum(tf.math.multiply_no_nan(upstream, soft), axis=-1, keepdims=True)
+        return tf.math.multiply_no_nan(upstream - mean, soft), None
+
+    return soft, gradient
 
 
 def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
