@@ -87,8 +87,8 @@ def test_long_lists_begin_where_the_code_says():
         ("soft_sort", 2.0, '`"soft_sort"`, power 2'),
         ("neural_sort", 1.0, '`"neural_sort"`'),
     ):
-        size = registry.thresholds(method, power).matrix_free_min_size
-        assert f"\n| {row} | {size:,} items |" in text
+        size, compiled = (registry.thresholds(method, power, each).matrix_free_min_size for each in (False, True))
+        assert f"\n| {row} | {size:,} items | {compiled:,} items |" in text
     for power in (0.5, 1.5, 3.0):
         assert math.isinf(registry.thresholds("soft_sort", power).matrix_free_min_size)
 

@@ -31,6 +31,12 @@ def plus_zeros(values: tf.Tensor) -> tf.Tensor:
     return tf.where(tf.equal(values, zero), zero, values)
 
 
+def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
+    """The number, from 0, of the group of equal keys at each rank [B, n], for `sort_keys` [B, n] in order."""
+    before = tf.concat([sort_keys[:, :1], sort_keys[:, :-1]], axis=-1)
+    return tf.cumsum(tf.cast(tf.not_equal(sort_keys, before), tf.int32), axis=-1)
+
+
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 
@@ -38,8 +44,7 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     pairs (100 lists of 10,000 items took 76 GB).
     """
     shape = tf.shape(sort_keys)
-    steps = tf.cast(tf.not_equal(sort_keys[:, 1:], sort_keys[:, :-1]), tf.int32)
-    groups = tf.cumsum(tf.concat([tf.zeros_like(sort_keys[:, :1], tf.int32), steps], axis=-1), axis=-1)
+    groups = tie_groups(sort_keys)
     places = groups + shape[1] * tf.range(shape[0])[:, tf.newaxis]
     sizes = tf.reshape(tf.math.unsorted_segment_sum(tf.ones_like(groups), places, shape[0] * shape[1]), shape)
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1

@@ -226,7 +226,8 @@ def _leading_ranks(lists: OrderedLists, count: int | None = None) -> Ranks:
     """[B, n] or [B, count]: 0, 1, ... for each list."""
     shape = tf.shape(lists.scores)
     ranks = tf.range((lists.scores.shape[1] or shape[1]) if count is None else count)
-    return Ranks(tf.broadcast_to(ranks, [shape[0], tf.shape(ranks)[0]]), consecutive=True)
+    ranks = tf.broadcast_to(ranks, [shape[0], tf.shape(ranks)[0]])
+    return Ranks(ranks, consecutive=True, are_all=count is None)
 
 
 def _numbers(lists: OrderedLists) -> tf.Tensor:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import flatten_lists, take, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.permutations import inverse, tied_ranks
+from keras_softsort.ops._core.permutations import inverse, tie_groups, tied_ranks
 from keras_softsort.ops._core.thresholds import Thresholds
 
 # Larger quotients of scores and temperatures count as this.
@@ -53,14 +53,17 @@ class OrderedLists(NamedTuple):
         """The first and the last rank [B, n] with the same score as each rank."""
         return tied_ranks(self.sort_keys)
 
-    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        """Turn a gradient [B, r] of the sorted scores at `rows` into one of the items [B, n]; ties share evenly."""
-        first, last = self.ties()
-        batch, size = tf.unstack(tf.shape(first))
-        offsets = size * tf.range(batch)[:, tf.newaxis]
-        sums = tf.math.unsorted_segment_sum(d_rows, take(first, rows) + offsets, batch * size)
-        shares = tf.reshape(sums, [batch, size]) / tf.cast(last - first + 1, d_rows.dtype)  # at each first rank
-        return take(shares, take(first, self.ranks))
+    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, rows: tf.Tensor | None = None) -> tf.Tensor:
+        """Turn a gradient [B, r] of the sorted scores at `rows`, or all, into one of the items [B, n].
+
+        Ties share evenly.
+        """
+        batch, size = tf.unstack(tf.shape(self.scores))
+        groups = tie_groups(self.sort_keys) + size * tf.range(batch)[:, tf.newaxis]
+        row_groups = groups if rows is None else take(groups, rows)
+        sums = tf.math.unsorted_segment_sum(d_rows, row_groups, batch * size)
+        sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups, d_rows.dtype), groups, batch * size)
+        return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 
 
 def ordered_lists(
@@ -87,10 +90,10 @@ def ordered_lists(
     scores = tf.where(finite, scores, tf.zeros_like(scores))
 
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
-    keys = tf.stop_gradient(keys)
-    order = tf.argsort(keys, direction="DESCENDING", stable=True)
-    ranks = inverse(order)
-    return OrderedLists(scores, tau, mask, order, ranks, take(keys, order), thresholds or Thresholds())
+    # As `tf.argsort` does it, which is stable, but with the sorted keys too.
+    sort_keys, order = tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
+    order = tf.ensure_shape(order, keys.shape)
+    return OrderedLists(scores, tau, mask, order, inverse(order), sort_keys, thresholds or Thresholds())
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:

@@ -215,7 +215,7 @@ def test_eager_calls_trace_once_per_algorithm():
     assert [traces(size, 0.5) for size in (2, 16, 32)] == [0, 0, 0]
     assert [traces(7, tau) for tau in (0.75, tf.constant(2.0), tf.Variable(3.0))] == [0, 0, 0]
     # Longer lists have other algorithms, one for each trace.
-    assert [traces(size, 0.5) for size in (129, 200, 767, 768, 2000, 7)] == [1, 0, 0, 1, 0, 0]
+    assert [traces(size, 0.5) for size in (129, 200, 1023, 1024, 2000, 7)] == [1, 0, 0, 1, 0, 0]
     assert [traces(7, 0.5, **masked) for _ in range(2)] == [1, 0]
 
 
@@ -243,7 +243,7 @@ def test_an_eager_trace_holds_one_algorithm(monkeypatch):
     ops.soft_rank(tf.zeros([1, 1, 3]), direction="ASCENDING")
     assert set(made) == {"PairwiseLogitGaps"}
     made.clear()
-    ops.soft_rank(tf.zeros([1, 1, 1000]), direction="ASCENDING")
+    ops.soft_rank(tf.zeros([1, 1, 2000]), direction="ASCENDING")
     assert made == []
 
 

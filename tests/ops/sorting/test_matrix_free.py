@@ -15,6 +15,7 @@ from keras_softsort.ops.sorting._arguments import sort_arguments
 from keras_softsort.ops.sorting._matrix_free import products as matrix_free
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort_band import neural_sort_band
+from keras_softsort.ops.sorting._methods import registry
 
 pytestmark = pytest.mark.default_stack_only
 # Two whole blocks and a part.
@@ -260,6 +261,20 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
             weights[:, :size],
         )
         np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+def test_the_crossover_is_that_of_the_mode(method):
+    found = []
+    for jit_compile in (None, True):
+
+        def note(scores):
+            found.append(sort_arguments(scores, 1.0, method=method).thresholds.matrix_free_min_size)
+            return scores
+
+        tf.function(note, jit_compile=jit_compile, autograph=False)(tf.zeros([1, 2]))
+    assert found == [registry.thresholds(method, 1.0, compiled).matrix_free_min_size for compiled in (False, True)]
+    assert found[1] < found[0]
 
 
 def test_a_long_list():

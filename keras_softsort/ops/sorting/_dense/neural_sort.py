@@ -7,7 +7,13 @@ import tensorflow as tf
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.sorting._dense.neural_sort_pairwise import PairwiseLogitGaps
 from keras_softsort.ops.sorting._dense.neural_sort_prefix_sums import PrefixSumLogitGaps
-from keras_softsort.ops.sorting._dense.soft_rows import Ranks, RowLogits, masked_logits, temperature_gradient
+from keras_softsort.ops.sorting._dense.soft_rows import (
+    LogitGradient,
+    Ranks,
+    RowLogits,
+    masked_logits,
+    temperature_gradient,
+)
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
@@ -26,7 +32,7 @@ def neural_sort_logits(lists: OrderedLists, ranks: Ranks, log: bool) -> RowLogit
         return masked_logits(gaps.logits(scores, tau), lists.mask, valid_rows)
 
     def gradient(
-        d_logits: tf.Tensor, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
+        d_logits: LogitGradient, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         del scores
         # Relative to the peak, which has no gradient: a tiny temperature would multiply the rounding of its own.

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.validation import dtype_tiny
-from keras_softsort.ops.sorting._dense.soft_rows import SHORT
+from keras_softsort.ops.sorting._dense.column_sums import SHORT, column_sums
+from keras_softsort.ops.sorting._dense.soft_rows import LogitGradient
 from keras_softsort.ops.sorting._dense.two_parts import centered_parts
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
@@ -41,13 +42,15 @@ class PairwiseLogitGaps:
         scores, tau = scores / SCALE, tau / SCALE
         tiny = dtype_tiny(tau.dtype)
         tau = tf.where(tau < tiny, tf.constant(tiny, tau.dtype), tau)  # a maximum might lose a NaN
-        if scores.dtype == tf.float64:
-            return self._below_peak(self._heights(scores)) / tau[:, :, tf.newaxis]
         infinity = tf.constant(math.inf, scores.dtype)
         lowest = tf.reduce_min(self._of_valid(scores, infinity), axis=1, keepdims=True)
+        if scores.dtype == tf.float64:
+            (heights,) = self._heights(scores - lowest)
+            return self._below_peak(heights) / tau[:, :, tf.newaxis]
         highest = tf.reduce_max(self._of_valid(scores, -infinity), axis=1, keepdims=True)
         high, low = centered_parts(scores, lowest, highest)
-        gaps = self._below_peak(self._heights(high)) + self._heights(low)
+        high_heights, low_heights = self._heights(high, low)
+        gaps = self._below_peak(high_heights) + low_heights
         # The low parts may lift the peak, far at a tiny tau. TensorFlow's softmax, of longer rows, takes it anew.
         if is_at_most(scores.shape[1], SHORT):
             gaps = self._below_peak(gaps)
@@ -55,18 +58,19 @@ class PairwiseLogitGaps:
             tau = self._finite_lift(tau, low)
         return gaps / tau[:, :, tf.newaxis]
 
-    def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
-        """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
-        columns = tf.reduce_sum(d_logits, axis=1)
-        direct = tf.reduce_sum(d_logits * self.factors[:, :, tf.newaxis], axis=1)
-        pairs = columns[:, tf.newaxis, :] + columns[:, :, tf.newaxis]
-        return direct - tf.reduce_sum(self.signs * pairs, axis=1)
+    def gradient(self, d_logits: LogitGradient) -> tf.Tensor:
+        """The gradient of the scores [B, n], in units of tau."""
+        columns, direct = d_logits.column_sums(None, self.factors)
+        above_less_below, others = column_sums(self.signs, None, columns)
+        return direct - above_less_below * columns - others
 
-    def _heights(self, scores: tf.Tensor) -> tf.Tensor:
-        """`(n - 1 - 2 i) s_j - sum_k |s_j - s_k|`: [B, r, n]."""
-        leads = scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]
-        spread = tf.reduce_sum(self.signs * leads, axis=1)
-        return self.factors[:, :, tf.newaxis] * scores[:, tf.newaxis, :] - spread[:, tf.newaxis, :]
+    def _heights(self, *parts: tf.Tensor) -> list[tf.Tensor]:
+        """`(n - 1 - 2 i) s_j - sum_k |s_j - s_k|` of each part s [B, n] of the scores: [B, r, n] each."""
+        counts, *others = column_sums(self.signs, None, *parts)
+        return [
+            self.factors[:, :, tf.newaxis] * part[:, tf.newaxis, :] - (counts * part - other)[:, tf.newaxis, :]
+            for part, other in zip(parts, others, strict=True)
+        ]
 
     def _below_peak(self, heights: tf.Tensor) -> tf.Tensor:
         """`heights` [B, r, n] less the largest valid one of each row."""

@@ -21,9 +21,14 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops.sorting._dense.row_blocks import row_blocks
+from keras_softsort.ops.sorting._dense.soft_rows import LogitGradient
 from keras_softsort.ops.sorting._dense.two_parts import MAX_SIZE, grid
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists, in_temperatures
 
+# Consecutive rows whose logits are computed relative to those of the middle one, and whose gradients are summed
+# relative to it: more would cost digits.
+MAX_HEIGHT = 8
+MAX_HEIGHT_SUMMED = 128
 # The largest gap of a logarithm of a weight, which does not overflow.
 MAX_GAP_LOG = {tf.float32: 1e28, tf.float64: 1e280}
 # The largest gap that is represented by two float32 parts; the excess of a larger gap is added in one part.
@@ -37,7 +42,8 @@ class PrefixSumLogitGaps:
 
     def __init__(self, lists: OrderedLists, rows: tf.Tensor, consecutive: bool, log: bool = False) -> None:
         self.lists, self.rows, self.log = lists, rows, log
-        self.blocks = row_blocks(rows, consecutive)
+        self.blocks = row_blocks(rows, consecutive, MAX_HEIGHT)
+        self.summed_blocks = row_blocks(rows, consecutive, MAX_HEIGHT_SUMMED)
         # Tied items share the rank of the first of them, so that their weights are equal to the last bit.
         self.first, self.last = lists.ties()
 
@@ -55,18 +61,13 @@ class PrefixSumLogitGaps:
         high = _on_grid(sums, tf.cast(tf.shape(scores)[1], tf.float64))
         return self._rows([tf.cast(high, scores.dtype), tf.cast(high - sums, scores.dtype)])
 
-    def gradient(self, d_logits: tf.Tensor) -> tf.Tensor:
-        """The gradient of the scores [B, n], in units of tau; every row of `d_logits` [B, r, n] must sum to 0."""
-        ranks, blocks = self.lists.ranks, self.blocks
-        tied = tf.cast(take(self.first + self.last, ranks), d_logits.dtype)
-        of_blocks, sums = blocks.split(d_logits), d_logits
-        direct = tf.zeros_like(tied)
-        if blocks.height > 1:
-            sums = tf.reduce_sum(of_blocks, axis=2)
-            behind = tf.cast(2 * blocks.offsets, d_logits.dtype)[:, tf.newaxis]
-            direct = -tf.reduce_sum(of_blocks * behind, axis=[1, 2])
-        centers = tf.cast(2 * blocks.centers, d_logits.dtype)
-        direct += tf.reduce_sum(sums * (tied[:, tf.newaxis, :] - centers[:, :, tf.newaxis]), axis=1)
+    def gradient(self, d_logits: LogitGradient) -> tf.Tensor:
+        """The gradient of the scores [B, n], in units of tau."""
+        ranks, blocks, dtype = self.lists.ranks, self.summed_blocks, d_logits.slopes.dtype
+        sums, behind = d_logits.map(blocks.split).column_sums(None, tf.cast(2 * blocks.offsets, dtype))
+        tied = tf.cast(take(self.first + self.last, ranks), dtype)[:, tf.newaxis, :]
+        centers = tf.cast(2 * blocks.centers, dtype)[:, :, tf.newaxis]
+        direct = tf.reduce_sum(sums * (tied - centers) - behind, axis=1)
         # sum_j c_j sign(x_j - x_k), c_j = sum_i d_logits_ij, by prefix sums; sum_j c_j = 0.
         column = take(tf.reduce_sum(sums, axis=1), self.lists.order)
         above = take(tf.cumsum(column, axis=-1, exclusive=True), self.first)

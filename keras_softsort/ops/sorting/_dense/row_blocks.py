@@ -6,9 +6,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-# More rows per block would cost digits, since the others are computed relative to the middle one.
-MAX_HEIGHT = 8
-
 
 class RowBlocks(NamedTuple):
     """Rows `[B, r]` in blocks of `height` ranks that follow each other, or each alone."""
@@ -17,10 +14,10 @@ class RowBlocks(NamedTuple):
     offsets: tf.Tensor  # [height]: how far each row of a block is behind that
     height: int
 
-    def split(self, matrix: tf.Tensor) -> tf.Tensor:
-        """`matrix` [B, r, n] as [B, blocks, height, n]."""
-        batch, _, size = tf.unstack(tf.shape(matrix))
-        return tf.reshape(matrix, [batch, tf.shape(self.centers)[1], self.height, size])
+    def split(self, rows: tf.Tensor) -> tf.Tensor:
+        """`rows` [B, r, ...] as [B, blocks, height, ...]."""
+        shape = tf.shape(rows)
+        return tf.reshape(rows, tf.concat([shape[:1], [tf.shape(self.centers)[1], self.height], shape[2:]], axis=0))
 
     def join(self, blocks: tf.Tensor) -> tf.Tensor:
         """The inverse of `split`."""
@@ -28,10 +25,10 @@ class RowBlocks(NamedTuple):
         return tf.reshape(blocks, [batch, count * self.height, size])
 
 
-def row_blocks(rows: tf.Tensor, consecutive: bool) -> RowBlocks:
-    """Blocks of the ranks `rows` [B, r], which are `consecutive` or any."""
+def row_blocks(rows: tf.Tensor, consecutive: bool, max_height: int) -> RowBlocks:
+    """Blocks of up to `max_height` of the ranks `rows` [B, r], which are `consecutive` or any."""
     count = rows.shape[1]
-    heights = range(MAX_HEIGHT, 0, -1) if consecutive and count else (1,)
+    heights = range(max_height, 0, -1) if consecutive and count else (1,)
     height = next(each for each in heights if height_divides(count, each))
     middle = height // 2
     return RowBlocks(rows[:, middle::height], tf.range(-middle, height - middle), height)

@@ -9,10 +9,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops.sorting._dense.column_sums import SHORT, column_sums
 from keras_softsort.ops.sorting._ordering import OrderedLists
-
-# Up to this many items TensorFlow's softmax and matrix products take longer to start than simple operations to end.
-SHORT = 32
 
 
 class Ranks(NamedTuple):
@@ -20,14 +18,41 @@ class Ranks(NamedTuple):
 
     numbers: tf.Tensor  # [B, r] int32
     consecutive: bool  # whether each list's follow each other
+    are_all: bool = False  # 0, 1, ..., n - 1
+
+
+class LogitGradient(NamedTuple):
+    """A gradient of logits `factors_i slopes_ij`, of which every row sums to 0."""
+
+    slopes: tf.Tensor  # [B, r, n]
+    factors: tf.Tensor | None = None  # [B, r], None for 1
+
+    def column_sums(self, *weights: tf.Tensor | None) -> list[tf.Tensor]:
+        """Its sums over rows, for each of `weights`, numbers of the rows [B, r] or None for 1: [B, n] each."""
+        if self.factors is None:
+            return column_sums(self.slopes, *weights)
+        return column_sums(self.slopes, *(self.factors if each is None else self.factors * each for each in weights))
+
+    def row_sums(self) -> tf.Tensor:
+        """Its sums over columns: [B, r]."""
+        sums = tf.reduce_sum(self.slopes, axis=2)
+        return sums if self.factors is None else sums * self.factors
+
+    def map(self, function: Callable[[tf.Tensor], tf.Tensor]) -> LogitGradient:
+        """`function` of both parts."""
+        return LogitGradient(*(None if part is None else function(part) for part in self))
+
+    def times(self, matrix: tf.Tensor) -> LogitGradient:
+        """Times `matrix` [B, r, n], entry by entry."""
+        return self._replace(slopes=self.slopes * matrix)
 
 
 class RowLogits(NamedTuple):
     """The logits of some rows of a soft permutation, as a method gives them."""
 
     logits: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # of scores [B, n] and tau [B, 1]: [B, r, n]
-    # Of the gradient of the logits, whose rows sum to 0, the logits, scores and tau: the gradients of scores and tau.
-    gradient: Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+    # Of the gradient of the logits, the logits, scores and tau: the gradients of scores and tau.
+    gradient: Callable[[LogitGradient, tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
     valid_rows: tf.Tensor | None  # [B, r]: the rows that are of unmasked items
     peaks_at_zero: bool  # whether the largest logit of each row is 0
 
@@ -45,7 +70,7 @@ def matrix(rows: RowLogits, lists: OrderedLists, log: bool = False) -> tf.Tensor
                 d_logits = upstream - weights * tf.reduce_sum(upstream, axis=-1, keepdims=True)
             else:
                 d_logits = _softmax_gradient(weights, upstream)
-            return rows.gradient(_of_valid(rows, d_logits), logits, scores, tau)
+            return rows.gradient(LogitGradient(_of_valid(rows, d_logits)), logits, scores, tau)
 
         return tf.nn.log_softmax(logits) if log else weights, gradient
 
@@ -66,9 +91,10 @@ def multiply(rows: RowLogits, lists: OrderedLists, values: tf.Tensor) -> tf.Tens
         result = rows_times(weights, values)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            slopes, factors = centered_slopes(values, result, upstream)
             # Centered once more, against the rounding of `result`.
-            d_logits = _softmax_gradient(weights, centered_slopes(values, result, upstream))
-            d_scores, d_tau = rows.gradient(_of_valid(rows, d_logits), logits, scores, tau)
+            d_logits = _products_gradient(rows, _softmax_gradient(weights, slopes), factors)
+            d_scores, d_tau = rows.gradient(d_logits, logits, scores, tau)
             return d_scores, d_tau, columns_times(weights, upstream)
 
         return result, gradient
@@ -86,7 +112,8 @@ def multiply_transposed(rows: RowLogits, lists: OrderedLists, values: tf.Tensor)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             means = rows_times(weights, upstream)
-            d_logits = _of_valid(rows, weights * centered_slopes(upstream, means, values))
+            slopes, factors = centered_slopes(upstream, means, values)
+            d_logits = _products_gradient(rows, weights * slopes, factors)
             return *rows.gradient(d_logits, logits, scores, tau), means
 
         return columns_times(weights, values), gradient
@@ -108,14 +135,17 @@ def columns_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return tf.matmul(weights, values, transpose_a=True)
 
 
-def centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-    """`sum_d u_id (w_jd - (P w)_id)` of values w [B, n, d], means P w and u [B, r, d]: [B, r, n]."""
+def centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """`sum_d u_id (w_jd - (P w)_id)` of values w [B, n, d], means P w and u [B, r, d].
+
+    As slopes [B, r, n], and factors of the rows [B, r] or None for 1.
+    """
     if values.shape[2] == 1:
-        return (tf.linalg.matrix_transpose(values) - means) * upstream
+        return tf.linalg.matrix_transpose(values) - means, upstream[:, :, 0]
     # Differences of each row would take d times the memory of the matrix: values relative to one of them.
     reference = values[:, :1]
     slopes = tf.matmul(upstream, values - reference, transpose_b=True)
-    return slopes - tf.reduce_sum(upstream * (means - reference), axis=-1, keepdims=True)
+    return slopes - tf.reduce_sum(upstream * (means - reference), axis=-1, keepdims=True), None
 
 
 def masked_logits(logits: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tensor | None) -> tf.Tensor:
@@ -131,15 +161,23 @@ def masked_logits(logits: tf.Tensor, mask: tf.Tensor | None, valid_rows: tf.Tens
     return logits
 
 
-def temperature_gradient(d_logits: tf.Tensor, logits: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+def temperature_gradient(d_logits: LogitGradient, logits: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     """The gradient of `tau` [B, 1] where logits are inverse to it: [B, 1]. Masked logits count for nothing."""
     finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
-    return -tf.reduce_sum(finite * d_logits, axis=[1, 2])[:, tf.newaxis] / tau
+    return -tf.reduce_sum(d_logits.times(finite).row_sums(), axis=1, keepdims=True) / tau
 
 
 def _softmax_gradient(weights: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """The gradient of the logits of the softmax `weights`, every row summing to 0."""
     return weights * (upstream - tf.reduce_sum(weights * upstream, axis=-1, keepdims=True))
+
+
+def _products_gradient(rows: RowLogits, slopes: tf.Tensor, factors: tf.Tensor | None) -> LogitGradient:
+    """The gradient `factors_i slopes_ij` of the logits, 0 in rows of masked items."""
+    slopes = _of_valid(rows, slopes)
+    if factors is not None and rows.valid_rows is not None:
+        factors = tf.where(rows.valid_rows, factors, tf.zeros_like(factors))
+    return LogitGradient(slopes, factors)
 
 
 def _of_valid(rows: RowLogits, d_logits: tf.Tensor) -> tf.Tensor:

@@ -5,29 +5,35 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-from keras_softsort.ops.sorting._dense.soft_rows import Ranks, RowLogits, masked_logits, temperature_gradient
+from keras_softsort.ops.sorting._dense.soft_rows import (
+    LogitGradient,
+    Ranks,
+    RowLogits,
+    masked_logits,
+    temperature_gradient,
+)
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
 def soft_sort_logits(lists: OrderedLists, ranks: Ranks, power: float) -> RowLogits:
     """Of the rows `ranks` of the soft permutation of `lists`."""
-    rows = ranks.numbers
-    valid_rows = lists.valid_ranks(rows)
-    row_items = take(lists.order, rows)
-
-    def differences(scores: tf.Tensor) -> tf.Tensor:
-        return take(scores, row_items)[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+    valid_rows = lists.valid_ranks(ranks.numbers)
+    rows = None if ranks.are_all else ranks.numbers
+    row_items = lists.order if rows is None else take(lists.order, rows)
+    differences = tf.zeros([])
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-        distances = _power(tf.abs(differences(scores)), power)
+        nonlocal differences  # TensorFlow would compute them again for the gradient
+        differences = take(scores, row_items)[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+        distances = _power(tf.abs(differences), power)
         return masked_logits(distances / -tau[:, :, tf.newaxis], lists.mask, valid_rows)
 
     def gradient(
-        d_logits: tf.Tensor, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
+        d_logits: LogitGradient, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        d_difference = d_logits * _signed_slope(differences(scores), power)
-        d_rows = -tf.reduce_sum(d_difference, axis=2)
-        d_scores = (tf.reduce_sum(d_difference, axis=1) + lists.gradient_of_sorted_scores(d_rows, rows)) / tau
+        d_differences = d_logits.times(_signed_slope(differences, power))
+        (d_items,) = d_differences.column_sums(None)
+        d_scores = (d_items - lists.gradient_of_sorted_scores(d_differences.row_sums(), rows)) / tau
         return d_scores, temperature_gradient(d_logits, logits, tau)
 
     return RowLogits(logits, gradient, valid_rows, peaks_at_zero=True)

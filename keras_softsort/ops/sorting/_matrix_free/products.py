@@ -45,6 +45,7 @@ class MatrixFree(NamedTuple):
     make_products: MakeProducts
     degree: float  # P(c s, c^degree tau) = P(s, tau)
     min_size: float  # of lists for which this is faster than the matrix
+    min_size_compiled: float  # the same under XLA
 
 
 def multiply(method: MatrixFree, lists: OrderedLists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
@@ -205,5 +206,4 @@ def _neural_sort_slopes(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor
 
 def _items_and_ranks(lists: OrderedLists, items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
     """Add the two gradients [L, n] of SoftSort, that of the items' scores and that of the sorted scores."""
-    every = tf.broadcast_to(tf.range(tf.shape(ranks)[1]), tf.shape(ranks))
-    return take(items, lists.ranks) + lists.gradient_of_sorted_scores(ranks, every)
+    return take(items, lists.ranks) + lists.gradient_of_sorted_scores(ranks)

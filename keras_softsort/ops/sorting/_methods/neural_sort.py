@@ -10,7 +10,8 @@ from keras_softsort.ops.sorting._methods.method import Method
 NEURAL_SORT = Method(
     name="neural_sort",
     row_logits=lambda lists, ranks, _, log: neural_sort_logits(lists, ranks, log),
-    matrix_free=lambda _: MatrixFree(neural_sort_products, degree=1.0, min_size=768),
-    # Measured by benchmarks/neural_sort_pairwise_threshold.py, as is min_size by dense_matrix_free_threshold.py.
-    thresholds=Thresholds(pairwise_max_size=128, pairwise_max_size_top_k=64),
+    # Measured by benchmarks/dense_matrix_free_threshold.py.
+    matrix_free=lambda _: MatrixFree(neural_sort_products, degree=1.0, min_size=1024, min_size_compiled=768),
+    # Measured by benchmarks/neural_sort_pairwise_threshold.py.
+    thresholds=Thresholds(pairwise_max_size=128, pairwise_max_size_top_k=128),
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.sorting._methods.lapsum import LAPSUM
 from keras_softsort.ops.sorting._methods.method import Method
 from keras_softsort.ops.sorting._methods.neural_sort import NEURAL_SORT
@@ -62,13 +63,15 @@ def checked_power(power: Any, method: str) -> float:
     return number
 
 
-def thresholds(method: str, power: float) -> Thresholds:
-    """The list sizes at which the algorithms of that method change."""
+def thresholds(method: str, power: float, compiled: bool | None = None) -> Thresholds:
+    """The list sizes at which the algorithms of that method change, `compiled` by XLA or not (default: as traced)."""
     known = get(method)
     matrix_free = None if known.matrix_free is None else known.matrix_free(power)
     if matrix_free is None:
         return known.thresholds
-    return known.thresholds._replace(matrix_free_min_size=matrix_free.min_size)
+    compiled = is_compiled() if compiled is None else compiled
+    min_size = matrix_free.min_size_compiled if compiled else matrix_free.min_size
+    return known.thresholds._replace(matrix_free_min_size=min_size)
 
 
 def _has(method: Method, capability: str) -> bool:

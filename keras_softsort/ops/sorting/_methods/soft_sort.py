@@ -13,7 +13,9 @@ def _matrix_free(power: float) -> MatrixFree | None:
     if products is None:
         return None
     # Measured by benchmarks/dense_matrix_free_threshold.py. The band of power 2 saves memory rather than time.
-    return MatrixFree(products, degree=power, min_size=128 if power == 1 else 2048)
+    if power == 1:
+        return MatrixFree(products, degree=power, min_size=192, min_size_compiled=128)
+    return MatrixFree(products, degree=power, min_size=2048, min_size_compiled=2048)
 
 
 SOFT_SORT = Method(
