@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import nox
@@ -18,6 +20,8 @@ nox.options.error_on_missing_interpreters = False
 TF_RANKING_PYTHONS = ("3.11", "3.10")
 # Only what goes wrong: TensorFlow's own start-up notes are no news.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+# Should it fail, so does the session itself, which says why.
+SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 # Python compiles what is imported, which is a small part of what is installed.
 NO_COMPILE = "--no-compile"
 # One process more than there are cores: some tests wait for processes of their own.
@@ -45,6 +49,14 @@ def run_tests(session: nox.Session, *options: str) -> None:
         session.run(*PYTEST, *options, *part, *session.posargs, env=QUIET)
 
 
+@contextlib.contextmanager
+def environment_made_beside(name: str) -> Iterator[None]:
+    """Install the environment of the session `name` meanwhile: pip mostly waits for the network."""
+    with subprocess.Popen([sys.executable, "-m", "nox", "--install-only", "--session", name], **SILENT) as process:
+        yield
+        process.wait()
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint, types and spelling, as pre-commit does."""
@@ -60,7 +72,9 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The suite on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
     session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
-    run_tests(session)
+    both_stacks = len(sys.argv) == 1 and tf_ranking_python() is not None
+    with environment_made_beside("tests_tf_ranking") if both_stacks else contextlib.nullcontext():
+        run_tests(session)
 
 
 @nox.session(python=tf_ranking_python() or False)

@@ -1,9 +1,14 @@
 """What every test shares: the same start each time, on either Keras."""
 
+import gc
 import os
 import random
 import sys
 import zlib
+from pathlib import Path
+
+# A trace makes so many objects that looking for cycles among all of them takes a twentieth of the time.
+gc.set_threshold(100_000, 20, 100)
 
 # Read by `support.cases.objects` too, and by the processes of pytest-xdist, whose command line is another.
 if "--everything" in sys.argv:
@@ -24,6 +29,7 @@ tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
+TESTS = Path(__file__).parent
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
 # What is written for the default stack.
 OF_DEFAULT_STACK = ("examples", "benchmarks", "test_docs.py", "test_frame.py")
@@ -50,6 +56,14 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_ignore_collect(collection_path):
+    """Files of which nothing runs here are not imported either."""
+    elsewhere = OF_DEFAULT_STACK if EVERYTHING else ON_DEFAULT_STACK
+    if ON_TF_RANKING_STACK and is_under(collection_path.relative_to(TESTS), elsewhere):
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(config, items):
     """Numbers that the default stack or other modes have checked are not checked again each time."""
     items.sort(key=lambda item: item.path.name not in FIRST)
@@ -57,12 +71,11 @@ def pytest_collection_modifyitems(config, items):
     split = {True: [], False: []}
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        path = item.path.relative_to(config.rootpath / "tests")
+        path = item.path.relative_to(TESTS)
         slow = "nightly" in marks
         elsewhere = ON_TF_RANKING_STACK and ("default_stack_only" in marks or is_under(path, ON_DEFAULT_STACK))
-        never = ON_TF_RANKING_STACK and is_under(path, OF_DEFAULT_STACK)
         # With everything, what is both slow and checked on the default stack is left out on the other one.
-        split[never or (slow and elsewhere if everything else slow or elsewhere)].append(item)
+        split[slow and elsewhere if everything else slow or elsewhere].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]
 

@@ -382,7 +382,9 @@ TRAINED = {
     **{str(case): (case, case.predictors, case.make) for case in LOSSES if case.subject.takes_lists},
 }
 # One of each kind; the tests of a loss know what padding does to it.
-KINDS = {ks.NeuralSortLayer, ks.PermutationCrossEntropyLoss, ks.RankNetLoss, ks.PlackettLuceLoss, ks.PLRankLoss}
+KINDS = {ks.NeuralSortLayer, ks.RankNetLoss}
+if models.IS_KERAS_3:
+    KINDS |= {ks.PermutationCrossEntropyLoss, ks.PlackettLuceLoss, ks.PLRankLoss}
 QUICK = [str(case) for case in [objects.LAYERS[0], *objects.first_of_class(LOSSES)] if case.cls in KINDS]
 
 
@@ -428,6 +430,7 @@ def masked_in_the_call():
     return model([x, np.tile(np.arange(8) < 5, [4, 1])])
 
 
+@pytest.mark.default_stack_only
 @each_layer
 def test_mask_given_in_the_call(masked_in_the_call, index):
     case, wide = LAYERS[index], masked_in_the_call[f"layer_{index}"].numpy()

@@ -89,7 +89,7 @@ def test_without_shuffling_a_padded_size_is_in_order(batches):
 
 
 @pytest.mark.default_stack_only
-@both
+@pytest.mark.parametrize("batches", [in_memory, pytest.param(from_records, marks=pytest.mark.nightly)])
 def test_shuffling_by_a_seed(batches):
     first, again, other = (batches(2, boundaries=(20,), seed=seed) for seed in (1, 1, 2))
     epochs = [seen(first), seen(first)]

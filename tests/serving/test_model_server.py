@@ -70,6 +70,7 @@ def predict(channel, signature, inputs):
     return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize("signature", WARMUP)
 def test_request_over_grpc(channel, signature):
     request = request_for(signature)

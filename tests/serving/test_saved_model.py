@@ -60,15 +60,16 @@ def trained_model():
     return model
 
 
-MODELS = {
-    f"{i:02}": (str(case), lambda case=case: models.scores_model(*case.layers()))
-    for i, case in enumerate(objects.LAYERS if objects.EVERYTHING else objects.first_of_class(objects.LAYERS))
-}
-MODELS["99"] = ("jit_compile", trained_model)
 # What Keras adds by exporting hangs on the class: here on a weight, a seed, and a list of inputs.
-SIMPLE = {cls.__name__ for cls in (ks.SoftTopKLayer, ks.GumbelSoftmaxLayer, ks.DkNNLayer)}
+SIMPLE = (ks.SoftTopKLayer, ks.GumbelSoftmaxLayer, ks.DkNNLayer)
+CASES = objects.LAYERS if objects.EVERYTHING else objects.first_of_class(objects.LAYERS)
+if not (models.IS_KERAS_3 or objects.EVERYTHING):
+    CASES = [case for case in CASES if case.cls in SIMPLE]
+MODELS = {f"{i:02}": (str(case), lambda case=case: models.scores_model(*case.layers())) for i, case in enumerate(CASES)}
+MODELS["99"] = ("jit_compile", trained_model)
 LAST = {title.split("-")[0]: key for key, (title, _) in MODELS.items()}
-EXPORTED = [key for name, key in LAST.items() if objects.EVERYTHING or name in {*SIMPLE, "jit_compile"}]
+NAMES = {"jit_compile", *(cls.__name__ for cls in SIMPLE)}
+EXPORTED = [key for name, key in LAST.items() if objects.EVERYTHING or name in NAMES]
 
 SERVE = """
 import json, pathlib, sys

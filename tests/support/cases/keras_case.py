@@ -129,8 +129,9 @@ class KerasCase:
     def cls(self):
         return self.subject.cls
 
-    def make(self, **more):
-        return self.cls(**self.arguments, **more)
+    def make(self, **others):
+        """The object with these arguments, or with `others` in place of some."""
+        return self.cls(**{**self.arguments, **others})
 
     @property
     def is_hard(self):

@@ -3,6 +3,7 @@
 import os
 
 import keras_softsort as ks
+from keras_softsort.layers._base import SortingLayer
 from support.cases.collect import collected
 
 # Set by `tests/conftest.py`.
@@ -19,6 +20,8 @@ _LAYERS = collected("LAYERS")
 # Layers that stand in a model of scores, and those of features or embeddings.
 LAYERS = cases([layer for layer in _LAYERS if layer.inputs is None])
 OTHER_LAYERS = cases([layer for layer in _LAYERS if layer.inputs is not None])
+# Layers of scores that take a temperature per list.
+SORTING_LAYERS = [case for case in LAYERS if issubclass(case.cls, SortingLayer)]
 SUBJECTS = {loss.cls: loss for loss in collected("LOSSES")}
 LOSSES = cases(SUBJECTS.values())
 METRICS = cases(collected("METRICS"))
