@@ -39,8 +39,9 @@ ON_DEFAULT_STACK = (*OF_DEFAULT_STACK, "ops", "distributions", "linalg")
 ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "frames", "svmlight"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order", "pl_rank", "plackett_luce", "ranknet"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
-ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "plackett_luce_sampler"))
-ON_DEFAULT_STACK += ("metrics/test_correlations.py", "metrics/test_shared_arguments.py", "serving/test_scorer.py")
+ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "knn_classifier"))
+ON_DEFAULT_STACK += ("layers/test_plackett_luce_sampler.py", "metrics/test_correlations.py")
+ON_DEFAULT_STACK += ("metrics/test_shared_arguments.py", "serving/test_scorer.py")
 
 # Files of few long tests. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")

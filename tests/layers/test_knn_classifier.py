@@ -38,14 +38,12 @@ def check(
         np.testing.assert_allclose(found["probabilities"][i], wanted, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
 @pytest.mark.parametrize("block_size", [7, 1000])
 def test_distances_and_blocks(distance, block_size):
     check(head(distance=distance, block_size=block_size)(QUERIES), distance=distance)
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("block_size", [1, 3, 49, 50])
 def test_every_block_is_seen_once(block_size):
     check(head(k=10, block_size=block_size)(QUERIES), k=10)
@@ -57,7 +55,6 @@ def test_unknown_batch_and_xla(jit_compile):
     check(run(QUERIES))
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
 def test_votes_by_distance(distance):
     queries = np.concatenate([QUERIES, REFERENCES[:1]])  # the last is a reference, at distance 0
@@ -70,7 +67,6 @@ def test_votes_by_distance(distance):
     assert found["probabilities"][-1, LABELS[0]] == 1
 
 
-@pytest.mark.default_stack_only
 def test_scikit_learn_agrees():
     neighbors = pytest.importorskip("sklearn.neighbors")
     peer = neighbors.KNeighborsClassifier(4, weights="distance").fit(REFERENCES, LABELS)
@@ -78,7 +74,6 @@ def test_scikit_learn_agrees():
     np.testing.assert_allclose(found["probabilities"], peer.predict_proba(QUERIES), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("approximate", [False, True])
 @pytest.mark.parametrize("block_size", [4, 100])
 def test_equals_stand_by_their_ids(block_size, approximate):
@@ -87,7 +82,6 @@ def test_equals_stand_by_their_ids(block_size, approximate):
     np.testing.assert_array_equal(layer(np.float32([[0.3, 0.1]]))["neighbors"], [[1, 3, 6, 8, 0]])
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     "distance",
     [
@@ -122,7 +116,6 @@ def test_more_copies_than_a_round_looks_into():
     np.testing.assert_array_equal(found["neighbors"], [[0, 1, 2, 3], [5, 900, 0, 1], [0, 1, 2, 3], [0, 1, 2, 3]])
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("distance", ["squared_euclidean", "cityblock", "cosine", "dot"])
 def test_bounds_hold(distance):
     """For references near and far, also where products lose all digits."""
@@ -149,7 +142,6 @@ def test_approximate_is_exact_on_this_device():
     check(head(approximate=True, block_size=16)(QUERIES))
 
 
-@pytest.mark.default_stack_only
 def test_digits_that_products_lose():
     references = np.float32(1000 + np.arange(40)[:, None] * 0.001 * np.ones(3))
     ids, _ = neighbor_oracles.nearest(references[20], references, 5)
@@ -158,7 +150,6 @@ def test_digits_that_products_lose():
     assert found["distances"][0, 0] == 0
 
 
-@pytest.mark.default_stack_only
 def test_equals_that_products_round_apart():
     steps = np.float32(np.arange(1, 20)[:, None] / 64 * [1, 3, 2])
     query = np.float32([[1000, 2000, 3000]])
@@ -298,7 +289,6 @@ print(json.dumps([served, alone, loaded]))
 """
 
 
-@pytest.mark.default_stack_only
 def test_encoder_and_head_saved_and_exported(tmp_path):
     images = RNG.normal(size=(30, 4, 4, 1)).astype("float32")
     encoder = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Flatten(), keras.layers.Dense(3)])

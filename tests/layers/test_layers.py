@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from support import models
 from support.cases import objects
 from support.cases.op_case import METHODS
 from support.oracles import sorting as oracles
@@ -186,5 +185,5 @@ def test_input_that_is_no_batch_of_lists(case):
 
 @every_layer
 def test_integer_scores(case):
-    with pytest.raises(TypeError, match="(scores|logits) must be floating-point, got dtype int32"):
+    with pytest.raises(TypeError, match=r"(scores|logits) must be floating-point, got dtype int32"):
         case.make()(np.int32([[1, 2, 3]]))
