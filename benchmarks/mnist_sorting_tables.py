@@ -2,7 +2,8 @@
 
     python benchmarks/mnist_sorting_tables.py output/mnist_sorting --picture docs/mnist_sorting.png
 
-The file of `--json` keeps the curves of all runs, and without folders the tables are made from them again.
+The file of `--json` keeps the curves of all runs. A run in a folder takes the place of the run in the file that has the
+same method, list size, rate, start and seed; the others stay.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ def read(folder: Path) -> dict[str, Any]:
     """The options, the curve, and the command, commits and machine of a run."""
     state, about = (json.loads((folder / f"{name}.json").read_text()) for name in ("state", "about"))
     return {"options": state["options"], **about, "curve": state["curve"]}
+
+
+def identity(run: dict[str, Any]) -> tuple:
+    """What tells a run from all others."""
+    return tuple(run["options"][name] for name in ("method", "list_size", "learning_rate", "initial", "seed"))
 
 
 def steps(run: dict[str, Any], point: dict[str, Any]) -> int:
@@ -125,12 +131,11 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--until", type=int, default=10**9, help="steps of the last row of the curves")
     parser.add_argument("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args(arguments)
-    if options.folders:
-        runs = [read(run) for folder in options.folders for run in runs_in(folder)]
-    elif options.json is not None and options.json.exists():
-        runs = json.loads(options.json.read_text())["runs"]
-    else:
+    kept = json.loads(options.json.read_text())["runs"] if options.json is not None and options.json.exists() else []
+    found = [*kept, *(read(run) for folder in options.folders for run in runs_in(folder))]
+    if not found:
         parser.error("name the folders of runs, or a file that has them by --json")
+    runs = list({identity(run): run for run in found}.values())
     runs.sort(key=lambda run: (run["options"]["list_size"], -run["curve"][-1]["accuracy"]))
     tables = {"last": last(runs)}
     for size in sorted({run["options"]["list_size"] for run in runs}):

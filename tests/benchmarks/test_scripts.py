@@ -283,6 +283,11 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     assert tables.main([str(tmp_path)])["tables"] == first["tables"]
     shorter = tables.main(["--json", str(path), "--every", "500", "--until", "500"])
     assert [row["steps"] for row in shorter["tables"]["curves-5"]] == ["500"]
+    longer = json.loads((tmp_path / "neural_sort/state.json").read_text())
+    longer["curve"].append({**longer["curve"][-1], "epoch": 4, "accuracy": 0.95})
+    (tmp_path / "neural_sort/state.json").write_text(json.dumps(longer))
+    both = tables.main([str(tmp_path / "neural_sort"), "--json", str(path)])
+    assert [row["all correct"] for row in both["tables"]["last"]] == [0.95, 0.21]
     assert (tmp_path / "curves.png").stat().st_size > 5000
 
 
