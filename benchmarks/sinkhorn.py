@@ -19,6 +19,7 @@ import formulas
 import harness
 import numpy as np
 import tensorflow as tf
+from optimal_transport import ott_sinkhorn
 from steps import runner
 
 import keras_softsort as ks
@@ -48,29 +49,12 @@ def tensorflow_run(operator: Callable, iterations: int, jit: bool, arrays: Array
 
 
 def ott_run(iterations: int, arrays: Arrays) -> Callable:
-    """The same by ott-jax, whose marginals are 1 / n."""
+    """The same by ott-jax."""
     import jax  # noqa: PLC0415  (an optional peer)
-    from ott.geometry.geometry import Geometry  # noqa: PLC0415
-    from ott.problems.linear.linear_problem import LinearProblem  # noqa: PLC0415
-    from ott.solvers.linear.sinkhorn import Sinkhorn  # noqa: PLC0415
-
-    solver = Sinkhorn(
-        lse_mode=False,
-        threshold=-1.0,
-        min_iterations=iterations,
-        max_iterations=iterations,
-        inner_iterations=iterations,
-    )
-
-    def matrices(logits):
-        def one(matrix):
-            return solver(LinearProblem(Geometry(cost_matrix=-matrix, epsilon=TAU))).matrix * matrix.shape[0]
-
-        return jax.vmap(one)(logits)
 
     @jax.jit
     def step(logits, weights):
-        found, pull = jax.vjp(matrices, logits)
+        found, pull = jax.vjp(lambda each: ott_sinkhorn(each, TAU, iterations), logits)
         return found, pull(weights)[0]
 
     tensors = [jax.device_put(array) for array in arrays]

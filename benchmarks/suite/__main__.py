@@ -10,7 +10,8 @@ figures, versions, machine), `suite.md` and `suite.png`.
     python benchmarks/suite --growth --output /tmp/growth
     python benchmarks/suite --short --output benchmarks/results     # 5 to 1,000 items, and first steps
 
-`--short` goes on where an earlier run of the same commit stopped, and starts nothing after `--budget` seconds.
+`--short` goes on where an earlier run of the same commit stopped, and starts nothing after `--budget` seconds. Run
+afterwards in an environment with TF-Ranking, it adds TF-Ranking's losses beside ours.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import first_step
 import harness
 import operators
+import peers
 import report
 import short_lists
 from measure import Limits, measure
@@ -106,34 +108,52 @@ def written(options: argparse.Namespace) -> Iterator[list[dict]]:
     yield from found.values()
 
 
+def of_this_commit(path: Path) -> dict:
+    """What is measured of short lists at this commit."""
+    now = {"command": "python benchmarks/suite --short", **harness.environment(), "records": []}
+    found = json.loads(path.read_text()) if path.exists() else now
+    found = found if found["commit"] == now["commit"] else now
+    if peers.ON_TF_RANKING:
+        found.setdefault("stacks", {})[short_lists.TF_RANKING] = now["versions"]
+    return found
+
+
+def pending(options: argparse.Namespace, records: list[dict], stack: dict) -> Iterator[tuple[str, int, int]]:
+    """Operators and sizes that are not among the records of the stack."""
+    found = {
+        (record["operator"], record["batch"], record["size"])
+        for record in records
+        if record.get("stack") == stack.get("stack")
+    }
+    for shape in options.sizes:
+        for name in options.operators:
+            key = (name, *map(int, shape.split("x")))
+            if key not in found and (not stack or operators.has_peer(name, peers.TF_RANKING)):
+                yield key
+
+
 def short(options: argparse.Namespace) -> None:
     """What is not yet measured of short lists, and the page of all that is."""
     path, start = options.output / "short_lists.json", time.time()
-    what = {"command": "python benchmarks/suite --short", **harness.environment(), "records": []}
-    if path.exists():
-        earlier = json.loads(path.read_text())
-        if earlier["commit"] == what["commit"]:
-            what = earlier
+    what = of_this_commit(path)
+    stack = {"stack": short_lists.TF_RANKING} if peers.ON_TF_RANKING else {}
     limits = Limits(
         options.max_memory * 2**30, options.max_operations, options.repeats, options.seconds, options.timeout
     )
-    found = {(record["operator"], record["batch"], record["size"]) for record in what["records"]}
 
     def write(records: list[dict]) -> None:
-        what["records"] += records
+        what["records"] += [{**record, **stack} for record in records]
         path.write_text(json.dumps(what, indent=1) + "\n")
         path.with_suffix(".md").write_text("\n".join(short_lists.report(what)) + "\n")
 
-    for shape in options.sizes:
-        for name in options.operators:
-            batch, size = map(int, shape.split("x"))
-            if (name, batch, size) in found:
-                continue
-            if time.time() - start > options.budget:
-                print("more is left")
-                return
-            write(measure(name, (batch, size), limits, with_peers=not options.no_peers, with_memory=False))
-            print(name, shape, flush=True)
+    for name, batch, size in list(pending(options, what["records"], stack)):
+        if time.time() - start > options.budget:
+            print("more is left")
+            return
+        write(measure(name, (batch, size), limits, with_peers=not options.no_peers, with_memory=False))
+        print(name, f"{batch}x{size}", flush=True)
+    if stack:
+        return
     steps = {(record["operator"], record["candidate"], record["mode"]) for record in what["records"]}
     for record in first_step.measured(options.timeout, steps):
         write([record])

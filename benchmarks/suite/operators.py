@@ -98,7 +98,7 @@ OPERATORS = {
         ks.RankNetLoss,
         "pairs",
         [
-            *peers.of_loss("PairwiseLogisticLoss", "pairwise_logistic_loss"),
+            *peers.of_loss("PairwiseLogisticLoss", "pairwise_logistic_loss", "PairwiseLogisticLoss"),
             *peers.of_formula(lambda s, y: formulas.pair_costs(s, y) / s.shape[0], same=True),
         ],
         normalization="none",
@@ -106,17 +106,27 @@ OPERATORS = {
     "RankNetLoss_ndcg": _ours(
         ks.RankNetLoss,
         "pairs",
-        peers.of_formula(_mean(formulas.ranknet_ndcg), same=True),
+        [
+            *peers.of_formula(_mean(formulas.ranknet_ndcg), same=True),
+            *peers.of_loss(in_tf_ranking="PairwiseLogisticLoss", lambda_weight={"smooth_fraction": 1.0}),
+        ],
         normalization="none",
         lambda_weight="ndcg",
     ),
     "PlackettLuceLoss": _ours(
         ks.PlackettLuceLoss,
         "list",
-        [*peers.of_loss("ListMLELoss", "listmle_loss"), *peers.of_formula(_mean(formulas.list_mle), "list")],
+        [
+            *peers.of_loss("ListMLELoss", "listmle_loss", "ListMLELoss"),
+            *peers.of_formula(_mean(formulas.list_mle), "list"),
+        ],
     ),
     "PLRankLoss": _ours(ks.PLRankLoss, "list", seed=3)._replace(repeatable=False),
-    "ApproxNDCGLoss": _ours(ks.ApproxNDCGLoss, "matrix", peers.of_formula(_mean(formulas.approx_ndcg))),
+    "ApproxNDCGLoss": _ours(
+        ks.ApproxNDCGLoss,
+        "matrix",
+        [*peers.of_formula(_mean(formulas.approx_ndcg)), *peers.of_loss(in_tf_ranking="ApproxNDCGLoss")],
+    ),
     "NeuralNDCGLoss": _ours(
         ks.NeuralNDCGLoss, "iterated", peers.of_formula(_mean(formulas.neural_ndcg), "kept iterations")
     ),
@@ -134,6 +144,11 @@ def candidates(name: str, with_peers: bool) -> list[peers.Peer]:
     if operator.inputs != "pairs":
         found.append(HARD_SORT._replace(function=lambda scores, *_: tf.sort(scores)))
     return [*found, *operator.peers] if with_peers else found
+
+
+def has_peer(name: str, library: str) -> bool:
+    """Whether an operator has a peer of `library` here."""
+    return any(peer.name.startswith(library) for peer in OPERATORS[name].peers)
 
 
 def data(name: str, batch: int, size: int) -> Arrays:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import formulas
 import tensorflow as tf
 import tensorflow_probability as tfp
 from frameworks import attribute, is_here
+from optimal_transport import ott_sinkhorn
 
-TF_MODES = ("TF", "XLA")
+# TF-Ranking takes part in an environment of its own, with a TensorFlow of which nothing else is compared.
+ON_TF_RANKING = is_here("tensorflow_ranking")
+TF_MODES = ("TF",) if ON_TF_RANKING else ("TF", "XLA")
+TF_RANKING = "tf_ranking"
 
 
 class Peer(NamedTuple):
@@ -145,6 +149,8 @@ def of_sinkhorn() -> Iterator[Peer]:
     yield Peer("potentials", TF_MODES, formulas.sinkhorn_potentials, "iterated")
     if is_here("torch"):
         yield Peer("torch log domain", ("torch",), torch_log_sinkhorn, "iterated")
+    if is_here("ott"):
+        yield Peer("ott scaling", ("jax",), lambda s: ott_sinkhorn(s, 1.0, 20), "iterated")
 
 
 def of_assignment() -> Iterator[Peer]:
@@ -159,11 +165,16 @@ def of_assignment() -> Iterator[Peer]:
         yield Peer("scipy", ("numpy",), columns, "cubes")
 
 
-def of_loss(in_keras_rs: str = "", in_rax: str = "") -> Iterator[Peer]:
-    """Losses of the same kind; each library has its own normalization."""
+def of_loss(in_keras_rs: str = "", in_rax: str = "", in_tf_ranking: str = "", **options: Any) -> Iterator[Peer]:
+    """Losses of the same kind, each library with its own normalization; `options` are TF-Ranking's."""
     if in_keras_rs and is_here("keras_rs"):
         make = attribute("keras_rs", f"losses.{in_keras_rs}")
         yield Peer(f"keras_rs.{in_keras_rs}", TF_MODES, lambda s, y: make()(y, s), same=False)
     if in_rax and is_here("rax"):
         function = attribute("rax", in_rax)
         yield Peer(f"rax.{in_rax}", ("jax",), function, same=False)
+    if in_tf_ranking and ON_TF_RANKING:
+        theirs = attribute("tensorflow_ranking", f"keras.losses.{in_tf_ranking}")
+        weight = attribute("tensorflow_ranking", "keras.losses.NDCGLambdaWeight")
+        made = lambda: {name: weight(**each) for name, each in options.items()}  # noqa: E731
+        yield Peer(f"{TF_RANKING}.{in_tf_ranking}", TF_MODES, lambda s, y: theirs(**made())(y, s), same=False)

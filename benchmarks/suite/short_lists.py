@@ -33,15 +33,19 @@ OPERATORS = [
 MODES = ("TF", "XLA")
 NO_PEERS = ("ours", "hard sort")
 FIRST_STEP = "first step"
+# The stack of records of an environment with TF-Ranking; those of the others have none.
+TF_RANKING = "TF-Ranking"
 
 Cells = dict[tuple[str, str, str], float]
 
 
-def ratios(records: Sequence[dict[str, Any]]) -> Cells:
-    """(operator, mode, size): the seconds of the fastest TensorFlow peer over ours."""
+def ratios(records: Sequence[dict[str, Any]], stack: str | None = None) -> Cells:
+    """(operator, mode, size): the seconds of the fastest TensorFlow peer of a stack over ours there."""
     times: dict[tuple[str, str, str], dict[str, float]] = {}
     for record in records:
-        if "seconds" in record and record["mode"] in MODES:
+        if "seconds" in record and record["mode"] in MODES and record.get("stack") == stack:
+            if stack and not record["candidate"].startswith(("ours", "tf_ranking")):
+                continue
             key = (record["operator"], record["mode"], f"{record['batch']}x{record['size']}")
             times.setdefault(key, {})[record["candidate"]] = record["seconds"]
     found = {}
@@ -55,6 +59,7 @@ def ratios(records: Sequence[dict[str, Any]]) -> Cells:
 def elsewhere(records: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Where a peer of another framework is faster than ours in its faster mode, and how many times."""
     ours: dict[tuple[str, str], float] = {}
+    records = [record for record in records if "stack" not in record]
     for record in records:
         if record["candidate"] == "ours" and "seconds" in record and record["mode"] in MODES:
             key = (record["operator"], f"{record['batch']}x{record['size']}")
@@ -98,9 +103,21 @@ def report(result: dict[str, Any]) -> Iterator[str]:
         yield ", ".join(f"{name} {size} {mode} {value:.2f}" for value, name, mode, size in slower) or "none"
     if any(record["mode"] not in MODES for record in result["records"]):
         yield ""
-        yield "Faster in another framework than ours in its faster mode (SciPy for assignments, Rax, torch):"
+        yield "Faster in another framework than ours in its faster mode (SciPy for assignments, Rax, torch, ott-jax):"
         yield ""
         yield ", ".join(elsewhere(result["records"])) or "none"
+    of_tf_ranking = ratios(result["records"], TF_RANKING)
+    if of_tf_ranking:
+        yield ""
+        yield "## Beside TF-Ranking"
+        yield ""
+        versions = result["stacks"][TF_RANKING]
+        yield (
+            "The time of TF-Ranking's loss over that of ours in its own environment, TensorFlow "
+            f"{versions['tensorflow']}, without XLA."
+        )
+        yield ""
+        yield from _table(of_tf_ranking, "TF")
     steps = [record for record in result["records"] if record["operator"].startswith(FIRST_STEP)]
     if steps:
         yield ""

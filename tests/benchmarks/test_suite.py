@@ -48,3 +48,32 @@ def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
         result = operator.function(*map(tf.constant, operators.data(name, 2, 12)))
         assert np.all(np.isfinite(result.numpy())), name
     tf.config.run_functions_eagerly(False)
+
+
+def test_the_page_of_short_lists_keeps_the_stacks_apart(monkeypatch):
+    monkeypatch.syspath_prepend(str(SUITE))
+    short_lists = importlib.import_module("short_lists")
+    where = {"operator": "RankNetLoss", "batch": 64, "size": 16}
+
+    def record(candidate, mode, seconds, **more):
+        return {**where, "candidate": candidate, "mode": mode, "seconds": seconds, **more}
+
+    stack = {"stack": short_lists.TF_RANKING}
+    records = [
+        record("ours", "TF", 2.0),
+        record("formula", "TF", 3.0),
+        record("rax.pairwise", "jax", 1.0),
+        record("ours", "TF", 1.0, **stack),
+        record("formula", "TF", 0.5, **stack),
+        record("tf_ranking.PairwiseLogisticLoss", "TF", 4.0, **stack),
+    ]
+    cell = ("RankNetLoss", "TF", "64x16")
+    assert short_lists.ratios(records) == {cell: 1.5}
+    assert short_lists.ratios(records, short_lists.TF_RANKING) == {cell: 4.0}
+    assert list(short_lists.elsewhere(records)) == ["RankNetLoss 64x16 2.00 times by rax.pairwise"]
+    machine = {"cores": 2, "processor": "X"}
+    versions = {"tensorflow": "2.21", "keras": "3"}
+    result = {"commit": "c", "date": "d", "machine": machine, "versions": versions, "records": records}
+    page = "\n".join(short_lists.report({**result, "stacks": {short_lists.TF_RANKING: {"tensorflow": "2.15.1"}}}))
+    assert "its own environment, TensorFlow 2.15.1" in page
+    assert "| RankNetLoss |  | 4.00 |" in page
