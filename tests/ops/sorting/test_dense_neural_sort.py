@@ -12,7 +12,7 @@ from support.oracles import sorting as oracles
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
-from keras_softsort.ops.sorting._dense import column_sums
+from keras_softsort.ops.sorting._dense import matrix_sums
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -75,9 +75,9 @@ def test_gradients_are_the_same_either_way(kind, mask):
 @pytest.mark.parametrize(
     ("keeps_digits", "jit_compile", "masked"), [(True, None, True), (False, None, False), (True, True, False)]
 )
-def test_float32_gradients_where_products_are_rounded_or_not(most, keeps_digits, jit_compile, masked, monkeypatch):
-    """On GPUs, sums over the rows are no products of matrices."""
-    monkeypatch.setattr(column_sums, "_products_keep_digits", lambda dtype: keeps_digits or dtype == tf.float64)
+def test_float32_where_products_are_rounded_or_not(most, keeps_digits, jit_compile, masked, monkeypatch):
+    """On GPUs, sums over rows and columns are no products of matrices."""
+    monkeypatch.setattr(matrix_sums, "_products_keep_digits", lambda dtype: keeps_digits or dtype == tf.float64)
     random, twins = np.random.default_rng(5), [3, 39]
     scores, weights = 1000 + random.normal(size=(2, 40)).astype(np.float32), random.normal(size=(2, 40, 40))
     scores[:, 39], weights[:, :, 39] = scores[:, 3], weights[:, :, 3]
@@ -85,16 +85,20 @@ def test_float32_gradients_where_products_are_rounded_or_not(most, keeps_digits,
     mask[twins] = True
 
     @tf.function(jit_compile=jit_compile, autograph=False)
-    def gradients(scores, weights):
+    def value_and_gradients(scores, weights):
         tau = tf.constant(0.8, scores.dtype)
         items = tf.broadcast_to(mask, scores.shape) if masked else None
         with tf.GradientTape() as tape:
             tape.watch([scores, tau])
             found = matrix(scores, tau, items, most)
-        return tape.gradient(found, [scores, tau], output_gradients=weights)
+        return found, *tape.gradient(found, [scores, tau], output_gradients=weights)
 
-    found = gradients(tf.constant(scores), tf.constant(weights, tf.float32))
-    truth = gradients(tf.constant(scores, tf.float64), tf.constant(weights.astype(np.float32), tf.float64))
+    value, *found = value_and_gradients(tf.constant(scores), tf.constant(weights, tf.float32))
+    expected, *truth = value_and_gradients(
+        *(tf.constant(each.astype(np.float32), tf.float64) for each in (scores, weights))
+    )
+    np.testing.assert_allclose(value, expected, rtol=0, atol=1e-6)
+    assert np.all(value.numpy()[:, :, 3] == value.numpy()[:, :, 39])
     for single, double in zip(found, truth, strict=True):
         np.testing.assert_allclose(single, double, rtol=0, atol=1e-5 * np.max(np.abs(double)))
     assert np.all(found[0].numpy()[:, 3] == found[0].numpy()[:, 39])

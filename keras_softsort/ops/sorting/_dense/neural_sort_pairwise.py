@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.validation import dtype_tiny
-from keras_softsort.ops.sorting._dense.column_sums import SHORT, column_sums
+from keras_softsort.ops.sorting._dense.matrix_sums import SHORT, column_sums, lines
 from keras_softsort.ops.sorting._dense.soft_rows import LogitGradient
 from keras_softsort.ops.sorting._dense.two_parts import centered_parts
 from keras_softsort.ops.sorting._ordering import OrderedLists
@@ -67,10 +67,7 @@ class PairwiseLogitGaps:
     def _heights(self, *parts: tf.Tensor) -> list[tf.Tensor]:
         """`(n - 1 - 2 i) s_j - sum_k |s_j - s_k|` of each part s [B, n] of the scores: [B, r, n] each."""
         counts, *others = column_sums(self.signs, None, *parts)
-        return [
-            self.factors[:, :, tf.newaxis] * part[:, tf.newaxis, :] - (counts * part - other)[:, tf.newaxis, :]
-            for part, other in zip(parts, others, strict=True)
-        ]
+        return [lines(self.factors, part, counts * part - other) for part, other in zip(parts, others, strict=True)]
 
     def _below_peak(self, heights: tf.Tensor) -> tf.Tensor:
         """`heights` [B, r, n] less the largest valid one of each row."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.thresholds import is_at_most
-from keras_softsort.ops.sorting._dense.column_sums import SHORT, column_sums
+from keras_softsort.ops.sorting._dense.matrix_sums import SHORT, column_sums, row_sums
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
@@ -169,7 +169,7 @@ def temperature_gradient(d_logits: LogitGradient, logits: tf.Tensor, tau: tf.Ten
 
 def _softmax_gradient(weights: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """The gradient of the logits of the softmax `weights`, every row summing to 0."""
-    return weights * (upstream - tf.reduce_sum(weights * upstream, axis=-1, keepdims=True))
+    return weights * (upstream - row_sums(weights * upstream))
 
 
 def _products_gradient(rows: RowLogits, slopes: tf.Tensor, factors: tf.Tensor | None) -> LogitGradient:
