@@ -18,7 +18,9 @@ def options(*arguments, folder):
     return number_sorting.parse([*arguments, "--output", str(folder)])
 
 
-@pytest.mark.parametrize(("errors", "chosen"), [([3.0, 1.0, 2.0], 1), ([3.0, 0.0, -1.0], 1), ([0.0, -1.0, -1.0], 0)])
+@pytest.mark.parametrize(
+    ("errors", "chosen"), [([3.0, 1.0, 2.0], 1), ([3.0, 0.0, -1.0], 1), ([0.0, -1.0, -1.0], 0), ([3.0, 4e-18, -1.0], 1)]
+)
 def test_restart_of_least_training_error_counts_and_none_follows_one_without_errors(
     errors, chosen, monkeypatch, tmp_path
 ):
@@ -26,7 +28,7 @@ def test_restart_of_least_training_error_counts_and_none_follows_one_without_err
     monkeypatch.setattr(number_sorting, "training_error", lambda hard, size, options, seed: errors[hard])
     best, _, trainings = number_sorting.train_best(5, 2, None, options("--restarts", "3", folder=tmp_path))
     assert best == chosen
-    assert trainings == (errors.index(0.0) if 0.0 in errors else 2) + 1
+    assert trainings == (3 if errors[2] == 2 else chosen + 1)
 
 
 def test_one_training_is_not_measured(monkeypatch, tmp_path):
