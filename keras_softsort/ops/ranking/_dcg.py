@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort.ops._core.descending import descending
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
@@ -103,7 +104,7 @@ def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind:
 
 def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     """The DCG of the best order of `gains` [batch, n], with the discounts [n or fewer] of its ranks: [batch]."""
-    best = tf.sort(gains, axis=-1, direction="DESCENDING")
+    best, _ = descending(gains)
     if gains.shape[1] is None or gains.shape[1] != rank_weights.shape[0]:
         best = best[:, : tf.shape(rank_weights)[0]]
     return tf.linalg.matvec(best, rank_weights)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
@@ -51,7 +52,7 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
         # Masked items have a score of -inf and weight 0, so that their labels do not matter.
         return choice_costs(scores, lists.weights, Comparisons(lists.labels))
     size = lists.labels.shape[1] or tf.shape(lists.labels)[1]
-    ordered, order = tf.math.top_k(tf.where(lists.mask, lists.labels, minus_infinity), size)
+    ordered, order = descending(tf.where(lists.mask, lists.labels, minus_infinity))
     choices = in_groups(ordered) if options.ties == "breslow" else Sequence(None)
     weights = take(lists.weights, order)
     if options.k is not None or options.discount is not None:

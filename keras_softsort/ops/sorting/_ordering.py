@@ -8,6 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import flatten_lists, take, temperature_per_list
+from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.permutations import inverse, tie_groups, tied_ranks
 from keras_softsort.ops._core.thresholds import Thresholds
@@ -90,8 +91,7 @@ def ordered_lists(
     scores = tf.where(finite, scores, tf.zeros_like(scores))
 
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
-    # As `tf.argsort` does it, which is stable, but with the sorted keys too.
-    sort_keys, order = tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
+    sort_keys, order = descending(keys)
     order = tf.ensure_shape(order, keys.shape)
     return OrderedLists(scores, tau, mask, order, inverse(order), sort_keys, thresholds or Thresholds())
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.permutations import inverse, plus_zeros
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts, ideal_dcg, rank_discounts, relative_gains
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
@@ -29,7 +30,7 @@ def delta_features(lists: PairLists, options: PairOptions) -> DeltaFeatures:
     """The features for the current order of the scores, with ties in the order of the list and padding last."""
     lowest = tf.constant(-math.inf, lists.scores.dtype)
     keys = tf.where(lists.mask, plus_zeros(lists.scores), lowest)
-    order = tf.argsort(keys, direction="DESCENDING", stable=True)
+    _, order = descending(keys)
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
     if options.lambda_weight == "label_diff":
         return DeltaFeatures(lists.labels, ranks, ranks, ranks)

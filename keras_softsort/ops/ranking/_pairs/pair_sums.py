@@ -13,6 +13,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.permutations import inverse, plus_zeros, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
@@ -76,8 +77,8 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
         return _unsorted(lists, options)
     below_all = tf.constant(-math.inf, lists.labels.dtype)
     keys = tf.where(lists.mask, plus_zeros(lists.labels), below_all)
-    order = tf.argsort(keys, direction="DESCENDING", stable=True)
-    keys, sizes = take(keys, order), tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+    keys, order = descending(keys)
+    sizes = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
     features = () if options.lambda_weight is None else delta_features(lists, options)
     scores, mask, weights, features = tf.nest.map_structure(
         lambda part: take(part, order), (lists.scores, lists.mask, _weights(lists), features)
