@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import flatten_lists, take
+from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.permutations import inverse
 
 
@@ -22,7 +23,9 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
     keys = tf.maximum(keys, keys.dtype.min)
     if mask is not None:
         keys = tf.where(mask, keys, tf.constant(-math.inf, keys.dtype))
-    return tf.math.top_k(keys, count).indices
+    if keys.shape[-1] is None or count != keys.shape[-1]:
+        return tf.math.top_k(keys, count).indices
+    return tf.reshape(descending(flatten_lists(keys))[1], tf.shape(keys))
 
 
 def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:

@@ -28,7 +28,18 @@ OPERATORS = {
 }
 
 
-def program(function):
+LONG = np.random.default_rng(0).normal(size=(1, 1000)).astype("float32")
+OF_LONG = {
+    "PlackettLuce.log_prob": lambda s: ks.PlackettLuce(s).log_prob(np.argsort(LONG)),
+    "list_mle": lambda s: ks.ops.list_mle(s, LONG),
+    "neural_sort": ks.neural_sort,
+    "soft_sort": ks.soft_sort,
+    "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, np.abs(LONG)),
+    "ranknet": lambda s: ks.ops.ranknet(s, np.abs(LONG), lambda_weight="ndcg"),
+}
+
+
+def program(function, scores=SCORES):
     """The HLO of the values and the gradient of `function` of the scores."""
 
     @tf.function(jit_compile=True, autograph=False)
@@ -38,12 +49,17 @@ def program(function):
             values = function(scores)
         return values, tape.gradient(values, scores)
 
-    return step.experimental_get_compiler_ir(tf.constant(SCORES))(stage="hlo")
+    return step.experimental_get_compiler_ir(tf.constant(scores))(stage="hlo")
 
 
 @pytest.mark.parametrize("function", OPERATORS.values(), ids=OPERATORS)
 def test_no_float64(function):
     assert program(function).count("f64[") == 0
+
+
+@pytest.mark.parametrize("function", OF_LONG.values(), ids=OF_LONG)
+def test_no_float64_for_a_thousand_items(function):
+    assert program(function, LONG).count("f64[") == 0
 
 
 def test_float64_is_found():
