@@ -33,8 +33,9 @@ def plus_zeros(values: tf.Tensor) -> tf.Tensor:
 
 def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
     """The number, from 0, of the group of equal keys at each rank [B, n], for `sort_keys` [B, n] in order."""
-    before = tf.concat([sort_keys[:, :1], sort_keys[:, :-1]], axis=-1)
-    return tf.cumsum(tf.cast(tf.not_equal(sort_keys, before), tf.int32), axis=-1)
+    after = tf.concat([sort_keys[:, 1:], sort_keys[:, -1:]], axis=-1)
+    # Exclusive, so that the first group is 0 for NaN too, which differs from itself.
+    return tf.cumsum(tf.cast(tf.not_equal(sort_keys, after), tf.int32), axis=-1, exclusive=True)
 
 
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
