@@ -1,6 +1,7 @@
 """The suite of all operators, on tiny lists."""
 
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -48,6 +49,19 @@ def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
         result = operator.function(*map(tf.constant, operators.data(name, 2, 12)))
         assert np.all(np.isfinite(result.numpy())), name
     tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.parametrize(("commit", "kept"), [("abc+", [1]), ("xyz", [])])
+def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
+    """The second run sees a changed file: the results of the first."""
+    for folder in (SUITE.parent, SUITE):
+        monkeypatch.syspath_prepend(str(folder))
+    spec = importlib.util.spec_from_file_location("suite_of_all", SUITE / "__main__.py")
+    suite = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(suite)
+    monkeypatch.setattr(suite.harness, "environment", lambda: {"commit": commit, "versions": {}})
+    (tmp_path / "short_lists.json").write_text(json.dumps({"commit": "abc", "versions": {}, "records": [1]}))
+    assert suite.of_this_commit(tmp_path / "short_lists.json")["records"] == kept
 
 
 def test_the_page_of_short_lists_keeps_the_stacks_apart(monkeypatch):
