@@ -33,12 +33,14 @@ def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, is_moderate: bool) -> tf.Ten
         ratio = keys
     else:
         ratio = (keys - peak) / tau
-    return _softmax_or_zero(ratio, tf.cast(tf.not_equal(peak, -math.inf), keys.dtype))
+    # NaN for a list with +inf: TensorFlow's softmaxes do not agree on what it makes of the other items.
+    some = tf.where(peak < math.inf, tf.cast(tf.not_equal(peak, -math.inf), keys.dtype), math.nan)
+    return _softmax_or_zero(ratio, some)
 
 
 @tf.custom_gradient
 def _softmax_or_zero(ratio: tf.Tensor, some: tf.Tensor) -> tuple:
-    """The softmax over the last axis; 0 where `some` `[..., 1]` is 0. What has a weight of 0 gets no gradient."""
+    """The softmax over the last axis, times `some` `[..., 1]`: 1, 0 or NaN. What has a weight of 0 gets no gradient."""
     if is_compiled() or (ratio.shape.num_elements() or SMALL + 1) > SMALL:
         soft = tf.nn.softmax(ratio)
     else:

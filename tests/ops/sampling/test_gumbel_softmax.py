@@ -324,6 +324,7 @@ def test_k_above_a_size_that_is_known_only_when_run():
         run(tf.zeros([2, 2]))
 
 
+@pytest.mark.traced_eagerly
 @pytest.mark.parametrize("tau", [1e-20, 0.5])
 def test_infinity_makes_the_gradients_of_its_list_nan(tau):
     logits = tf.constant([[0.3, 1.0, 2.0], [1.0, math.inf, 0.0]])
