@@ -1,6 +1,7 @@
 """Every operator and loss, forward and backward, beside peers and the hard sort, in plain TensorFlow and by XLA.
 
-Candidates of one operator and size take turns in one process, and the figures are medians; peak memory is that of a
+TensorFlow's candidates of one operator and size take turns in one process, and those of every other framework in
+another, since one's threads and memory slow down the next. The figures are medians; peak memory is that of a
 process of its own for each. What would not fit is not run, and the table says so. Torch, ott-jax, rax, keras-rs,
 torchsort and SciPy take part where they are installed (`pip install -e ".[benchmarks]"`). Writes `suite.json` (all
 figures, versions, machine), `suite.md` and `suite.png`.
@@ -55,7 +56,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--seconds",
         type=float,
-        help="of a candidate's runs, after at least 3, or 1 of what takes 10 times as long (default 2)",
+        help="of a candidate's runs, after at least 5, or 1 of what takes 10 times as long (default 2)",
     )
     parser.add_argument("--max-memory", type=float, default=4.0, help="GiB above which nothing is started")
     parser.add_argument("--max-operations", type=float, default=2e10)

@@ -87,6 +87,8 @@ MODES: dict[str, Callable[[Callable, Arrays], Run]] = {
     "jax": jax_run,
     "numpy": numpy_run,
 }
+# The modes of each.
+FRAMEWORKS = (("TF", "XLA"), ("torch",), ("jax",), ("numpy",))
 
 
 def is_here(module: str) -> bool:

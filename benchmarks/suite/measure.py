@@ -13,13 +13,15 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import numpy as np
-from frameworks import MODES, Run
-from operators import COSTS, HARD_SORT, candidates, data
+from frameworks import FRAMEWORKS, MODES, Run
+from operators import COSTS, HARD_SORT, OPERATORS, OURS, candidates, data
 from peers import Peer
 
 FORK = multiprocessing.get_context("fork")
 # Memory of shorter lists is that of libraries and compilers.
 SHORTEST = 1000
+# Of a candidate that is not slow, however long they take.
+LEAST_RUNS = 5
 
 
 class Limits(NamedTuple):
@@ -74,10 +76,11 @@ def fitting(name: str, batch: int, size: int, with_peers: bool, limits: Limits) 
 
 
 def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) -> list[dict]:
-    """The medians of all, which take turns."""
+    """The medians of all, which take turns. Their gradients are compared with ours."""
     arrays = data(name, batch, size)
     runs: list[tuple[Run, dict]] = []
-    records, gradient = [], None
+    records = []
+    gradient = None if kept[0].name == OURS else MODES["TF"](OPERATORS[name].function, arrays)()[1]
     for peer in kept:
         for mode in peer.modes:
             record: dict[str, Any] = {"candidate": peer.name, "mode": mode}
@@ -96,10 +99,16 @@ def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) ->
             if not _is_slow(record["first call"], limits):
                 run()
             runs.append((run, record))
+    _take_turns(runs, limits)
+    return records
+
+
+def _take_turns(runs: list[tuple[Run, dict]], limits: Limits) -> None:
+    """Time all runs, and write the medians and quartiles into their records."""
     spent: list[list[float]] = [[] for _ in runs]
     for _ in range(limits.repeats):
         for (run, record), seconds in zip(runs, spent, strict=True):
-            least = 1 if _is_slow(record["first call"], limits) else 3
+            least = 1 if _is_slow(record["first call"], limits) else LEAST_RUNS
             if len(seconds) < least or sum(seconds) < limits.seconds:
                 start = time.perf_counter()
                 run()
@@ -107,7 +116,15 @@ def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) ->
     for (_, record), seconds in zip(runs, spent, strict=True):
         quartiles = np.percentile(seconds, [25, 50, 75]).tolist()
         record.update({"seconds": quartiles[1], "quartiles": [quartiles[0], quartiles[2]], "runs": len(seconds)})
-    return records
+
+
+def _by_framework(kept: list[Peer]) -> list[list[Peer]]:
+    """The candidates of each framework: what one leaves behind, in threads and in memory, slows down the next."""
+    found = []
+    for modes in FRAMEWORKS:
+        own = [peer._replace(modes=tuple(mode for mode in peer.modes if mode in modes)) for peer in kept]
+        found.append([peer for peer in own if peer.modes])
+    return [group for group in found if group]
 
 
 def _is_slow(first_call: float, limits: Limits) -> bool:
@@ -130,7 +147,9 @@ def measure(name: str, shape: tuple[int, int], limits: Limits, *, with_peers: bo
     """A record for each candidate in each of its modes, on lists of `shape` (batch, n)."""
     batch, size = shape
     kept, skipped = fitting(name, batch, size, with_peers, limits)
-    records = in_child(times, name, batch, size, kept, limits, timeout=limits.timeout) if kept else []
+    records = []
+    for candidates_of_one in _by_framework(kept):
+        records += in_child(times, name, batch, size, candidates_of_one, limits, timeout=limits.timeout)
     peers = {peer.name: peer for peer in kept}
     for record in records:
         if with_memory and size >= SHORTEST and "seconds" in record:

@@ -134,13 +134,14 @@ OPERATORS = {
     "SpearmanLoss": _ours(ks.SpearmanLoss, "list"),
     "PermutationCrossEntropyLoss": Operator(_permutation_cross_entropy, "matrix", "pairs"),
 }
+OURS = "ours"
 HARD_SORT = peers.Peer("hard sort", peers.TF_MODES, tf.sort, "list", same=False)
 
 
 def candidates(name: str, with_peers: bool) -> list[peers.Peer]:
     """Ours first, then the hard sort of lists, then the peers."""
     operator = OPERATORS[name]
-    found = [peers.Peer("ours", peers.TF_MODES, operator.function, operator.cost, operator.repeatable)]
+    found = [peers.Peer(OURS, peers.TF_MODES, operator.function, operator.cost, operator.repeatable)]
     if operator.inputs != "pairs":
         found.append(HARD_SORT._replace(function=lambda scores, *_: tf.sort(scores)))
     return [*found, *operator.peers] if with_peers else found
