@@ -61,12 +61,26 @@ def ranknet_ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(weights * tf.math.softplus(leads), axis=[1, 2])
 
 
-def list_mle(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """ListMLE of labels without ties: [batch]. It overflows to NaN where scores span more than float32 can hold."""
-    chosen = tf.gather(scores, tf.argsort(labels, direction="DESCENDING", stable=True), batch_dims=1)
+def list_mle(scores: tf.Tensor, labels: tf.Tensor, ties: str = "first") -> tf.Tensor:
+    """ListMLE: [batch]. It overflows to NaN where scores span more than float32 can hold.
+
+    Items with equal labels are ranked in the order of the list, or with `ties` "breslow" chosen from the same items.
+    """
+    order = tf.argsort(labels, direction="DESCENDING", stable=True)
+    chosen = tf.gather(scores, order, batch_dims=1)
     chosen -= tf.reduce_max(chosen, axis=-1, keepdims=True)
     sums = tf.cumsum(tf.exp(chosen), axis=-1, reverse=True)
+    if ties == "breslow":
+        keys = -tf.gather(labels, order, batch_dims=1)
+        sums = tf.gather(sums, tf.searchsorted(keys, keys), batch_dims=1)
     return tf.reduce_sum(tf.math.log(sums) - chosen, axis=-1)
+
+
+def list_mle_by_pairs(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The same with `ties` "breslow", by comparing all labels."""
+    scores -= tf.reduce_max(scores, axis=-1, keepdims=True)
+    left = tf.cast(labels[:, tf.newaxis, :] <= labels[:, :, tf.newaxis], scores.dtype)
+    return tf.reduce_sum(tf.math.log(tf.linalg.matvec(left, tf.exp(scores))) - scores, axis=-1)
 
 
 def approx_ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:

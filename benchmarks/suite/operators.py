@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -118,8 +119,16 @@ OPERATORS = {
         "list",
         [
             *peers.of_loss("ListMLELoss", "listmle_loss", "ListMLELoss"),
-            *peers.of_formula(_mean(formulas.list_mle), "list"),
+            *peers.of_formula(_mean(functools.partial(formulas.list_mle, ties="breslow")), "list", same=True),
+            *peers.of_formula(_mean(formulas.list_mle_by_pairs), same=True, name="formula of pairs"),
         ],
+    ),
+    # Keras-RS ranks tied items in the order of the list too.
+    "PlackettLuceLoss_first": _ours(
+        ks.PlackettLuceLoss,
+        "list",
+        [*peers.of_loss("ListMLELoss"), *peers.of_formula(_mean(formulas.list_mle), "list", same=True)],
+        ties="first",
     ),
     "PLRankLoss": _ours(ks.PLRankLoss, "list", seed=3)._replace(repeatable=False),
     "ApproxNDCGLoss": _ours(

@@ -126,9 +126,11 @@ def of_top_k(method: str, k: int) -> Iterator[Peer]:
     yield Peer("formula", TF_MODES, lambda s: tf.linalg.matvec(rows(s), s))
 
 
-def of_formula(function: Callable, cost: str = "matrix", *, same: bool = False) -> Iterator[Peer]:
+def of_formula(
+    function: Callable, cost: str = "matrix", *, same: bool = False, name: str = "formula"
+) -> Iterator[Peer]:
     """The published formula; losses sum where ours take a mean."""
-    yield Peer("formula", TF_MODES, function, cost, same=same)
+    yield Peer(name, TF_MODES, function, cost, same=same)
 
 
 def of_plackett_luce(what: str) -> Iterator[Peer]:

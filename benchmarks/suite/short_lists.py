@@ -22,6 +22,7 @@ OPERATORS = [
     "RankNetLoss",
     "RankNetLoss_ndcg",
     "PlackettLuceLoss",
+    "PlackettLuceLoss_first",
     "ApproxNDCGLoss",
     "plackett_luce_log_prob",
     "plackett_luce_sample",

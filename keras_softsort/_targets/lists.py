@@ -105,7 +105,8 @@ def resolve_lists(
                 f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
             )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
-    labels = tf.where(mask, labels, tf.zeros_like(labels))
+    # TensorFlow multiplies in less time than it selects.
+    labels = tf.math.multiply_no_nan(labels, tf.cast(mask, dtype))
     return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype), sample_weight is not None)
 
 

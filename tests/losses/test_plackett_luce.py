@@ -305,3 +305,15 @@ def test_one_far_score_among_many(gap):
     np.testing.assert_allclose(
         ks.ops.list_mle(scores, labels), [gap + math.lgamma(20_000) + math.log(19_999)], rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("ties", ["breslow", "first"])
+@pytest.mark.parametrize("size", [6, 30], ids=["compared", "sorted"])
+def test_a_label_of_minus_infinity_stays_before_masked_items(size, ties):
+    scores, labels = (np.random.default_rng(size).normal(size=(2, size)) for _ in range(2))
+    labels[:, 2] = -math.inf
+    valid = np.arange(size) % 3 > 0
+    valid[2] = True
+    found = ks.ops.list_mle(scores, labels, mask=np.broadcast_to(valid, scores.shape), ties=ties)
+    alone = ks.ops.list_mle(scores[:, valid], labels[:, valid], ties=ties)
+    np.testing.assert_allclose(found, alone, rtol=1e-12)

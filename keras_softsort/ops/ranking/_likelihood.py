@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -44,19 +43,22 @@ def list_mle_options(k: Any, ties: Any, temperature: Any, discount: Any) -> List
 
 def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.Tensor:
     """The loss of each list [B]."""
-    minus_infinity = tf.constant(-math.inf, lists.scores.dtype)
+    dtype = lists.scores.dtype
     scores = lists.scores if options.temperature == 1 else lists.scores / options.temperature
-    scores = tf.where(lists.mask, scores, minus_infinity)
+    # Masked items come after all others, where no score is left to choose from, and so cost nothing.
+    lowered = 1 - 1 / tf.cast(lists.mask, dtype)  # 0, and -inf where masked
+    scores, labels = scores + lowered, tf.maximum(lists.labels, dtype.min) + lowered
+    weights = lists.weights if lists.are_weighted else None
     compares = options.ties == "breslow" and options.k is None and options.discount is None
     if compares and is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE):
-        # Masked items have a score of -inf and weight 0, so that their labels do not matter.
-        return choice_costs(scores, lists.weights, Comparisons(lists.labels))
-    size = lists.labels.shape[1] or tf.shape(lists.labels)[1]
-    ordered, order = descending(tf.where(lists.mask, lists.labels, minus_infinity))
+        return choice_costs(scores, weights, Comparisons(labels))
+    size = labels.shape[1] or tf.shape(labels)[1]
+    ordered, order = descending(labels)
     choices = in_groups(ordered) if options.ties == "breslow" else Sequence(None)
-    weights = take(lists.weights, order)
+    weights = None if weights is None else take(weights, order)
     if options.k is not None or options.discount is not None:
-        weights *= _counted(*choices.bounds(size), options, size, scores.dtype)
+        counted = _counted(*choices.bounds(size), options, size, dtype)
+        weights = counted if weights is None else weights * counted
     return choice_costs(take(scores, order), weights, choices)
 
 

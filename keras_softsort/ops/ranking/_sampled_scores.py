@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from keras_softsort.ops._core import gumbel_noise
@@ -25,10 +27,11 @@ def flat_samples(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: 
 def repeated(lists: RankingLists, num_samples: int) -> RankingLists:
     """The lists, once for each sample."""
 
-    def tiled(part: tf.Tensor) -> tf.Tensor:
-        return tf.tile(part, [num_samples, *[1] * (part.shape.rank - 1)]) if part.shape.rank else part
+    def tiled(part: Any) -> Any:
+        is_per_list = tf.is_tensor(part) and part.shape.rank
+        return tf.tile(part, [num_samples, *[1] * (part.shape.rank - 1)]) if is_per_list else part
 
-    return RankingLists(*(None if part is None else tiled(part) for part in lists))
+    return RankingLists(*map(tiled, lists))
 
 
 def mean_over_samples(losses: tf.Tensor, num_samples: int) -> tf.Tensor:

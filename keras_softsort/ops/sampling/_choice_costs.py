@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp
@@ -28,7 +29,7 @@ class Sequence(NamedTuple):
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """The sum of the terms [B, n], at least 0, that each item is chosen from, but for its own."""
-        after = tf.cumsum(terms, axis=1, exclusive=True, reverse=True)
+        after = sums_after(terms)
         if self.groups is None:
             return after
         left = after + terms
@@ -43,9 +44,9 @@ class Sequence(NamedTuple):
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """The sum of the values [B, n] of the choices that each item is left for."""
         if self.groups is None:
-            return tf.cumsum(values, axis=1)
+            return sums_up_to(values)
         sums = tf.math.unsorted_segment_sum(values, self.groups, tf.size(values))
-        sums = tf.cumsum(tf.reshape(sums, tf.shape(values)), axis=1)
+        sums = sums_up_to(tf.reshape(sums, tf.shape(values)))
         return tf.gather(tf.reshape(sums, [-1]), self.groups)
 
     def pairs(self, size: tf.Tensor) -> tf.Tensor:
@@ -115,7 +116,8 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence
     def costs(scores: tf.Tensor, *given: tf.Tensor) -> tuple:
         # Not -inf, from which -inf cannot be subtracted.
         relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
-        wide = tf.reduce_any(tf.logical_and(relative > -math.inf, relative < -SAFE_RANGE[scores.dtype]))
+        lowest = tf.reduce_min(tf.math.multiply_no_nan(relative, tf.cast(tf.math.is_finite(relative), scores.dtype)))
+        wide = lowest < -SAFE_RANGE[scores.dtype]
         terms, slopes = tf.cond(
             wide, lambda: _by_logarithms(scores, weights, choices), lambda: _by_sums(relative, weights, choices)
         )

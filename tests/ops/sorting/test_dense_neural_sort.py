@@ -77,7 +77,7 @@ def test_gradients_are_the_same_either_way(kind, mask):
 )
 def test_float32_where_products_are_rounded_or_not(most, keeps_digits, jit_compile, masked, monkeypatch):
     """On GPUs, sums over rows and columns are no products of matrices."""
-    monkeypatch.setattr(matrix_sums, "_products_keep_digits", lambda dtype: keeps_digits or dtype == tf.float64)
+    monkeypatch.setattr(matrix_sums, "products_keep_digits", lambda dtype: keeps_digits or dtype == tf.float64)
     random, twins = np.random.default_rng(5), [3, 39]
     scores, weights = 1000 + random.normal(size=(2, 40)).astype(np.float32), random.normal(size=(2, 40, 40))
     scores[:, 39], weights[:, :, 39] = scores[:, 3], weights[:, :, 3]

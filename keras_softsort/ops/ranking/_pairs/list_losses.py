@@ -50,7 +50,7 @@ def normalized_sums(
     lists: RankingLists, options: PairOptions, normalization: str, blocks: int | None = None
 ) -> tf.Tensor:
     """The loss of each list [B], with the closed-form gradient of the scores."""
-    _, labels, mask, weights, _ = lists
+    labels, mask, weights = lists.labels, lists.mask, lists.weights
 
     @tf.custom_gradient
     def summed(scores: tf.Tensor) -> tuple:

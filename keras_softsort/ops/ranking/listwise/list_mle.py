@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,8 +71,9 @@ def list_mle(
 
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Scores may be -inf, and labels infinite. Comparisons with NaN are False."""
-    return tf.logical_and(scores < math.inf, labels <= math.inf)
+    """Scores may be -inf, and labels infinite."""
+    is_nan = tf.logical_or(tf.math.is_nan(scores), tf.math.is_nan(labels))
+    return tf.logical_not(tf.logical_or(is_nan, tf.math.is_inf(tf.nn.relu(scores))))
 
 
 @per_list(_has_meaning)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.running_sums import products_keep_digits
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 
@@ -45,10 +46,4 @@ def lines(slopes: tf.Tensor, places: tf.Tensor, offsets: tf.Tensor) -> tf.Tensor
 
 def _are_products(size: int | None, dtype: tf.DType) -> bool:
     """Whether matrices of lists of this size are multiplied."""
-    return not is_at_most(size, SHORT_COMPILED if is_compiled() else SHORT) and _products_keep_digits(dtype)
-
-
-def _products_keep_digits(dtype: tf.DType) -> bool:
-    """Whether a product of matrices has the digits of `dtype`. GPUs and TPUs round float32 factors to 11 or 8 bits."""
-    devices = tf.config.list_physical_devices()
-    return dtype != tf.float32 or all(device.device_type.endswith("CPU") for device in devices)
+    return not is_at_most(size, SHORT_COMPILED if is_compiled() else SHORT) and products_keep_digits(dtype)
