@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.options.sessions = ["lint", "tests", "tests_tf_ranking"]
 nox.options.reuse_existing_virtualenvs = True
@@ -45,8 +46,20 @@ def run_tests(session: nox.Session, *options: str) -> None:
     files = sorted(str(path) for path in Path("tests").rglob("test_*.py"))
     chosen = any(argument.startswith("tests") for argument in session.posargs)
     everything = "--everything" in (*options, *session.posargs)
-    for part in [files[::2], files[1::2]] if everything and not chosen else [()]:
-        session.run(*PYTEST, *options, *part, *session.posargs, env=QUIET)
+    groups = [files[::2], files[1::2]] if everything and not chosen else [()]
+    # A failure in the first does not hide those in the second.
+    failed = [group for group in groups if not passes(session, *PYTEST, *options, *group, *session.posargs)]
+    if failed:
+        session.error("tests failed")
+
+
+def passes(session: nox.Session, *command: str) -> bool:
+    """Whether the command ends well."""
+    try:
+        session.run(*command, env=QUIET)
+    except CommandFailed:
+        return False
+    return True
 
 
 @contextlib.contextmanager
@@ -89,10 +102,10 @@ def tests_tf_ranking(session: nox.Session) -> None:
 @nox.session
 def everything(session: nox.Session) -> None:
     """All tests, with those that are too slow for every change, on the default stack and then on the other one."""
-    session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
-    run_tests(session, "--everything")
     session.notify("package")
     session.notify("tests_tf_ranking", posargs=["--everything", *session.posargs])
+    session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
+    run_tests(session, "--everything")
 
 
 @nox.session

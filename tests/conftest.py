@@ -75,8 +75,10 @@ def pytest_collection_modifyitems(config, items):
         path = item.path.relative_to(TESTS)
         slow = "nightly" in marks
         elsewhere = ON_TF_RANKING_STACK and ("default_stack_only" in marks or is_under(path, ON_DEFAULT_STACK))
+        # Files that are named are collected even if they are to be ignored.
+        never = ON_TF_RANKING_STACK and is_under(path, OF_DEFAULT_STACK)
         # With everything, what is both slow and checked on the default stack is left out on the other one.
-        split[slow and elsewhere if everything else slow or elsewhere].append(item)
+        split[never or (slow and elsewhere if everything else slow or elsewhere)].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]
 
