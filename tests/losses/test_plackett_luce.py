@@ -317,3 +317,40 @@ def test_a_label_of_minus_infinity_stays_before_masked_items(size, ties):
     found = ks.ops.list_mle(scores, labels, mask=np.broadcast_to(valid, scores.shape), ties=ties)
     alone = ks.ops.list_mle(scores[:, valid], labels[:, valid], ties=ties)
     np.testing.assert_allclose(found, alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"k": 2}, {"discount": "log2"}], ids=str)
+@pytest.mark.parametrize("ties", ["breslow", "first"])
+def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, options):
+    scores, labels = (tf.constant(np.random.default_rng(3).normal(size=(3, 30))) for _ in range(2))
+    losses = functools.partial(ks.ops.list_mle, labels=labels, ties=ties, **options)
+    found = []
+    for each in (losses, tf.function(losses, autograph=False)):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            total = tf.reduce_sum(each(scores))
+        found.append(tape.gradient(total, scores))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [6, 30], ids=["compared", "sorted"])
+def test_second_derivatives_of_masked_lists(size):
+    scores, labels = np.random.default_rng(size).normal(size=(2, 1, size))
+    valid = np.arange(size) % 3 > 0
+
+    def second_derivatives(scores, labels, mask):
+        scores = tf.constant(scores)
+        with tf.GradientTape() as outer:
+            outer.watch(scores)
+            with tf.GradientTape() as inner:
+                inner.watch(scores)
+                losses = ks.ops.list_mle(scores, labels, mask=mask)
+            slopes = inner.gradient(losses, scores)
+        return outer.jacobian(slopes, scores)[0, :, 0].numpy()
+
+    alone = second_derivatives(scores[:, valid], labels[:, valid], None)
+    found = second_derivatives(scores, labels, valid[np.newaxis])
+    np.testing.assert_allclose(found[valid][:, valid], alone, rtol=1e-9, atol=1e-14)
+    assert np.all(found[~valid] == 0)
+    assert np.all(found[:, ~valid] == 0)
+    assert np.max(np.abs(alone)) > 0.01

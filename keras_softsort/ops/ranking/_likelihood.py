@@ -46,8 +46,8 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
     dtype = lists.scores.dtype
     scores = lists.scores if options.temperature == 1 else lists.scores / options.temperature
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
-    lowered = 1 - 1 / tf.cast(lists.mask, dtype)  # 0, and -inf where masked
-    scores, labels = scores + lowered, tf.maximum(lists.labels, dtype.min) + lowered
+    offsets = 1 - 1 / tf.cast(lists.mask, dtype)  # 0, and -inf where masked
+    scores, labels = scores + offsets, tf.maximum(lists.labels, dtype.min) + offsets
     weights = lists.weights if lists.are_weighted else None
     compares = options.ties == "breslow" and options.k is None and options.discount is None
     if compares and is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE):
@@ -58,7 +58,7 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
     weights = None if weights is None else take(weights, order)
     if options.k is not None or options.discount is not None:
         counted = _counted(*choices.bounds(size), options, size, dtype)
-        weights = counted if weights is None else weights * counted
+        weights = tf.broadcast_to(counted, tf.shape(scores)) if weights is None else weights * counted
     return choice_costs(take(scores, order), weights, choices)
 
 

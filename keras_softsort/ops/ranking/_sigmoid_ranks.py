@@ -19,10 +19,10 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tens
     limit = scores.dtype.max / 8
     # So low that a masked item is ahead of none. TensorFlow adds in less time than it selects.
     valid = tf.cast(mask, scores.dtype)
-    lowered = (1 - valid) * (-2 * limit)
+    offsets = (1 - valid) * (-2 * limit)
     # Ranks depend on differences: relative to the largest score, the gradient of tau keeps the digits of them.
-    peak = tf.stop_gradient(tf.reduce_max(scores + lowered, axis=1, keepdims=True))
-    return _ranks(tf.math.multiply_no_nan(tf.maximum((scores - peak) / tau, -limit), valid) + lowered)
+    peak = tf.stop_gradient(tf.reduce_max(scores + offsets, axis=1, keepdims=True))
+    return _ranks(tf.math.multiply_no_nan(tf.maximum((scores - peak) / tau, -limit), valid) + offsets)
 
 
 @tf.custom_gradient

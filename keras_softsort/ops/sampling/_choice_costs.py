@@ -139,8 +139,8 @@ def _by_sums(
     others = choices.others(terms)
     left = others + terms
     some = tf.sign(left)  # 1, and 0 if nothing is left: then there is no cost and no slope
-    # log(left / term) would lose the digits of small costs.
-    costs = tf.math.log1p(tf.math.multiply_no_nan(others / terms, some))
+    # log(left / term) would lose the digits of small costs. 0 / 0 would make second derivatives NaN.
+    costs = tf.math.log1p(tf.math.multiply_no_nan(others / (terms + (1 - some)), some))
     weights = some if weights is None else some * weights
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
