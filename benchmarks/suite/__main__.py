@@ -60,7 +60,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--max-memory", type=float, default=4.0, help="GiB above which nothing is started")
     parser.add_argument("--max-operations", type=float, default=2e10)
-    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for all candidates of one size")
+    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for the candidates of a framework")
     parser.add_argument("--combine", type=Path, nargs="+", metavar="JSON", help="table and plots of earlier runs")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-memory", action="store_true", help="time alone, which is three times as quick")

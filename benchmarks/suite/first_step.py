@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import formulas
@@ -40,7 +41,7 @@ def losses() -> dict[str, dict[str, Callable]]:
     """For each model, what makes the loss of ours and of a peer."""
     found: dict[str, dict[str, Callable]] = {
         "RankNet": {"ours": ks.RankNetLoss, "formula": _formula(lambda s, y: formulas.pair_costs(s, y) / BATCH)},
-        "ListMLE": {"ours": ks.PlackettLuceLoss, "formula": _formula(formulas.list_mle)},
+        "ListMLE": {"ours": ks.PlackettLuceLoss, "formula": _formula(partial(formulas.list_mle, ties="breslow"))},
         "NeuralNDCG": {"ours": ks.NeuralNDCGLoss, "formula": _formula(formulas.neural_ndcg)},
         "NeuralSort": {"ours": _sorting(ks.neural_sort), "formula": _sorting(formulas.neural_sort)},
     }

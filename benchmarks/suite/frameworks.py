@@ -87,7 +87,7 @@ MODES: dict[str, Callable[[Callable, Arrays], Run]] = {
     "jax": jax_run,
     "numpy": numpy_run,
 }
-# The modes of each.
+# The modes of each framework.
 FRAMEWORKS = (("TF", "XLA"), ("torch",), ("jax",), ("numpy",))
 
 

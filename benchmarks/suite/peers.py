@@ -129,7 +129,7 @@ def of_top_k(method: str, k: int) -> Iterator[Peer]:
 def of_formula(
     function: Callable, cost: str = "matrix", *, same: bool = False, name: str = "formula"
 ) -> Iterator[Peer]:
-    """The published formula; losses sum where ours take a mean."""
+    """The published formula."""
     yield Peer(name, TF_MODES, function, cost, same=same)
 
 

@@ -18,11 +18,9 @@ def table(records: list[dict]) -> Iterator[str]:
     """The rows of one operator and size. Ours is the one run the same way, or the faster for other libraries."""
     ours, floor = (_seconds(records, name) for name in ("ours", "hard sort"))
     for record in records:
-        start = f"| {record['operator']} | {record['batch']}x{record['size']}"
-        if "candidate" not in record:
-            yield f"{start} | all | | {record['failed']} | | | | | |"
-            continue
-        start += f" | {record['candidate']} | {record['mode']}"
+        start = (
+            f"| {record['operator']} | {record['batch']}x{record['size']} | {record['candidate']} | {record['mode']}"
+        )
         if "seconds" not in record:
             yield f"{start} | {record.get('skipped') or record['failed']} | | | | | |"
             continue
@@ -34,7 +32,7 @@ def table(records: list[dict]) -> Iterator[str]:
 
 
 def _seconds(records: Iterable[dict], name: str) -> dict[str, float]:
-    return {each["mode"]: each["seconds"] for each in records if each.get("candidate") == name and "seconds" in each}
+    return {each["mode"]: each["seconds"] for each in records if each["candidate"] == name and "seconds" in each}
 
 
 def _ratio(record: dict, others: dict[str, float]) -> str:

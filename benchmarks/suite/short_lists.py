@@ -68,7 +68,7 @@ def elsewhere(records: Sequence[dict[str, Any]]) -> Iterator[str]:
     for record in records:
         if record["mode"] in MODES or "seconds" not in record:
             continue
-        ratio = ours[record["operator"], f"{record['batch']}x{record['size']}"] / record["seconds"]
+        ratio = ours.get((record["operator"], f"{record['batch']}x{record['size']}"), 0) / record["seconds"]
         if ratio > 1:
             yield f"{record['operator']} {record['batch']}x{record['size']} {ratio:.2f} times by {record['candidate']}"
 
