@@ -92,7 +92,7 @@ def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) ->
                 run = MODES[mode](peer.function, arrays)
                 found = run()[1]
             except Exception as error:  # a peer that cannot do this shall not end the others
-                record["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
+                record["failed"] = f"{type(error).__name__}: {_first_line(error)}"
                 continue
             record["first call"] = time.perf_counter() - start
             gradients.append((peer, record, found))
@@ -103,6 +103,10 @@ def times(name: str, batch: int, size: int, kept: list[Peer], limits: Limits) ->
     with contextlib.suppress(tf.errors.OpError):  # of lists that ours cannot hold
         _compare(gradients, lambda: MODES["TF"](OPERATORS[name].function, arrays)()[1])
     return records
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]
 
 
 def _compare(gradients: list[tuple[Peer, dict, np.ndarray]], ours: Callable[[], np.ndarray]) -> None:
