@@ -285,7 +285,8 @@ def test_training_by_fit():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, size=120)
     x = np.concatenate([rng.normal(size=(120, 4)), rng.normal(size=(120, 1)) * 0.2 + labels[:, None]], axis=1)
-    model = tf.keras.Sequential([tf.keras.Input((5,)), tf.keras.layers.Dense(2)])
+    start = tf.keras.initializers.GlorotUniform(seed=0)
+    model = tf.keras.Sequential([tf.keras.Input((5,)), tf.keras.layers.Dense(2, kernel_initializer=start)])
     model.compile(tf.keras.optimizers.Adam(0.1), loss=ks.DkNNLoss(3, 4.0, num_queries=20))
     data = tf.data.Dataset.from_tensor_slices((x.astype("float32"), labels, np.ones(120, "float32")))
     losses = model.fit(data.batch(40, drop_remainder=True), epochs=30, verbose=0, shuffle=False).history["loss"]
