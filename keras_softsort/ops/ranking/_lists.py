@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core.permutations import plus_zeros
 from keras_softsort.ops._core.tracing import is_compiled, traced_if_eager
 
 
@@ -116,14 +117,15 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             lists = _flat_lists(args)
             readable = has_meaning(lists.scores, lists.labels)
             readable = readable if args.mask is None else tf.logical_and(readable, lists.mask)
-            # Numbers in place of bool: TensorFlow multiplies ten times as fast as it selects, compares, or combines.
+            # Numbers in place of bool: TensorFlow multiplies in less time than it selects, compares, or combines.
             dtype = lists.labels.dtype
             valid, read = tf.cast(lists.mask, dtype), tf.cast(readable, dtype)
             failures = tf.reduce_sum(valid - read, axis=-1)
             poison = tf.math.multiply_no_nan(tf.constant(math.nan, dtype), failures)
+            labels = tf.math.multiply_no_nan(lists.labels, read)
             safe = lists._replace(
                 scores=_readable_scores(lists.scores, read, valid, poison),
-                labels=without_negative_zero(tf.math.multiply_no_nan(lists.labels, read)),
+                labels=plus_zeros(labels) if is_compiled() else labels,
             )
             losses = function(safe, *options) + poison
             like = args.scores if args.scores.shape.rank == args.labels.shape.rank else args.scores[..., 0]
@@ -143,11 +145,6 @@ def _readable_scores(scores: tf.Tensor, read: tf.Tensor, valid: tf.Tensor, poiso
         return tf.math.multiply_no_nan(upstream + added, _of_items(valid, scores)), None, None, None
 
     return tf.math.multiply_no_nan(scores, _of_items(read, scores)), gradient
-
-
-def without_negative_zero(labels: tf.Tensor) -> tf.Tensor:
-    """The labels with 0.0 for -0.0, which XLA sorts before 0.0 and TensorFlow does not."""
-    return tf.where(tf.equal(labels, 0), tf.zeros_like(labels), labels) if is_compiled() else labels
 
 
 def with_leading_axes(losses: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:

@@ -71,7 +71,7 @@ def list_mle(
 
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Scores may be -inf, and labels infinite."""
+    """Scores may be -inf, of which `relu` makes 0, and labels infinite."""
     is_nan = tf.logical_or(tf.math.is_nan(scores), tf.math.is_nan(labels))
     return tf.logical_not(tf.logical_or(is_nan, tf.math.is_inf(tf.nn.relu(scores))))
 
