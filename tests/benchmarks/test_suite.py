@@ -64,6 +64,26 @@ def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
     assert suite.of_this_commit(tmp_path / "short_lists.json")["records"] == kept
 
 
+def test_each_framework_runs_alone_and_each_candidate_of_one_that_ends_has_a_record(monkeypatch):
+    for folder in (SUITE.parent, SUITE):
+        monkeypatch.syspath_prepend(str(folder))
+    measure, peers = importlib.import_module("measure"), importlib.import_module("peers")
+    kept = [peers.Peer(name, modes, abs) for name, modes in [("ours", ("TF", "XLA")), ("both", ("TF", "jax"))]]
+    monkeypatch.setattr(measure, "fitting", lambda *_: (kept, []))
+    groups = []
+
+    def in_child(*arguments, timeout):
+        groups.append([(peer.name, peer.modes) for peer in arguments[4]])
+        return [{"failed": "ended"}]
+
+    monkeypatch.setattr(measure, "in_child", in_child)
+    limits = measure.Limits(1, 1, 1, 1, 1)
+    records = measure.measure("RankNetLoss", (2, 8), limits, with_peers=True, with_memory=False)
+    assert groups == [[("ours", ("TF", "XLA")), ("both", ("TF",))], [("both", ("jax",))]]
+    found = [(record["candidate"], record["mode"], record["failed"]) for record in records]
+    assert found == [(name, mode, "ended") for group in groups for name, modes in group for mode in modes]
+
+
 def test_the_page_of_short_lists_keeps_the_stacks_apart(monkeypatch):
     monkeypatch.syspath_prepend(str(SUITE))
     short_lists = importlib.import_module("short_lists")
