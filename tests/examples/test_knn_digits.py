@@ -155,6 +155,8 @@ def test_a_resumed_run_equals_one_without_interruption(tmp_path):
         trained(tmp_path / "b", [], "--resume", "--tau", "3")
 
 
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
+@pytest.mark.usefixtures("without_tracing")
 def test_it_runs_and_reports_accuracies_on_test_images(tmp_path):
     report = knn_digits.main(options_in(tmp_path, "--methods", "dknn", "cross_entropy", "--seeds", "0"))
     assert set(report["results"]) == set(knn_digits.TRAINED.values())

@@ -16,11 +16,15 @@ CORE = [
 FEW = collected("FEW")
 
 
-# What is traced for unknown shapes holds the algorithms for short and for long lists: each operator and method once.
+# What is traced for unknown shapes holds the algorithms for short and for long lists; an eager call has one of them.
+# Each operator and method once, half of them in each of the two modes.
 IN_MODES = [
     *(pytest.param(case, "op_by_op") for case in CORE),
-    *(pytest.param(case, "unknown_shape") for case in FEW),
-    *(pytest.param(case, "eager", marks=[] if i % 2 else [pytest.mark.nightly]) for i, case in enumerate(FEW)),
+    *(
+        pytest.param(case, mode, marks=[] if i % 2 == place else [pytest.mark.nightly])
+        for i, case in enumerate(FEW)
+        for place, mode in enumerate(("unknown_shape", "eager"))
+    ),
     *(pytest.param(case, mode, marks=pytest.mark.nightly) for case in FEW for mode in ("traced", "xla")),
     *(pytest.param(case, "unknown_shape", marks=pytest.mark.nightly) for case in CORE if case not in FEW),
 ]

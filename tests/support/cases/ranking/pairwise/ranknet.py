@@ -37,6 +37,7 @@ LOSSES = [
         oracle=ORACLE,
         frozen=True,
         unbounded=True,
+        quick_modes=(),  # of unknown shape as an operator
         values={
             **by_name("ranknet", *OPTIONS),
             "label_diff": {"lambda_weight": "label_diff"},
