@@ -47,6 +47,7 @@ ON_DEFAULT_STACK += ("metrics/test_shared_arguments.py", "serving/test_scorer.py
 
 # Files of few long tests. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")
+FIRST += ("test_pipelines.py", "test_serving.py", "test_saved_model.py", "test_model_server.py", "test_doctests.py")
 
 
 def is_under(path, folders):
