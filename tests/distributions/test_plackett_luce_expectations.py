@@ -101,7 +101,7 @@ def test_entropy(top_k):
     check_gradients(lambda s: ks.PlackettLuce(s, top_k=top_k, mask=MASK).entropy(), SCORES)
 
 
-@pytest.mark.parametrize("top_k", [None, 1, 3])
+@pytest.mark.parametrize("top_k", [None, pytest.param(1, marks=pytest.mark.nightly), 3])
 def test_kl_divergence(top_k):
     def divergence(p, q):
         return tfd.kl_divergence(ks.PlackettLuce(p, top_k=top_k, mask=MASK), ks.PlackettLuce(q, top_k=top_k, mask=MASK))

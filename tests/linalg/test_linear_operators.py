@@ -90,9 +90,9 @@ harness.add_tests(SoftSortHarnessTest)
 @pytest.mark.parametrize(
     ("make", "mask", "adjoint"),
     [
-        (OPERATORS["neural_sort"], MASK, False),
+        pytest.param(OPERATORS["neural_sort"], MASK, False, marks=pytest.mark.nightly),
         (OPERATORS["neural_sort"], None, True),
-        (OPERATORS["soft_sort"], MASK, True),
+        pytest.param(OPERATORS["soft_sort"], MASK, True, marks=pytest.mark.nightly),
         (OPERATORS["squared"], MASK, False),
     ],
 )

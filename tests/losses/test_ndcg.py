@@ -84,7 +84,7 @@ def test_normalised_columns_keep_the_value_within_its_bounds():
 
 
 @pytest.mark.default_stack_only
-@pytest.mark.parametrize("tau", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("tau", [1e-3, pytest.param(1.0, marks=pytest.mark.nightly), 100.0])
 @pytest.mark.parametrize("scores", UNEVEN.values(), ids=UNEVEN)
 def test_float32_normalises_uneven_lists(scores, tau):
     """Lists whose columns sum to anything from 1 / n to n before they are normalised, and one list beside them."""

@@ -333,7 +333,7 @@ def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, option
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [6, 30], ids=["compared", "sorted"])
+@pytest.mark.parametrize("size", [pytest.param(6, marks=pytest.mark.nightly), 30], ids=["compared", "sorted"])
 def test_second_derivatives_of_masked_lists(size):
     scores, labels, weights = np.random.default_rng(size).normal(size=(3, 1, size))
     valid = np.arange(size) % 3 > 0

@@ -47,7 +47,8 @@ def test_value_and_gradients_in_every_mode(kind, mode):
 
 
 @pytest.mark.parametrize(
-    ("kind", "num_iterations"), [("square", 1), ("both masks", 2), ("square", 33), ("both masks", 70)]
+    ("kind", "num_iterations"),
+    [("square", 1), ("both masks", 2), ("square", 33), pytest.param("both masks", 70, marks=pytest.mark.nightly)],
 )
 def test_gradients_after_few_and_many_iterations(kind, num_iterations):
     # 33 iterations are two segments of which potentials are kept, 70 are three.

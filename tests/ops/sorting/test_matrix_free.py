@@ -116,7 +116,7 @@ def test_modes(method, mode):
         np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("tau", [0.05, 1.0, 100.0])
+@pytest.mark.parametrize("tau", [0.05, pytest.param(1.0, marks=pytest.mark.nightly), 100.0])
 @each_method
 def test_float32_is_near_float64(method, tau):
     (scores, _, values, ranks), weights = case("normal", "float32")
