@@ -110,16 +110,18 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
 
 def _unsorted(lists: PairLists, options: PairOptions) -> PairSums:
     """The same by one tile of the items in their own order."""
-    labels = tf.where(lists.mask, lists.labels, tf.constant(math.nan, lists.labels.dtype))
+    # NaN where masked. Not by 0 / 0: TensorFlow would fold the 0 into the product that made it, and lose the NaN.
+    labels = lists.labels + tf.math.multiply_no_nan(tf.constant(math.nan, lists.labels.dtype), 1 - lists.valid)
     short = SHORT_COMPILED if is_compiled() else SHORT
     by_products = _has_product_form(options) and not is_at_most(labels.shape[1], short)
     losses, slopes = (_by_square if by_products else _by_all_pairs)(lists, labels, options)
     lambdas = (lists.factors * options.sigma)[:, tf.newaxis] * slopes
-    lambdas = tf.where(lists.mask, lambdas, tf.zeros([], lambdas.dtype))
+    lambdas = tf.math.multiply_no_nan(lambdas, lists.valid)
     if options.ties == "half":
-        counts = _all_pairs(tf.reduce_sum(tf.cast(lists.mask, labels.dtype), axis=-1))
+        counts = _all_pairs(tf.reduce_sum(lists.valid, axis=-1))
     else:
-        pairs = labels[:, :, tf.newaxis] > labels[:, tf.newaxis, :]
+        # As `general_tile` compares them, so that TensorFlow does it once.
+        pairs = tf.expand_dims(labels, 2) > tf.expand_dims(labels, 1)
         counts = tf.reduce_sum(tf.cast(pairs, labels.dtype), axis=[1, 2])
     return PairSums(lists.factors * losses, lambdas, counts)
 
@@ -137,10 +139,8 @@ def _by_all_pairs(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> 
         rows = columns = Items(scores, labels, lists.weights, positions, features)
         if gains_rise(options) and options.cost != "squared":
             # No pair has a masked item: its gain is below all as that of a row, and above all as that of a column.
-            low, high = (
-                features._replace(gains=tf.where(lists.mask, features.gains, tf.constant(end, scores.dtype)))
-                for end in (-math.inf, math.inf)
-            )
+            offsets = 1 - 1 / lists.valid  # 0, and -inf where masked
+            low, high = (features._replace(gains=features.gains + end) for end in (offsets, -offsets))
             rows, columns = (rows._replace(labels=None, features=each) for each in (low, high))
     sums = general_tile(options, rows, columns)
     return sums.losses, sums.columns - sums.rows
@@ -167,7 +167,7 @@ def _centered(lists: PairLists, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
 
 def _weights(lists: PairLists) -> tf.Tensor:
     """The weights of the items [B, n]."""
-    return tf.cast(lists.mask, lists.scores.dtype) if lists.weights is None else lists.weights
+    return lists.valid if lists.weights is None else lists.weights
 
 
 def _has_product_form(options: PairOptions) -> bool:
