@@ -9,6 +9,7 @@ same method, list size, rate, start and seed; the others stay.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -100,14 +101,18 @@ def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     sizes = sorted({run["options"]["list_size"] for run in runs})
-    figure, axes = plt.subplots(1, len(sizes), figsize=(1 + 6 * len(sizes), 5), layout="constrained", squeeze=False)
+    columns = min(len(sizes), 3)
+    rows = math.ceil(len(sizes) / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(1 + 6 * columns, 5 * rows), layout="constrained", squeeze=False)
+    for axis in axes.flat[len(sizes) :]:
+        axis.set_axis_off()
     colors = {
         "neural_sort": "#1F6F6B",
         "stochastic": "#B33A3A",
         "gumbel_sinkhorn": "#C98A1B",
         "row_stochastic": "#4A5A8A",
     }
-    for axis, size in zip(axes[0], sizes, strict=True):
+    for axis, size in zip(axes.flat, sizes, strict=False):
         own = [run for run in runs if run["options"]["list_size"] == size]
         for run in own:
             method, at = run["options"]["method"], [steps(run, point) for point in run["curve"]]
