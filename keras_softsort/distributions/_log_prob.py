@@ -49,7 +49,7 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     def in_order(values: tf.Tensor) -> tuple:
         return _gather(values, places), lambda upstream: _gather(upstream, ranks)
 
-    costs = choice_costs(in_order(logits), weights, Sequence(None))
+    costs = choice_costs(in_order(logits), weights, Sequence())
     return tf.where(is_order, -costs, tf.constant(-math.inf, costs.dtype))
 
 

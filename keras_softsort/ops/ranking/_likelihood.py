@@ -10,11 +10,12 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.descending import descending
+from keras_softsort.ops._core.permutations import tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import RankingLists
-from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, in_groups
+from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs
 
 TIES = ("breslow", "first")
 # Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
@@ -54,7 +55,7 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
         return choice_costs(scores, weights, Comparisons(labels))
     size = labels.shape[1] or tf.shape(labels)[1]
     ordered, order = descending(labels)
-    choices = in_groups(ordered) if options.ties == "breslow" else Sequence(None)
+    choices = Sequence(*tied_ranks(ordered)) if options.ties == "breslow" else Sequence()
     weights = None if weights is None else take(weights, order)
     if options.k is not None or options.discount is not None:
         counted = _counted(*choices.bounds(size), options, size, dtype)
@@ -62,12 +63,11 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
     return choice_costs(take(scores, order), weights, choices)
 
 
-def _counted(
-    first: tf.Tensor, sizes: tf.Tensor, options: ListMLEOptions, size: tf.Tensor, dtype: tf.DType
-) -> tf.Tensor:
-    """The mean weight of `sizes` ranks from rank `first` on, counted from 0; ranks after the k-th weigh 0."""
+def _counted(first: tf.Tensor, last: tf.Tensor, options: ListMLEOptions, size: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The mean weight of the ranks from `first` to `last`, counted from 0; ranks after the k-th weigh 0."""
+    after = last + 1
     if options.discount is not None:
         sums = tf.pad(tf.cumsum(rank_discounts(size, dtype, options.k, options.discount)), [[1, 0]])
-        return (tf.gather(sums, first + sizes) - tf.gather(sums, first)) / tf.cast(sizes, dtype)
-    first, sizes = tf.cast(first, dtype), tf.cast(sizes, dtype)
+        return (tf.gather(sums, after) - tf.gather(sums, first)) / tf.cast(after - first, dtype)
+    first, sizes = tf.cast(first, dtype), tf.cast(after - first, dtype)
     return tf.clip_by_value(options.k - first, 0, sizes) / sizes

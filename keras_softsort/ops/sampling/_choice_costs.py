@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
@@ -25,44 +26,38 @@ SHORT = 32
 class Sequence(NamedTuple):
     """Choices in the order of the items: each from those of its group and of all later ones."""
 
-    groups: tf.Tensor | None  # [B, n] int32, rising, with numbers of their own in each list; None for groups of one
+    # The first and the last item of each item's group, [B, n] int32, counted from 0. None for groups of one.
+    first: tf.Tensor | None = None
+    last: tf.Tensor | None = None
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """The sum of the terms [B, n], at least 0, that each item is chosen from, but for its own."""
         after = sums_after(terms)
-        if self.groups is None:
+        if self.first is None:
             return after
         left = after + terms
-        return after + (self.at_start(left) - left)  # those of its group that stand before it
+        return after + (take(left, self.first) - left)  # those of its group that stand before it
 
     def at_start(self, left: tf.Tensor) -> tf.Tensor:
-        """The largest value [B, n] of each item's group: that of its first item, if values never rise."""
-        if self.groups is None:
-            return left
-        return tf.gather(tf.math.unsorted_segment_max(left, self.groups, tf.size(left)), self.groups)
+        """The value [B, n] of the first item of each item's group."""
+        return left if self.first is None else take(left, self.first)
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """The sum of the values [B, n] of the choices that each item is left for."""
-        if self.groups is None:
-            return sums_up_to(values)
-        sums = tf.math.unsorted_segment_sum(values, self.groups, tf.size(values))
-        sums = sums_up_to(tf.reshape(sums, tf.shape(values)))
-        return tf.gather(tf.reshape(sums, [-1]), self.groups)
+        sums = sums_up_to(values)
+        return sums if self.last is None else take(sums, self.last)
 
     def pairs(self, size: tf.Tensor) -> tf.Tensor:
         """Whether the choice i [., i, .] is from the item j [., ., j]."""
-        numbers = tf.range(size)[tf.newaxis] if self.groups is None else self.groups
-        return numbers[:, tf.newaxis, :] >= numbers[:, :, tf.newaxis]
+        first, last = self.bounds(size)
+        return first[:, :, tf.newaxis] <= last[:, tf.newaxis, :]
 
     def bounds(self, size: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The first rank of each item's group, counted from 0, and the number of its items."""
-        ranks = tf.range(size)[tf.newaxis]
-        if self.groups is None:
-            return ranks, tf.ones_like(ranks)
-        every, count = tf.broadcast_to(ranks, tf.shape(self.groups)), tf.size(self.groups)
-        first = tf.math.unsorted_segment_min(every, self.groups, count)
-        sizes = tf.math.unsorted_segment_sum(tf.ones_like(every), self.groups, count)
-        return tf.gather(first, self.groups), tf.gather(sizes, self.groups)
+        """The first and the last item of each item's group, [B, n] or [1, n]."""
+        if self.first is None or self.last is None:
+            items = tf.range(size)[tf.newaxis]
+            return items, items
+        return self.first, self.last
 
 
 class Comparisons(NamedTuple):
@@ -95,14 +90,6 @@ class Comparisons(NamedTuple):
         """As those of `Sequence`."""
         del size
         return self.keys[:, tf.newaxis, :] <= self.keys[:, :, tf.newaxis]
-
-
-def in_groups(sorted_keys: tf.Tensor) -> Sequence:
-    """The choices of items in descending order of their keys [B, n], each from all that are not above it."""
-    batch, size = tf.unstack(tf.shape(sorted_keys))
-    steps = tf.cast(tf.not_equal(sorted_keys[:, 1:], sorted_keys[:, :-1]), tf.int32)
-    starts = size * tf.range(batch)[:, tf.newaxis]
-    return Sequence(tf.cumsum(tf.concat([starts, steps], axis=1)[:, :size], axis=1))
 
 
 def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons) -> tf.Tensor:
@@ -175,9 +162,7 @@ def _by_blocks(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence) -> tupl
     with tf.GradientTape() as tape:
         tape.watch(wide)
         left = choices.at_start(blocked_suffix_logsumexp(wide))
-        # TensorFlow's maximum of a segment is at least the lowest finite number.
-        over = left <= tf.float64.min
-        left = tf.where(over, never, left)
+        over = tf.equal(left, never)
         weights = tf.where(over, zero, weights)
         total = tf.reduce_sum(tf.math.multiply_no_nan(left, weights))
     slopes = tape.gradient(total, wide) - weights
