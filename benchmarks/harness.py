@@ -17,6 +17,7 @@ import json
 import multiprocessing
 import os
 import platform
+import random
 import re
 import resource
 import shlex
@@ -26,7 +27,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -49,7 +50,15 @@ PEERS = (
     "pyspark",
     "lightgbm",
 )
+Item = TypeVar("Item")
 MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def turns(runs: Sequence[Item], repeats: int) -> Iterator[list[Item]]:
+    """`repeats` times all runs, in another order each time: what runs before another changes what is in its caches."""
+    orders = random.Random(0)
+    for _ in range(repeats):
+        yield orders.sample(runs, len(runs))
 
 
 def alternating_medians(
@@ -61,8 +70,9 @@ def alternating_medians(
     together have taken `seconds`.
     """
     times: list[list[float]] = [[] for _ in runs]
-    for round_number in range(warmup + repeats):
-        for run, spent in zip(runs, times, strict=True):
+    timed = list(zip(runs, times, strict=True))
+    for round_number, turn in enumerate(turns(timed, warmup + repeats)):
+        for run, spent in turn:
             start = time.perf_counter()
             run()
             if round_number >= warmup:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+import harness
 import numpy as np
 import tensorflow as tf
 from frameworks import FRAMEWORKS, MODES, Run
@@ -121,8 +122,8 @@ def _compare(gradients: list[tuple[Peer, dict, np.ndarray]], ours: Callable[[], 
 def _take_turns(runs: list[tuple[Run, dict]], limits: Limits) -> None:
     """Time all runs, and write the medians and quartiles into their records."""
     spent: list[list[float]] = [[] for _ in runs]
-    for _ in range(limits.repeats):
-        for (run, record), seconds in zip(runs, spent, strict=True):
+    for turn in harness.turns(list(zip(runs, spent, strict=True)), limits.repeats):
+        for (run, record), seconds in turn:
             least = 1 if _is_slow(record["first call"], limits) else LEAST_RUNS
             if len(seconds) < least or sum(seconds) < limits.seconds:
                 start = time.perf_counter()

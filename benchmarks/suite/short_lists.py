@@ -84,8 +84,9 @@ def report(result: dict[str, Any]) -> Iterator[str]:
     yield (
         f"Commit {result['commit']}, {result['date']}, {machine['cores']} cores of an {machine['processor']}, "
         f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}. Forward and backward, float32, standard "
-        "normal scores, tau 1; medians, the candidates of a framework taking turns in a process. A cell is the time of "
-        "the fastest peer (the published formula, TensorFlow Probability, Keras-RS) run in the same mode over ours: "
+        "normal scores, tau 1; medians, the candidates of a framework taking turns in a process, in another order each "
+        "time. A cell is the time of the fastest peer (the published formula, TensorFlow Probability, Keras-RS) run in "
+        "the same mode over ours: "
         "above 1 ours is faster, and **bold** it is slower; an empty cell was not measured."
     )
     for mode in MODES:
