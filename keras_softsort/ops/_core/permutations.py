@@ -10,8 +10,8 @@ from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 
-# Lists of up to this many items are searched for ties. A graph that was traced without XLA may still be compiled as a
-# part of another one: then a search takes 4 bytes per pair of items.
+# The largest lists that are searched. A graph that was traced without XLA may still be compiled as a part of another
+# one: then a search takes 4 bytes per pair of items.
 SEARCHED_SIZE = 1000
 
 
@@ -44,12 +44,13 @@ def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
     return tf.cumsum(tf.cast(tf.not_equal(sort_keys, after), tf.int32), axis=-1, exclusive=True)
 
 
-def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def tied_ranks(sort_keys: tf.Tensor, *, may_search: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 
-    By counting, in linear time, or by binary searches, which are faster without XLA. XLA's compare all pairs.
+    By counting, in linear time. With `may_search` by binary searches where they take less time: not under XLA, whose
+    searches compare all pairs. TF Lite has none, so only losses may search.
     """
-    if not is_compiled() and is_at_most(sort_keys.shape[1], SEARCHED_SIZE):
+    if may_search and not is_compiled() and is_at_most(sort_keys.shape[1], SEARCHED_SIZE):
         rising = -sort_keys
         bounds = {"sorted_inputs": rising, "values": rising}
         return tf.raw_ops.LowerBound(**bounds), tf.raw_ops.UpperBound(**bounds) - 1

@@ -55,7 +55,7 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
         return choice_costs(scores, weights, Comparisons(labels))
     size = labels.shape[1] or tf.shape(labels)[1]
     ordered, order = descending(labels)
-    choices = Sequence(*tied_ranks(ordered)) if options.ties == "breslow" else Sequence()
+    choices = Sequence(*tied_ranks(ordered, may_search=True)) if options.ties == "breslow" else Sequence()
     weights = None if weights is None else take(weights, order)
     if options.k is not None or options.discount is not None:
         counted = _counted(*choices.bounds(size), options, size, dtype)

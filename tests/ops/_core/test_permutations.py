@@ -1,5 +1,7 @@
 """Inverse permutations and the ranks of ties."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,14 +9,16 @@ import tensorflow as tf
 from keras_softsort.ops._core import permutations
 
 
+@pytest.mark.parametrize("may_search", [False, True])
 @pytest.mark.parametrize("size", [0, 1, 9, 300, None])
-def test_tied_ranks(size):
+def test_tied_ranks(size, may_search):
     keys = np.random.default_rng(0).integers(0, 2 + (size or 9) // 3, size=(3, 9 if size is None else size))
     keys = -np.sort(-keys.astype("float32"))
     keys[:, len(keys[0]) * 3 // 4 :] = -np.inf
     keys[keys == 0] *= np.random.default_rng(1).choice([-1, 1], size=keys.shape)[keys == 0]
     signature = [tf.TensorSpec([None, size])]
-    first, last = tf.function(permutations.tied_ranks, input_signature=signature)(keys)
+    ranks = functools.partial(permutations.tied_ranks, may_search=may_search)
+    first, last = tf.function(ranks, input_signature=signature)(keys)
     equal = keys[:, :, None] == keys[:, None, :]
     if keys.size:
         np.testing.assert_array_equal(first, equal.argmax(axis=2))

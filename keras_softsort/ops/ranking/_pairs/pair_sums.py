@@ -192,7 +192,7 @@ def _counts(keys: tf.Tensor, mask: tf.Tensor, sizes: tf.Tensor, ties: str) -> tf
     """The number of pairs of each list, from its sorted labels."""
     if ties == "half":
         return _all_pairs(tf.cast(sizes, keys.dtype))
-    later = sizes[:, tf.newaxis] - 1 - tied_ranks(keys)[1]
+    later = sizes[:, tf.newaxis] - 1 - tied_ranks(keys, may_search=True)[1]
     return tf.reduce_sum(tf.where(mask, tf.cast(later, keys.dtype), tf.zeros_like(keys)), axis=-1)
 
 

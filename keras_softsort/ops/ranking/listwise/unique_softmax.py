@@ -64,7 +64,7 @@ def _losses(lists: RankingLists, temperature: float) -> tf.Tensor:
     minus_infinity = tf.constant(-math.inf, lists.scores.dtype)
     keys = tf.where(lists.mask, lists.labels, minus_infinity)
     order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-    _, last = tied_ranks(take(keys, order))
+    _, last = tied_ranks(take(keys, order), may_search=True)
     own = subtract_max(take(tf.where(lists.mask, lists.scores, minus_infinity), order)) / temperature
     # No item follows the last one.
     behind = tf.pad(suffix_logsumexp(own), [[0, 0], [0, 1]], constant_values=-math.inf)
