@@ -11,22 +11,12 @@ binary search, so a merge is O(log n) vector operations for any numbers.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import tensorflow as tf
 
-
-class Level(Protocol):
-    """The level of a run: a statistic of its numbers plus a part that depends only on its positions."""
-
-    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """The statistic of two adjacent runs, less the first number of the left one, which is `gap` below the right's.
-
-        `left` and `right` are those of the runs, each less the first number of its run; 0 for one position.
-        """
-
-    def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        """The part of the level that depends on the positions `first` to `last` of their lists."""
+from keras_softsort.ops.sorting._permutahedron.level import Level
+from keras_softsort.ops.sorting._permutahedron.pooling import pooled
 
 
 class _Solved(NamedTuple):
@@ -44,8 +34,8 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
     """The first and the last position [L, n] int32 of the block of each position of the lists `x` [L, n].
 
     Only the first `valid_counts` [L, 1] positions of a list are joined; each of the others is its own block. The result
-    is exact up to the rounding of levels in the dtype of `x`. O(n log^2 n) time in O(log^2 n) steps and O(n) memory; no
-    gradient.
+    is exact up to the rounding of levels in the dtype of `x`. O(n) time where pooling ends soon, otherwise O(n log^2 n)
+    in O(log^2 n) steps; O(n) memory; no gradient.
     """
     lists, size = tf.unstack(tf.shape(x))
     positions = tf.reshape(tf.broadcast_to(tf.range(size), [lists, size]), [-1])
@@ -105,8 +95,11 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
             tf.where(is_left, solved.before, before),
         )
 
-    alone = _Solved(here, here, x, level.of_positions(positions, positions), zeros, zeros)
-    _, first, last, *_ = tf.while_loop(lambda half, *_: half < size, merge, (tf.constant(1), *alone))
+    found, is_solved = pooled(x, origin, stop, level)
+    first, last = (tf.where(is_solved, bound[0], here) for bound in found)
+    alone = _Solved(first, last, x, level.of_positions(positions, positions), zeros, zeros)
+    half = tf.where(is_solved, size, 1)
+    _, first, last, *_ = tf.while_loop(lambda half, *_: half < size, merge, (half, *alone))
     shape = [lists, size]
     return tf.reshape(first - origin, shape), tf.reshape(last - origin, shape)
 

@@ -13,28 +13,7 @@ import tensorflow as tf
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 from keras_softsort.ops.sorting._permutahedron.isotonic import blocks
-
-
-class PooledBlocks(NamedTuple):
-    """Blocks of positions of sorted lists: the first and the last position `[L, n]` of the block of each position."""
-
-    first: tf.Tensor
-    last: tf.Tensor
-
-    def sums(self, values: tf.Tensor) -> tf.Tensor:
-        """The sum of `values` [L, n] over the block of each position."""
-        lists, size = tf.unstack(tf.shape(values))
-        block = tf.reshape(self.first + size * tf.range(lists)[:, tf.newaxis], [-1])
-        added = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), block, lists * size)
-        return tf.reshape(tf.gather(added, block), [lists, size])
-
-    def sizes(self, dtype: tf.DType) -> tf.Tensor:
-        """The size of the block of each position."""
-        return tf.cast(self.last - self.first + 1, dtype)
-
-    def means(self, values: tf.Tensor) -> tf.Tensor:
-        """The mean of `values` [L, n] over the block of each position."""
-        return self.sums(values) / self.sizes(values.dtype)
+from keras_softsort.ops.sorting._permutahedron.pooled_blocks import PooledBlocks
 
 
 def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
@@ -94,6 +73,10 @@ class MeanLevel(NamedTuple):
         share = tf.cast(sizes[1], gap.dtype) / tf.cast(sizes[0] + sizes[1], gap.dtype)
         return left + share * (gap + right - left)
 
+    def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
+        """The mean of each block."""
+        return found.means(rest)
+
     def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         """`slope` times the mean position."""
         return self.slope * tf.cast(first + last, self.slope.dtype) / 2
@@ -106,6 +89,11 @@ class EntropicRanks:
         """The soft minimum of both runs."""
         del sizes
         return left - tf.math.softplus(left - right - gap)
+
+    def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
+        """The soft minimum of each block, relative to its least number, which is the first or the last."""
+        least = tf.minimum(take(rest, found.last), 0)
+        return least - tf.math.log(found.sums(tf.exp(least - rest)))
 
     def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         """The logarithm of `(first + 1) + ... + (last + 1)`."""
