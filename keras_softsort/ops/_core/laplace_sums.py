@@ -14,7 +14,7 @@ def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None
     by default that of the values.
     """
     # One scan for both directions is half the program to compile.
-    both_ways = tf.concat([positions, -positions[:, ::-1]], axis=0)
-    values = tf.concat([values, values[:, :, ::-1]], axis=0)
+    both_ways = tf.concat([positions, -tf.reverse(positions, axis=[1])], axis=0)
+    values = tf.concat([values, tf.reverse(values, axis=[2])], axis=0)
     before, after = tf.split(decay_scan(both_ways, values, dtype), 2)
-    return before, after[:, :, ::-1]
+    return before, tf.reverse(after, axis=[2])
