@@ -45,6 +45,7 @@ OTHERS = {
     "migration",
     "digits_seeds",
     "example_tables",
+    "knn_tables",
     "mnist_median",
     "mnist_sorting",
     "mnist_sorting_step",
@@ -158,7 +159,8 @@ def test_alternating_medians(script, monkeypatch):
 
     runs = [run("a", iter([9, 9, 1, 2, 6])), run("b", iter([9, 9, 10, 30, 20]))]
     assert script("harness").alternating_medians(runs, 3) == [2, 20]
-    assert "".join(calls) == "ababababab"
+    turns = ["".join(calls[at : at + 2]) for at in range(0, 10, 2)]
+    assert set(turns) == {"ab", "ba"}  # each once a turn, and in both orders
     runs = [run("a", iter([1.0] * 20))]
     calls.clear()
     script("harness").alternating_medians(runs, 15, seconds=6.5)
@@ -289,6 +291,28 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     both = tables.main([str(tmp_path / "neural_sort"), "--json", str(path)])
     assert [row["all correct"] for row in both["tables"]["last"]] == [0.95, 0.21]
     assert (tmp_path / "curves.png").stat().st_size > 5000
+
+
+def test_nearest_neighbors_over_the_epochs(script, tmp_path):
+    points = [{"epoch": epoch, "accuracy": epoch / 10, "loss": 1.0, "seconds": 60.0 * epoch} for epoch in (1, 2)]
+    for name, stochastic in (("plain", "False"), ("stochastic", "True")):
+        report = {
+            "options": {"dataset": "cifar10", "seeds": "[3, 4]", "stochastic": stochastic},
+            "results": {"DkNNLoss + kNN": [0.25, 0.5], "same CNN, cross-entropy": [0.75, 0.5]},
+            "curves": {"DkNNLoss + kNN": [points, points[1:]], "same CNN, cross-entropy": [points, points]},
+        }
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "knn_digits.json").write_text(json.dumps(report))
+    result = script("knn_tables").main([str(tmp_path / name) for name in ("plain", "stochastic")])
+    first, second = result["tables"]["cifar10-epochs"]
+    assert first["DkNN, seed 3"] == first["stochastic DkNN, seed 3"] == "0.1000"
+    assert (first["DkNN, seed 4"], second["DkNN, seed 4"]) == ("", "0.2000")
+    assert result["tables"]["cifar10-tests"][1] == {
+        "method": "DkNN",
+        "seed": 4,
+        "test accuracy": "0.5000",
+        "minutes": 2,
+    }
 
 
 def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_path):

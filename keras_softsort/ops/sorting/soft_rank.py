@@ -58,8 +58,8 @@ def soft_rank(
       ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `mask` has another
         shape, `direction` is unknown, or `method` has no ranks.
 
-    Cost: with a soft permutation matrix that of `soft_values`. Projections take O(n log^2 n) time and `"lapsum"`
-    O(n log n), both O(n) memory.
+    Cost: with a soft permutation matrix that of `soft_values`. `"lapsum"` and projections take O(n log n) time,
+    projections at some temperatures O(n log^2 n). Both take O(n) memory.
 
     Example:
 

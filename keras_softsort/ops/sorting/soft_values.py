@@ -66,7 +66,8 @@ def soft_values(
     Cost, forward and backward: O(n^2 d) time and O(n^2) memory on short lists. On long lists the matrix is not formed,
     which takes O(n) memory, and O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort. w is the number of
     neighbors that matter, about `sqrt(30 tau / gap)` for scores that lie evenly `gap` apart. From which size on a list
-    is long: see the documentation, "Long lists". Projections take O(n log^2 n) time and O(n) memory.
+    is long: see the documentation, "Long lists". Projections take O(n log n) time, at some temperatures
+    O(n log^2 n), and O(n) memory.
 
     Example:
 

@@ -1,0 +1,60 @@
+"""The accuracies of `examples/knn_digits.py` over the epochs and at the end, from the folders that it wrote.
+
+python benchmarks/knn_tables.py output/cifar10 output/cifar10-stochastic output/mnist-stochastic
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import harness
+
+NAMES = {"same CNN, cross-entropy": "cross-entropy", "DkNNLoss + kNN": "DkNN"}
+Run = dict[str, Any]
+
+
+def runs_of(report: dict[str, Any]) -> Iterator[Run]:
+    """The trainings of one report: each method with each seed."""
+    options = report["options"]
+    for name, curves in report["curves"].items():
+        is_stochastic = options["stochastic"] == "True" and NAMES[name] == "DkNN"
+        method = "stochastic DkNN" if is_stochastic else NAMES[name]
+        for seed, curve, test in zip(json.loads(options["seeds"]), curves, report["results"][name], strict=True):
+            yield {"options": options, "method": method, "seed": seed, "curve": curve, "test": test}
+
+
+def curves(runs: Sequence[Run]) -> Iterator[harness.Row]:
+    """The accuracy after each epoch that was measured, a column for each training."""
+    columns = {f"{run['method']}, seed {run['seed']}": run["curve"] for run in runs}
+    for epoch in sorted({point["epoch"] for curve in columns.values() for point in curve}):
+        found = {
+            name: [point["accuracy"] for point in curve if point["epoch"] == epoch] for name, curve in columns.items()
+        }
+        yield {"epoch": epoch, **{name: "".join(f"{value:.4f}" for value in values) for name, values in found.items()}}
+
+
+def ends(runs: Sequence[Run]) -> Iterator[harness.Row]:
+    """The test accuracy of each training."""
+    for run in runs:
+        minutes = round(run["curve"][-1]["seconds"] / 60)
+        yield {"method": run["method"], "seed": run["seed"], "test accuracy": f"{run['test']:.4f}", "minutes": minutes}
+
+
+def main(arguments: list[str] | None = None) -> dict:
+    parser = harness.new_parser(__doc__)
+    parser.add_argument("folders", type=Path, nargs="+", help="the folders that --output named")
+    options = parser.parse_args(arguments)
+    reports = [json.loads((folder / "knn_digits.json").read_text()) for folder in options.folders]
+    runs = [run for report in reports for run in runs_of(report)]
+    tables = {}
+    for dataset in dict.fromkeys(run["options"]["dataset"] for run in runs):
+        own = [run for run in runs if run["options"]["dataset"] == dataset]
+        tables[f"{dataset}-epochs"], tables[f"{dataset}-tests"] = curves(own), ends(own)
+    return harness.publish("knn_tables", tables, options.json)
+
+
+if __name__ == "__main__":
+    main()
