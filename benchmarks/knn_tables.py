@@ -28,7 +28,12 @@ def runs_of(report: dict[str, Any]) -> Iterator[Run]:
 
 def curves(runs: Sequence[Run]) -> Iterator[harness.Row]:
     """The accuracy after each epoch that was measured, a column for each training."""
-    columns = {f"{run['method']}, seed {run['seed']}": run["curve"] for run in runs}
+    columns: dict[str, list] = {}
+    for run in runs:
+        name = f"{run['method']}, seed {run['seed']}"
+        if name in columns:
+            raise ValueError(f"the folders must hold each training once, got two of {name}")
+        columns[name] = run["curve"]
     for epoch in sorted({point["epoch"] for curve in columns.values() for point in curve}):
         found = {
             name: [point["accuracy"] for point in curve if point["epoch"] == epoch] for name, curve in columns.items()

@@ -301,8 +301,12 @@ def test_nearest_neighbors_over_the_epochs(script, tmp_path):
             "results": {"DkNNLoss + kNN": [0.25, 0.5], "same CNN, cross-entropy": [0.75, 0.5]},
             "curves": {"DkNNLoss + kNN": [points, points[1:]], "same CNN, cross-entropy": [points, points]},
         }
+        if name == "stochastic":
+            del report["curves"]["same CNN, cross-entropy"]
         (tmp_path / name).mkdir()
         (tmp_path / name / "knn_digits.json").write_text(json.dumps(report))
+    with pytest.raises(ValueError, match="each training once"):
+        script("knn_tables").main([str(tmp_path / "plain")] * 2)
     result = script("knn_tables").main([str(tmp_path / name) for name in ("plain", "stochastic")])
     first, second = result["tables"]["cifar10-epochs"]
     assert first["DkNN, seed 3"] == first["stochastic DkNN, seed 3"] == "0.1000"

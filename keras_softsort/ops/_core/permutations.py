@@ -47,8 +47,9 @@ def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
 def tied_ranks(sort_keys: tf.Tensor, *, may_search: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 
-    By counting, in linear time. With `may_search` by binary searches where they take less time: not under XLA, whose
-    searches compare all pairs. TF Lite has none, so only losses may search.
+    By counting, in linear time; NaN differs from itself. With `may_search`, for keys without NaN, by binary searches
+    where they take less time: not under XLA, whose searches compare all pairs. TF Lite has none, so only losses may
+    search.
     """
     if may_search and not is_compiled() and is_at_most(sort_keys.shape[1], SEARCHED_SIZE):
         rising = -sort_keys

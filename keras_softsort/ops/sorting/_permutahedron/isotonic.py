@@ -1,12 +1,13 @@
-"""Isotonic regression by divide and conquer: the blocks of the optimum, without a sequential loop.
+"""Isotonic regression: the blocks of the optimum, by a few rounds of pooling, or else by divide and conquer.
 
 Each position 0, ..., n - 1 of a list has a number x, and each run of positions has a level f(run). The optimum is the
-partition into blocks whose levels do not rise, as pooling adjacent violators finds it. Here halves of 1, 2, 4, ...
-positions are merged. Both halves are solved, so only one block across the middle can change. A block of the left half
-belongs to it exactly if the level of the run that follows the block, up to the last block of the right half with a
-higher level, is above its own level. The rule for the right half is the mirror image. The block is not part of that
-run, because if levels are soft maxima, a dominant block would hide the others in the sum. Each position decides by one
-binary search, so a merge is O(log n) vector operations for any numbers.
+partition into blocks whose levels do not rise, as pooling adjacent violators finds it. If the rounds of `pooling` do
+not end with it for every list of the batch, halves of 1, 2, 4, ... positions are merged. Both halves are solved, so
+only one block across the middle can change. A block of the left half belongs to it exactly if the level of the run that
+follows the block, up to the last block of the right half with a higher level, is above its own level. The rule for the
+right half is the mirror image. The block is not part of that run, because if levels are soft maxima, a dominant block
+would hide the others in the sum. Each position decides by one binary search, so a merge is O(log n) vector operations.
+No loop goes over the positions.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
     """The first and the last position [L, n] int32 of the block of each position of the lists `x` [L, n].
 
     Only the first `valid_counts` [L, 1] positions of a list are joined; each of the others is its own block. The result
-    is exact up to the rounding of levels in the dtype of `x`. O(n) time where pooling ends soon, otherwise O(n log^2 n)
-    in O(log^2 n) steps; O(n) memory; no gradient.
+    is exact up to the rounding of levels in the dtype of `x`. Lists are sorted, either way, and finite or NaN. O(n)
+    time where pooling ends soon for all of them, otherwise O(n log^2 n) in O(log^2 n) steps; O(n) memory; no gradient.
     """
     lists, size = tf.unstack(tf.shape(x))
     positions = tf.reshape(tf.broadcast_to(tf.range(size), [lists, size]), [-1])

@@ -19,7 +19,7 @@ class Level(Protocol):
         """
 
     def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
-        """The statistic of each position's block, from `rest`, the numbers less the first one of their block."""
+        """The statistic of each position's block, from `rest`, sorted numbers less the first one of their block."""
 
     def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         """The part of the level that depends on the positions `first` to `last` of their lists."""
