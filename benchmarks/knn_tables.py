@@ -1,6 +1,8 @@
 """The accuracies of `examples/knn_digits.py` over the epochs and at the end, from the folders that it wrote.
 
-python benchmarks/knn_tables.py output/cifar10 output/cifar10-stochastic output/mnist-stochastic
+    python benchmarks/knn_tables.py output/cifar10 output/cifar10-stochastic
+
+The folders are those that `--output` named; each may hold several seeds and methods, but no two the same training.
 """
 
 from __future__ import annotations
@@ -28,17 +30,15 @@ def runs_of(report: dict[str, Any]) -> Iterator[Run]:
 
 def curves(runs: Sequence[Run]) -> Iterator[harness.Row]:
     """The accuracy after each epoch that was measured, a column for each training."""
-    columns: dict[str, list] = {}
+    columns: dict[str, dict[int, float]] = {}
     for run in runs:
         name = f"{run['method']}, seed {run['seed']}"
         if name in columns:
             raise ValueError(f"the folders must hold each training once, got two of {name}")
-        columns[name] = run["curve"]
-    for epoch in sorted({point["epoch"] for curve in columns.values() for point in curve}):
-        found = {
-            name: [point["accuracy"] for point in curve if point["epoch"] == epoch] for name, curve in columns.items()
-        }
-        yield {"epoch": epoch, **{name: "".join(f"{value:.4f}" for value in values) for name, values in found.items()}}
+        columns[name] = {point["epoch"]: point["accuracy"] for point in run["curve"]}
+    for epoch in sorted({epoch for found in columns.values() for epoch in found}):
+        cells = {name: f"{found[epoch]:.4f}" if epoch in found else "" for name, found in columns.items()}
+        yield {"epoch": epoch, **cells}
 
 
 def ends(runs: Sequence[Run]) -> Iterator[harness.Row]:

@@ -36,7 +36,7 @@ class Sequence(NamedTuple):
         if self.first is None:
             return after
         left = after + terms
-        return after + (take(left, self.first) - left)  # those of its group that stand before it
+        return after + (self.at_start(left) - left)  # those of its group that stand before it
 
     def at_start(self, left: tf.Tensor) -> tf.Tensor:
         """The value [B, n] of the first item of each item's group."""

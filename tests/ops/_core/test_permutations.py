@@ -18,10 +18,13 @@ def test_tied_ranks(size, may_search):
     keys[keys == 0] *= np.random.default_rng(1).choice([-1, 1], size=keys.shape)[keys == 0]
     signature = [tf.TensorSpec([None, size])]
     ranks = functools.partial(permutations.tied_ranks, may_search=may_search)
-    first, last = tf.function(ranks, input_signature=signature)(keys)
+    traced = tf.function(ranks, input_signature=signature)
+    first, last = traced(keys)
     equal = keys[:, :, None] == keys[:, None, :]
     if keys.size:
         np.testing.assert_array_equal(first, equal.argmax(axis=2))
         np.testing.assert_array_equal(last, keys.shape[1] - 1 - equal[:, :, ::-1].argmax(axis=2))
+    operations = {each.type for each in traced.get_concrete_function().graph.get_operations()}
+    assert ("LowerBound" in operations) == (may_search and size is not None)
     assert first.shape == last.shape == keys.shape
     assert first.dtype == last.dtype == tf.int32
