@@ -83,8 +83,9 @@ def list_mle_by_pairs(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.math.log(tf.linalg.matvec(left, tf.exp(scores))) - scores, axis=-1)
 
 
-def approx_ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+def approx_ndcg(scores: tf.Tensor, labels: tf.Tensor, tau: float = 0.1) -> tf.Tensor:
     """ApproxNDCG: [batch]."""
+    scores /= tau
     ranks = 0.5 + tf.reduce_sum(tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]), axis=-1)
     dcg = tf.reduce_sum((tf.pow(2.0, labels) - 1) / _log2(1 + ranks), axis=-1)
     return -tf.math.divide_no_nan(dcg, _ideal_dcg(labels))

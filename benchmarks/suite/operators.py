@@ -136,6 +136,10 @@ OPERATORS = {
         "matrix",
         [*peers.of_formula(_mean(formulas.approx_ndcg)), *peers.of_loss(in_tf_ranking="ApproxNDCGLoss")],
     ),
+    # The rank sums take less time the fewer temperatures the scores span.
+    "ApproxNDCGLoss_tau_1": _ours(
+        ks.ApproxNDCGLoss, "matrix", peers.of_formula(_mean(functools.partial(formulas.approx_ndcg, tau=1.0))), tau=1.0
+    ),
     "NeuralNDCGLoss": _ours(
         ks.NeuralNDCGLoss, "iterated", peers.of_formula(_mean(formulas.neural_ndcg), "kept iterations")
     ),

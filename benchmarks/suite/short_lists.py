@@ -24,6 +24,7 @@ OPERATORS = [
     "PlackettLuceLoss",
     "PlackettLuceLoss_first",
     "ApproxNDCGLoss",
+    "ApproxNDCGLoss_tau_1",
     "plackett_luce_log_prob",
     "plackett_luce_sample",
     "gumbel_softmax",

@@ -38,7 +38,7 @@ class ApproxMRRLoss(ScoreOperatorLoss):
       ValueError: `tau` is not positive, a name is unknown, or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
-    Cost: O(n^2) time; pairs are not stored for the gradient.
+    Cost: that of `ops.approx_ndcg`.
 
     Example:
 

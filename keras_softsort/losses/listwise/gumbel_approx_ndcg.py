@@ -49,7 +49,7 @@ class GumbelApproxNDCGLoss(ScoreOperatorLoss):
         or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
-    Cost: O(n^2) time per sample; pairs are not stored for the gradient.
+    Cost: that of `ops.approx_ndcg`, per sample.
 
     Example:
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts
 from keras_softsort.ops.ranking._lists import RankingLists
-from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+from keras_softsort.ops.ranking._sigmoid_ranks.sigmoid_ranks import sigmoid_ranks
 
 
 def approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
-from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+from keras_softsort.ops.ranking._sigmoid_ranks.sigmoid_ranks import sigmoid_ranks
 
 
 def approx_mrr(
@@ -39,7 +39,7 @@ def approx_mrr(
       TypeError: `scores` are not floating-point, or an argument has another type.
       ValueError: `tau` is not positive, or shapes do not match.
 
-    Cost: O(n^2) time; pairs are not stored for the gradient.
+    Cost: that of `approx_ndcg`.
 
     Example:
 

@@ -57,7 +57,7 @@ def gumbel_approx_ndcg(
       ValueError: `tau` is not positive, `k` or `num_samples` is below 1, `noise_scale` is negative, or shapes do not
         match.
 
-    Cost: O(n^2) time per sample; pairs are not stored for the gradient.
+    Cost: that of `approx_ndcg`, per sample.
 
     Example:
 

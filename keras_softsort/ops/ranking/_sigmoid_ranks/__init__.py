@@ -1,0 +1,1 @@
+"""Ranks whose comparisons are sigmoids, as ApproxNDCG and ApproxMRR need them."""
