@@ -26,7 +26,7 @@ COSTS: dict[str, Callable[[int, int], tuple[float, float]]] = {
 
 
 class Operator(NamedTuple):
-    """`function(scores, ...)` of ours, of scores alone, of `pairs` [batch, n, n], or with labels or orders."""
+    """`function(scores, ...)` of ours, of scores alone, of `pairs` [batch, n, n], or with labels, orders or a seed."""
 
     function: Callable
     cost: str = "list"
@@ -80,14 +80,19 @@ OPERATORS = {
         peers=tuple(peers.of_top_k("soft_sort", 10)),
     ),
     "soft_quantile": Operator(lambda s: ks.soft_quantile(s, 0.5)),
-    "gumbel_softmax": Operator(lambda s: ks.gumbel_softmax(s, seed=SEED), peers=tuple(peers.of_gumbel_softmax(SEED))),
+    # The seed is an input: TensorFlow would draw the noise of a constant one before the first step.
+    "gumbel_softmax": Operator(
+        lambda s, seed: ks.gumbel_softmax(s, seed=seed), inputs="seed", peers=tuple(peers.of_gumbel_softmax())
+    ),
     "plackett_luce_log_prob": Operator(
         lambda s, orders: ks.distributions.PlackettLuce(s).log_prob(orders),
         inputs="orders",
-        peers=tuple(peers.of_plackett_luce("log_prob")),
+        peers=tuple(peers.of_plackett_luce_log_prob()),
     ),
     "plackett_luce_sample": Operator(
-        lambda s: ks.distributions.PlackettLuce(s).sample(seed=SEED), peers=tuple(peers.of_plackett_luce("sample"))
+        lambda s, seed: ks.distributions.PlackettLuce(s).sample(seed=seed),
+        inputs="seed",
+        peers=tuple(peers.of_plackett_luce_sample()),
     ),
     "pairwise_logistic": Operator(ks.pairwise_logistic),
     "harden": Operator(lambda p: ks.harden(tf.nn.softmax(p)), "matrix", "pairs"),
@@ -166,9 +171,11 @@ def has_peer(name: str, library: str) -> bool:
 
 
 def data(name: str, batch: int, size: int) -> Arrays:
-    """Standard normal scores in float32, labels 0 to 4 for losses, and random orders for their probabilities."""
+    """Standard normal scores in float32, labels 0 to 4 for losses, random orders for their probabilities, or a seed."""
     random, inputs = np.random.default_rng(0), OPERATORS[name].inputs
     scores = random.normal(size=(batch, size, size) if inputs == "pairs" else (batch, size)).astype(np.float32)
     if inputs == "orders":
         return scores, np.argsort(random.normal(size=scores.shape)).astype(np.int32)
+    if inputs == "seed":
+        return scores, np.int32(SEED)
     return (scores, random.integers(0, 5, size=(batch, size)).astype(np.float32)) if inputs == "labels" else (scores,)

@@ -133,17 +133,23 @@ def of_formula(
     yield Peer(name, TF_MODES, function, cost, same=same)
 
 
-def of_plackett_luce(what: str) -> Iterator[Peer]:
-    def function(scores: tf.Tensor, *orders: tf.Tensor) -> tf.Tensor:
-        distribution = tfp.distributions.PlackettLuce(tf.exp(scores))
-        return distribution.log_prob(*orders) if orders else distribution.sample(seed=[1, 2])
+def of_plackett_luce_log_prob() -> Iterator[Peer]:
+    def function(scores: tf.Tensor, orders: tf.Tensor) -> tf.Tensor:
+        return tfp.distributions.PlackettLuce(tf.exp(scores)).log_prob(orders)
 
-    yield Peer(f"tfp.PlackettLuce.{what}", TF_MODES, function, "list", same=what == "log_prob")
+    yield Peer("tfp.PlackettLuce.log_prob", TF_MODES, function, "list", same=True)
 
 
-def of_gumbel_softmax(seed: list[int]) -> Iterator[Peer]:
-    yield Peer("formula", TF_MODES, lambda s: formulas.gumbel_softmax(s, seed), "list", same=False)
-    sample = lambda s: tfp.distributions.RelaxedOneHotCategorical(1.0, logits=s).sample(seed=seed)  # noqa: E731
+def of_plackett_luce_sample() -> Iterator[Peer]:
+    def function(scores: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        return tfp.distributions.PlackettLuce(tf.exp(scores)).sample(seed=seed)
+
+    yield Peer("tfp.PlackettLuce.sample", TF_MODES, function, "list", same=False)
+
+
+def of_gumbel_softmax() -> Iterator[Peer]:
+    yield Peer("formula", TF_MODES, formulas.gumbel_softmax, "list", same=False)
+    sample = lambda s, seed: tfp.distributions.RelaxedOneHotCategorical(1.0, logits=s).sample(seed=seed)  # noqa: E731
     yield Peer("tfp.RelaxedOneHotCategorical", TF_MODES, sample, "list", same=False)
 
 
