@@ -8,10 +8,8 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
 from keras_softsort.ops._core.thresholds import is_at_most
-from keras_softsort.ops.sampling._choice_costs import Sequence, choice_costs
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, Sequence, choice_costs
 
-# Up to this many items sums of float32 lose no digits that matter.
-FLOAT32_SIZE = 1000
 NOWHERE = -1  # which sums of segments drop
 
 

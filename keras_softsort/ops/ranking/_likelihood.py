@@ -11,15 +11,11 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.permutations import tied_ranks
-from keras_softsort.ops._core.thresholds import is_at_most
-from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import RankingLists
-from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs
+from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, is_compared
 
 TIES = ("breslow", "first")
-# Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
-COMPARED_SIZE_COMPILED, COMPARED_SIZE = 128, 24
 
 
 class ListMLEOptions(NamedTuple):
@@ -51,7 +47,7 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
     scores, labels = scores + offsets, tf.maximum(lists.labels, dtype.min) + offsets
     weights = lists.weights if lists.are_weighted else None
     compares = options.ties == "breslow" and options.k is None and options.discount is None
-    if compares and is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE):
+    if compares and is_compared(scores):
         return choice_costs(scores, weights, Comparisons(labels))
     size = labels.shape[1] or tf.shape(labels)[1]
     ordered, order = descending(labels)

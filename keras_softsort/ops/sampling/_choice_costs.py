@@ -11,14 +11,18 @@ from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
-from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp
+from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp, logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
 # hundred million of them over any of them.
 SAFE_RANGE = {tf.float32: 70.0, tf.float64: 600.0}
+# Up to this many items sums of float32 lose no digits that matter.
+FLOAT32_SIZE = 1000
 # Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists.
 # Others are computed by blocks.
 DENSE_SIZE, MAX_PAIRS = 1000, 2**26
+# Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
+COMPARED_SIZE_COMPILED, COMPARED_SIZE = 128, 24
 # Without XLA, and up to this many items, matrix products take longer to start than simple operations to end.
 SHORT = 32
 
@@ -42,6 +46,10 @@ class Sequence(NamedTuple):
         """The value [B, n] of the first item of each item's group."""
         return left if self.first is None else take(left, self.first)
 
+    def logsumexp(self, values: tf.Tensor) -> tf.Tensor:
+        """The logsumexp [B, n] of the values that each item is chosen from."""
+        return self.at_start(blocked_suffix_logsumexp(values))
+
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """The sum of the values [B, n] of the choices that each item is left for."""
         sums = sums_up_to(values)
@@ -60,10 +68,38 @@ class Sequence(NamedTuple):
         return self.first, self.last
 
 
+class AgainstLater(NamedTuple):
+    """Choices of each item from itself and those after its group, for items in the order of their groups."""
+
+    # The first and the last item of each item's group, [B, n] int32, counted from 0.
+    first: tf.Tensor
+    last: tf.Tensor
+
+    def others(self, terms: tf.Tensor) -> tf.Tensor:
+        """As those of `Sequence`."""
+        return take(sums_after(terms), self.last)
+
+    def choices(self, values: tf.Tensor) -> tf.Tensor:
+        """As those of `Sequence`."""
+        return values + take(tf.pad(sums_up_to(values), [[0, 0], [1, 0]]), self.first)
+
+    def pairs(self, size: tf.Tensor) -> tf.Tensor:
+        """As those of `Sequence`."""
+        items = tf.range(size)
+        return tf.logical_or(self.last[:, :, tf.newaxis] < items, tf.equal(items[:, tf.newaxis], items))
+
+    def logsumexp(self, values: tf.Tensor) -> tf.Tensor:
+        """As that of `Sequence`."""
+        # No item follows the last one.
+        behind = tf.pad(blocked_suffix_logsumexp(values), [[0, 0], [0, 1]], constant_values=-math.inf)
+        return logsumexp(tf.stack([values, take(behind, self.last + 1)], axis=-1))
+
+
 class Comparisons(NamedTuple):
-    """Choices of each item from those whose keys are not above its own, by comparing all."""
+    """Choices of each item from those whose keys are not above its own, or only from itself and those below."""
 
     keys: tf.Tensor  # [B, n]
+    only_below: bool = False
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """As those of `Sequence`."""
@@ -83,16 +119,32 @@ class Comparisons(NamedTuple):
 
     def _of_others(self, dtype: tf.DType) -> tf.Tensor:
         """1 where the choice i [., i, .] is from another item j [., ., j]."""
+        if self.only_below:
+            return tf.cast(self._are_below(), dtype)
         items = tf.range(tf.shape(self.keys)[1])
         return tf.cast(tf.logical_and(self.pairs(), tf.not_equal(items[:, tf.newaxis], items)), dtype)
+
+    def _are_below(self) -> tf.Tensor:
+        return self.keys[:, tf.newaxis, :] < self.keys[:, :, tf.newaxis]
 
     def pairs(self, size: tf.Tensor | None = None) -> tf.Tensor:
         """As those of `Sequence`."""
         del size
+        if self.only_below:
+            items = tf.range(tf.shape(self.keys)[1])
+            return tf.logical_or(self._are_below(), tf.equal(items[:, tf.newaxis], items))
         return self.keys[:, tf.newaxis, :] <= self.keys[:, :, tf.newaxis]
 
 
-def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons) -> tf.Tensor:
+def is_compared(scores: tf.Tensor) -> bool:
+    """Whether the choices of lists [B, n] are best made by `Comparisons`, which need no order."""
+    return bool(is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE))
+
+
+Choices = Sequence | AgainstLater | Comparisons
+
+
+def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tf.Tensor:
     """`sum_i w_i (logsumexp_j a_j - a_i)`, each item i being chosen from the items j of `choices`: [B].
 
     The scores a [B, n] may be -inf; weights of None are 1. Costs of weight 0 do not count; nor do those of items that
@@ -118,9 +170,7 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence
     return costs(scores) if weights is None else costs(scores, weights)
 
 
-def _by_sums(
-    relative: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _by_sums(relative: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tuple[tf.Tensor, tf.Tensor]:
     """The costs, and the gradient of their weighted sum: [B, n] each."""
     terms = tf.exp(relative)
     others = choices.others(terms)
@@ -132,14 +182,12 @@ def _by_sums(
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 
-def _by_logarithms(
-    scores: tf.Tensor, weights: tf.Tensor | None, choices: Sequence | Comparisons
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _by_logarithms(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tuple[tf.Tensor, tf.Tensor]:
     """The same for scores of any range, which may be far from 0."""
     weights = tf.ones_like(scores) if weights is None else weights
     batch, size = scores.shape
     is_large = not is_at_most(size, DENSE_SIZE) or (batch is not None and batch * size * size > MAX_PAIRS)
-    if isinstance(choices, Sequence) and is_large:
+    if not isinstance(choices, Comparisons) and is_large:
         return _by_blocks(scores, weights, choices)
     zero, nowhere = tf.zeros([], scores.dtype), tf.constant(-math.inf, scores.dtype)
     every = tf.where(choices.pairs(tf.shape(scores)[1]), scores[:, tf.newaxis, :], nowhere)
@@ -155,13 +203,13 @@ def _by_logarithms(
     return costs, shares - weights
 
 
-def _by_blocks(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence) -> tuple[tf.Tensor, tf.Tensor]:
+def _by_blocks(scores: tf.Tensor, weights: tf.Tensor, choices: Sequence | AgainstLater) -> tuple[tf.Tensor, tf.Tensor]:
     """The same for long lists, in float64: float32 logarithms of sums far from 0 would lose the digits of the costs."""
     wide, weights = tf.cast(scores, tf.float64), tf.cast(weights, tf.float64)
     never, zero = tf.constant(-math.inf, tf.float64), tf.zeros([], tf.float64)
     with tf.GradientTape() as tape:
         tape.watch(wide)
-        left = choices.at_start(blocked_suffix_logsumexp(wide))
+        left = choices.logsumexp(wide)
         over = tf.equal(left, never)
         weights = tf.where(over, zero, weights)
         total = tf.reduce_sum(tf.math.multiply_no_nan(left, weights))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.descending import descending
 from keras_softsort.ops._core.permutations import tied_ranks
+from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.ranking._dcg import absolute_gains
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
-from keras_softsort.ops.ranking.listwise._softmax import weighted_sum
-from keras_softsort.ops.sampling._plackett_luce import logsumexp, subtract_max, suffix_logsumexp
+from keras_softsort.ops.sampling._choice_costs import (
+    FLOAT32_SIZE,
+    AgainstLater,
+    Comparisons,
+    choice_costs,
+    is_compared,
+)
 
 
 def unique_softmax(
@@ -44,7 +50,8 @@ def unique_softmax(
       TypeError: `scores` are not floating-point, or an argument has another type.
       ValueError: `temperature` is not positive, or shapes do not match.
 
-    Cost: O(n log n) time and O(n) memory; O(n^1.5) if scores span more than 600 temperatures.
+    Cost: a sort and O(n) per list. If scores span more than 70 temperatures, 600 in float64, O(n^2) up to 1,000 items
+    and O(n^1.5) above.
 
     Example:
 
@@ -61,15 +68,19 @@ def unique_softmax(
 
 @per_list(finite_with_gain)
 def _losses(lists: RankingLists, temperature: float) -> tf.Tensor:
-    minus_infinity = tf.constant(-math.inf, lists.scores.dtype)
-    keys = tf.where(lists.mask, lists.labels, minus_infinity)
-    order = tf.argsort(keys, axis=-1, direction="DESCENDING", stable=True)
-    _, last = tied_ranks(take(keys, order), may_search=True)
-    own = subtract_max(take(tf.where(lists.mask, lists.scores, minus_infinity), order)) / temperature
-    # No item follows the last one.
-    behind = tf.pad(suffix_logsumexp(own), [[0, 0], [0, 1]], constant_values=-math.inf)
-    totals = logsumexp(tf.stack([own, take(behind, last + 1)], axis=-1))
-    valid = take(lists.mask, order)
-    costs = tf.where(valid, totals - tf.where(valid, own, tf.zeros_like(own)), tf.zeros_like(own))
-    gains = absolute_gains(lists.labels, lists.mask, "exponential")
-    return weighted_sum(tf.cast(costs, lists.scores.dtype), take(lists.weights * gains, order))
+    dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
+    # Masked items, which have no weight, come after all others and cannot be chosen.
+    offsets = 1 - 1 / tf.cast(lists.mask, lists.scores.dtype)  # 0, and -inf where masked
+    scores, keys = tf.cast(lists.scores + offsets, dtype), lists.labels + offsets
+    if temperature != 1:
+        # Only differences matter, and relative to the largest score they keep their digits.
+        peak = tf.stop_gradient(tf.reduce_max(scores, axis=1, keepdims=True))
+        scores = (scores - tf.maximum(peak, scores.dtype.min)) / temperature
+    weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
+    if is_compared(scores):
+        losses = choice_costs(scores, weights, Comparisons(keys, only_below=True))
+    else:
+        ordered, order = descending(keys)
+        choices = AgainstLater(*tied_ranks(ordered, may_search=True))
+        losses = choice_costs(take(scores, order), take(weights, order), choices)
+    return tf.cast(losses, lists.scores.dtype)
