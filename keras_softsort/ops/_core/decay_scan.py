@@ -6,7 +6,11 @@ import math
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.tracing import is_compiled
+
 BLOCK = 64
+# Positions of a block no farther apart than this have exponentials in range.
+SAFE_DISTANCE = {tf.float32: 30.0, tf.float64: 300.0}
 # Levels of nested blocks for an unknown list size: up to 64^4 positions.
 MOST_LEVELS = 4
 
@@ -35,17 +39,42 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType)
         tf.reshape(each, tf.concat([tf.shape(each)[:2], [blocks, BLOCK]], axis=0))
         for each in (tf.gather(positions, inside, axis=-1), padded)
     )
-    step = 1
-    while step < BLOCK:
-        decay = _decay(positions[..., :-step] - positions[..., step:], dtype, values)
-        values = tf.concat([values[..., :step], values[..., step:] + decay * values[..., :-step]], axis=-1)
-        step *= 2
+    values = _within_blocks(positions, values, dtype)
     if levels > 1:
         ends = positions[..., :-1, -1]
         before = _sums(ends, values[..., :-1, -1], levels - 1, dtype)[..., tf.newaxis]
         more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], dtype, values) * before
         values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
+
+
+def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The sums over the earlier positions of the same block, for blocks `[..., BLOCK]`."""
+    if is_compiled():
+        return _by_doubling(positions, values, dtype)
+    # False for NaN, which either way spoils its own list alone.
+    is_far = positions[..., -1] - positions[..., 0] > SAFE_DISTANCE[values.dtype]
+    return tf.cond(
+        tf.reduce_any(is_far),
+        lambda: _by_doubling(positions, values, dtype),
+        lambda: _by_running_sums(positions, values),
+    )
+
+
+def _by_running_sums(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Of values that grow with the distance from the start of their block, which takes the fewest operations."""
+    growth = tf.cast(tf.exp(positions - positions[..., :1]), values.dtype)
+    return tf.cumsum(growth * values, axis=-1) / growth
+
+
+def _by_doubling(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Of 2, 4, 8, ... positions, for any distances: no exponent is above 0."""
+    step = 1
+    while step < BLOCK:
+        decay = _decay(positions[..., :-step] - positions[..., step:], dtype, values)
+        values = tf.concat([values[..., :step], values[..., step:] + decay * values[..., :-step]], axis=-1)
+        step *= 2
+    return values
 
 
 # One function for all uses in a graph, because tracing it anew takes longer than tracing the rest of an operator.
