@@ -13,35 +13,28 @@ from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
-from keras_softsort.ops.sampling import _choice_costs, _plackett_luce
+from keras_softsort.ops.sampling import _choice_costs
+from keras_softsort.ops.sampling._logsumexp import suffix_logsumexp
 
 INF = np.inf
 RNG = np.random.default_rng(5)
 SCORES = RNG.normal(size=(2, 5))
 MASK = np.array([[True, False, True, True, True], [True, True, False, True, False]])
 SPECIAL = np.array([0.3, -INF, 1.2, -0.4, -INF])
-suffix = tf.function(_plackett_luce.suffix_logsumexp)
-suffix_unknown = tf.function(_plackett_luce.suffix_logsumexp, input_signature=[tf.TensorSpec([None, None], tf.float64)])
-
-
-def subtract_max(values):
-    """Less the largest of each list, where there is one: what the sums take."""
-    peaks = np.max(values, axis=-1, keepdims=True, initial=-INF)
-    return values - np.where(np.isfinite(peaks), peaks, 0)
+suffix = tf.function(suffix_logsumexp)
+suffix_unknown = tf.function(suffix_logsumexp, input_signature=[tf.TensorSpec([None, None], tf.float64)])
 
 
 def log_prob(scores, orders, **options):
     return ks.PlackettLuce(scores, **options).log_prob(orders)
 
 
-@pytest.mark.parametrize("spread", [1.0, 100.0, 5000.0], ids=["sums", "wide sums", "blocks"])
+@pytest.mark.parametrize("spread", [1.0, 100.0, 5000.0])
 @pytest.mark.parametrize("n", [0, 1, 2, 17, 100])
 def test_suffix_logsumexp(n, spread):
     values = np.random.default_rng(n).uniform(-spread, spread, size=(3, n))
     values[:, ::3] -= spread / 2
     values[1, n // 2 :] = -INF
-    values = subtract_max(values)
-    np.testing.assert_allclose(_plackett_luce.subtract_max(values + 3.0), values, rtol=1e-12, atol=1e-12)
     wanted = oracles.suffix_logsumexp(values)
     np.testing.assert_allclose(suffix(values), wanted, rtol=1e-12, atol=1e-13 * spread)
     np.testing.assert_allclose(suffix_unknown(values), wanted, rtol=1e-12, atol=1e-13 * spread)
@@ -55,15 +48,14 @@ def test_suffix_logsumexp_keeps_what_is_small_after_what_is_large():
     np.testing.assert_allclose(suffix(edge)[1:], oracles.suffix_logsumexp(edge)[1:], rtol=1e-13)
 
 
-@pytest.mark.parametrize("spread", [2.0, 400.0], ids=["sums", "blocks"])
+@pytest.mark.parametrize("spread", [2.0, 400.0])
 @pytest.mark.parametrize("mode", ["xla", "unknown_shape"])
 def test_suffix_logsumexp_gradient(mode, spread):
     values = np.random.default_rng(3).normal(size=(2, 7))
     values[0, 3:] += spread * 2
     values[1, -1] -= spread * 2
-    values = subtract_max(values)
     weights = fixed_weights(values.shape)
-    value, (found,) = modes.run(mode, lambda v, _: _plackett_luce.suffix_logsumexp(v), [tf.constant(values)], weights)
+    value, (found,) = modes.run(mode, lambda v, _: suffix_logsumexp(v), [tf.constant(values)], weights)
     np.testing.assert_allclose(value, oracles.suffix_logsumexp(values), rtol=1e-12)
     (wanted,) = central_differences(oracles.suffix_logsumexp, [values], weights)
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
@@ -74,7 +66,6 @@ def test_not_a_number_stays_in_its_list(wide):
     lists = RNG.normal(size=(3, 6))
     lists[1, 2] = np.nan
     lists[2, 4] = wide
-    lists = subtract_max(lists)
     found = suffix(lists)
     np.testing.assert_allclose(found.numpy()[[0, 2]], oracles.suffix_logsumexp(lists[[0, 2]]), rtol=1e-12)
     assert np.all(np.isnan(found[1, :3]))

@@ -12,7 +12,6 @@ from support.oracles import plackett_luce
 
 import keras_softsort as ks
 from keras_softsort.ops.sampling._pl_rank import reward_gradients
-from keras_softsort.ops.sampling._plackett_luce import subtract_max
 
 pytestmark = pytest.mark.default_stack_only
 NONE = models.NO_REDUCTION
@@ -25,7 +24,7 @@ def estimates(scores, orders, rewards, rank_weights):
     """Of every order: [orders, n]."""
     lists = len(orders)
     return reward_gradients(
-        subtract_max(tf.constant(np.tile(scores, [lists, 1]))),
+        tf.constant(np.tile(scores, [lists, 1])),
         tf.constant(orders[:, : len(rank_weights)], tf.int32),
         tf.constant(np.tile(rewards, [lists, 1])),
         tf.constant(rank_weights),
@@ -39,6 +38,19 @@ def test_each_order_says_what_the_paper_says(count, spread):
     found = estimates(spread * SCORES, orders, REWARDS, LOG2[:count])
     wanted = [truth.estimate(spread * SCORES, order, REWARDS, LOG2[:count]) for order in orders]
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("count", [5, 300])
+def test_float32_agrees_with_float64(count, spread):
+    generator = np.random.default_rng(count)
+    scores, rewards = spread * generator.uniform(-1, 0, 300), generator.integers(0, 16, 300).astype(float)
+    orders = np.argsort(-scores - generator.gumbel(size=(4, 300)))
+    rank_weights = 1 / np.log2(np.arange(count) + 2)
+    found = estimates(np.float32(scores), orders, np.float32(rewards), np.float32(rank_weights))
+    wide = estimates(np.float64(np.float32(scores)), orders, rewards, rank_weights)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wide, rtol=1e-5, atol=2e-6 * np.max(np.abs(wide)) * max(1, spread / 30))
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])

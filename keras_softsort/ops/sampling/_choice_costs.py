@@ -11,7 +11,7 @@ from keras_softsort.ops._core.batching import take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
-from keras_softsort.ops.sampling._plackett_luce import blocked_suffix_logsumexp, logsumexp
+from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
 # hundred million of them over any of them.
@@ -48,7 +48,7 @@ class Sequence(NamedTuple):
 
     def logsumexp(self, values: tf.Tensor) -> tf.Tensor:
         """The logsumexp [B, n] of the values that each item is chosen from."""
-        return self.at_start(blocked_suffix_logsumexp(values))
+        return self.at_start(suffix_logsumexp(values))
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """The sum of the values [B, n] of the choices that each item is left for."""
@@ -91,7 +91,7 @@ class AgainstLater(NamedTuple):
     def logsumexp(self, values: tf.Tensor) -> tf.Tensor:
         """As that of `Sequence`."""
         # No item follows the last one.
-        behind = tf.pad(blocked_suffix_logsumexp(values), [[0, 0], [0, 1]], constant_values=-math.inf)
+        behind = tf.pad(suffix_logsumexp(values), [[0, 0], [0, 1]], constant_values=-math.inf)
         return logsumexp(tf.stack([values, take(behind, self.last + 1)], axis=-1))
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import flatten_lists, take
 from keras_softsort.ops._core.permutations import inverse
-from keras_softsort.ops.sampling._plackett_luce import logsumexp, subtract_max, suffix_logsumexp
+from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
+from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE
+from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
+
+# Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
+# up to 1e20 over any of them.
+SAFE_RANGE = {tf.float32: 40.0, tf.float64: 600.0}
 
 
 def expected_reward(
@@ -33,8 +41,10 @@ def expected_reward(
         value = mean(tf.linalg.matvec(take(every_reward, orders), rank_weights))
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            relative = subtract_max(tf.where(mask, logits, minus_infinity))
-            every_score = flatten_lists(tf.broadcast_to(relative, shape))
+            possible = tf.where(mask, logits, minus_infinity)
+            if not is_at_most(logits.shape[1], FLOAT32_SIZE):
+                possible = tf.cast(possible, tf.float64)
+            every_score = flatten_lists(tf.broadcast_to(possible, shape))
             found = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
             return upstream[:, tf.newaxis] * tf.cast(found, upstream.dtype)
 
@@ -48,32 +58,55 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
 
     The estimate for item d is `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`. r is
     the rank of d, or k if d is not among the first k. Z_i is the sum of exp(logit) over the items that are left at
-    rank i. `later_i = sum_{j >= i} w_j rewards_{z_j}` is the reward from rank i on. Both sums over i are prefix sums.
-    They are computed from logarithms, since 1 / Z overflows for logits of a wide range. `logits` are the result
-    of `subtract_max`. The result is float64 `[lists, n]`.
+    rank i. `later_i = sum_{j >= i} w_j rewards_{z_j}` is the reward from rank i on. The result is `[lists, n]` in the
+    dtype of `logits`.
     """
-    rewards, rank_weights = tf.cast(rewards, tf.float64), tf.cast(rank_weights, tf.float64)
-    count = orders.shape[-1] or tf.shape(orders)[-1]
-    ranks = inverse(orders, tf.shape(logits)[-1])
-    minus_infinity = tf.constant(-math.inf, tf.float64)
-    unchosen = logsumexp(tf.where(ranks < count, minus_infinity, logits))
-    remaining = tf.concat([take(logits, orders), unchosen[:, tf.newaxis]], axis=-1)
-    normalizers = suffix_logsumexp(remaining)[:, :count]
+    peak = tf.reduce_max(logits, axis=-1, keepdims=True)
+    logits -= tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+    rewards, rank_weights = tf.cast(rewards, logits.dtype), tf.cast(rank_weights, logits.dtype)
+    chances = ChoiceChances(logits, orders, inverse(orders, tf.shape(logits)[-1]))
     later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
-    # No items are left beyond the end of a list.
-    ended = tf.equal(normalizers, -math.inf)
-    normalizers = tf.where(ended, tf.zeros_like(normalizers), normalizers)
-
-    def up_to_rank(terms: tf.Tensor) -> tf.Tensor:
-        """exp(s_d) times the sum of `terms / Z` up to the rank of d: [lists, n]."""
-        summed = _prefix_logsumexp(tf.where(ended, minus_infinity, tf.math.log(terms) - normalizers))
-        return tf.exp(logits + take(summed, tf.minimum(ranks, count - 1)))
-
-    after = take(tf.pad(later, [[0, 0], [0, 2]]), ranks + 1)
-    return after + rewards * up_to_rank(tf.zeros_like(later) + rank_weights) - up_to_rank(later)
+    terms = (tf.zeros_like(later) + rank_weights, later)
+    # NaN compares as within the range, and sums of exponentials keep it within its list.
+    wide = tf.reduce_any(tf.logical_and(logits > -math.inf, logits < -SAFE_RANGE[logits.dtype]))
+    weights, losses = tf.cond(wide, lambda: chances.by_logarithms(*terms), lambda: chances.by_sums(*terms))
+    after = take(tf.pad(later, [[0, 0], [0, 2]]), chances.ranks + 1)
+    return after + rewards * weights - losses
 
 
-def _prefix_logsumexp(values: tf.Tensor) -> tf.Tensor:
-    peak = tf.reduce_max(values, axis=-1, keepdims=True)
-    peak = tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
-    return peak + tf.reverse(suffix_logsumexp(tf.reverse(values - peak, [-1])), [-1])
+class ChoiceChances(NamedTuple):
+    """The chance of each item to be chosen at each rank i up to its own, exp(s_d) / Z_i, as factors of sums."""
+
+    logits: tf.Tensor  # [lists, n], at most 0
+    orders: tf.Tensor  # [lists, k]
+    ranks: tf.Tensor  # [lists, n]; k for items that are not among the first k
+
+    def by_sums(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """The sums [lists, n] of the chances times each of the terms [lists, k], at least 0, for logits in range."""
+        exponentials = tf.exp(self.logits)
+        chosen = take(exponentials, self.orders)
+        unchosen = tf.reduce_sum(tf.where(self._is_chosen(), tf.zeros_like(exponentials), exponentials), axis=-1)
+        left = sums_after(chosen) + chosen + unchosen[:, tf.newaxis]
+        return tuple(exponentials * self._at_ranks(sums_up_to(tf.math.divide_no_nan(each, left))) for each in terms)
+
+    def by_logarithms(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """The same for logits of any range."""
+        nowhere = tf.constant(-math.inf, self.logits.dtype)
+        unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, self.logits))
+        left = suffix_logsumexp(tf.concat([take(self.logits, self.orders), unchosen[:, tf.newaxis]], axis=-1))[:, :-1]
+        ended = tf.equal(left, nowhere)  # no item is left
+        left = tf.where(ended, tf.zeros_like(left), left)
+
+        def sums(each: tf.Tensor) -> tf.Tensor:
+            shares = tf.where(ended, nowhere, tf.math.log(each) - left)
+            summed = tf.reverse(suffix_logsumexp(tf.reverse(shares, [-1])), [-1])
+            return tf.exp(self.logits + self._at_ranks(summed))
+
+        return tuple(sums(each) for each in terms)
+
+    def _is_chosen(self) -> tf.Tensor:
+        return self.ranks < tf.shape(self.orders)[1]
+
+    def _at_ranks(self, sums: tf.Tensor) -> tf.Tensor:
+        """The sums up to the rank of each item, all of them for items that are not among the first k."""
+        return take(sums, tf.minimum(self.ranks, tf.shape(self.orders)[1] - 1))

@@ -12,7 +12,7 @@ from keras_softsort.ops.ranking._dcg import discounts
 from keras_softsort.ops.ranking._lists import RankingLists
 from keras_softsort.ops.ranking._pairs.arguments import PairOptions, pair_lists, pair_options
 from keras_softsort.ops.ranking._pairs.lambda_weights import delta_features
-from keras_softsort.ops.sampling._plackett_luce import logsumexp
+from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 def softmax_costs(lists: RankingLists, temperature: float) -> tf.Tensor:
