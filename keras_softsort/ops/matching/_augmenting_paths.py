@@ -1,10 +1,9 @@
 """The algorithm of `linear_assignment`: shortest augmenting paths on a batch, with a state machine per matrix.
 
-Only the duals v of the columns are stored; the dual of a row is cost - v at its own pair. At all times cost - v of a
-pair is the smallest of its row, and v is 0 at the free columns of a matrix with more columns than rows.
-
 A search labels columns with their distances from a free row. Its steps are few because each scans several columns, the
-nearest one of each of `GROUPS` groups; a column that is reached on a shorter way later is scanned again.
+nearest one of each group; a column that is reached on a shorter way later is scanned again. 4 groups need about 0.4
+times the steps of one on random square matrices of 128 to 500 columns, and took the least time under XLA; 8 need 0.3
+times, but each step reads more rows.
 """
 
 from __future__ import annotations
@@ -15,26 +14,15 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.batching import take
-
-# More groups need fewer steps, each of which reads more rows. 4 groups need about 0.4 times the steps of one on random
-# square matrices of 128 to 500 columns, and took the least time under XLA; 8 need 0.3 times.
-GROUPS = 4
-
-
-class Costs(NamedTuple):
-    """Matrices whose rows must all be paired, k <= s, with a number of columns that is a multiple of `GROUPS`."""
-
-    cost: tf.Tensor  # [B, k, s] float64, +inf where a pair is never made
-    rows: tf.Tensor  # [B, k] bool: the rows that count
-    spare: tf.Tensor  # [B] bool: whether there are more columns than rows that count
-
-
-class Pairs(NamedTuple):
-    """The current pairs, and the duals of the columns."""
-
-    v: tf.Tensor  # [B, s] float64
-    row_of: tf.Tensor  # [B, s] int32, -1 for a free column
-    column_of: tf.Tensor  # [B, k] int32, -1 for a free row
+from keras_softsort.ops.matching._initial_pairs import (
+    Costs,
+    Pairs,
+    grouped,
+    initial_pairs,
+    nearest_of_groups,
+    smallest,
+    unpaired_rows,
+)
 
 
 class Search(NamedTuple):
@@ -52,10 +40,10 @@ def solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
     """The pairs, and whether every row that counts has a column [B]."""
     # One flat loop, as long as the slowest matrix needs. Nested loops over rows and steps would wait for the slowest
     # matrix at every row.
-    pairs = _first_pairs(costs)
+    pairs = initial_pairs(costs)
     far = tf.fill(tf.shape(pairs.v), tf.constant(math.inf, pairs.v.dtype))
     never = tf.zeros_like(costs.spare)
-    working = tf.reduce_any(_unpaired(costs, pairs), axis=1)
+    working = tf.reduce_any(unpaired_rows(costs, pairs), axis=1)
     search = Search(far, far, tf.zeros_like(pairs.row_of), never, tf.where(never, 0, -1), working)
     pairs, _ = tf.while_loop(
         lambda _, search: tf.reduce_any(search.working),
@@ -63,30 +51,7 @@ def solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
         (pairs, search),
         parallel_iterations=1,
     )
-    return pairs, tf.logical_not(tf.reduce_any(_unpaired(costs, pairs), axis=1))
-
-
-def _first_pairs(costs: Costs) -> Pairs:
-    """Duals from the smallest cost of each column, and pairs of smallest reduced cost if rows do not collide."""
-    cost = costs.cost
-    batch, height, width = tf.unstack(tf.shape(cost))
-    least = tf.reduce_min(cost, axis=1)
-    # With more columns than rows the free ones must keep the largest dual, which the column minima do not ensure.
-    v = tf.where(tf.logical_or(costs.spare[:, tf.newaxis], tf.math.is_inf(least)), tf.zeros_like(least), least)
-    reduced = cost - v[:, tf.newaxis, :]
-    best = tf.reduce_min(reduced, axis=2, keepdims=True)
-    row_numbers = tf.range(height)
-    # Rows of equal scores start at different columns; otherwise all of them would choose the first.
-    turn = tf.math.floormod(tf.range(width) - row_numbers[:, tf.newaxis], width)
-    turn = tf.reduce_min(tf.where(tf.equal(reduced, best), turn, width), axis=2)
-    asked = tf.math.floormod(turn + row_numbers, width)
-    asks = tf.logical_and(costs.rows, tf.math.is_finite(best[:, :, 0]))
-    first = tf.math.unsorted_segment_min(
-        tf.where(asks, row_numbers, height), asked + width * tf.range(batch)[:, tf.newaxis], batch * width
-    )
-    row_of = tf.reshape(tf.where(first < height, first, -1), [batch, width])
-    given = tf.logical_and(asks, tf.equal(take(row_of, asked), row_numbers))
-    return Pairs(v, row_of, tf.where(given, asked, -1))
+    return pairs, tf.logical_not(tf.reduce_any(unpaired_rows(costs, pairs), axis=1))
 
 
 def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
@@ -96,18 +61,18 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     distance, scanned, before, active, end, working = search
     free = pairs.row_of < 0
     ending = tf.where(free, distance, infinity)
-    reach = tf.reduce_min(_nearest(ending), axis=1, keepdims=True)
+    reach = smallest(ending)[:, tf.newaxis]
     open_to_scan = tf.where(tf.logical_or(free, distance >= scanned), infinity, distance)
-    nearest = _nearest(open_to_scan)  # [B, GROUPS]
+    nearest = nearest_of_groups(open_to_scan)  # [B, GROUPS]
     ended = tf.logical_and(active, reach[:, 0] <= tf.reduce_min(nearest, axis=1))
     found = tf.logical_and(ended, tf.math.is_finite(reach[:, 0]))
     drop = tf.minimum(distance - reach, tf.zeros_like(reach))
     pairs = pairs._replace(v=pairs.v + tf.where(found[:, tf.newaxis], drop, tf.zeros_like(drop)))
-    first_end = tf.reduce_min(_nearest(tf.where(tf.equal(ending, reach), numbers, none)), axis=1)
+    first_end = smallest(tf.where(tf.equal(ending, reach), numbers, none))
     pairs, end = _flipped(pairs, before, tf.where(found, first_end, end))
 
     active = tf.logical_and(active, tf.logical_not(ended))
-    unpaired = _unpaired(costs, pairs)
+    unpaired = unpaired_rows(costs, pairs)
     starts = tf.logical_and(tf.logical_not(tf.logical_or(active, tf.not_equal(ended, found))), end < 0)
     starts = tf.logical_and(tf.logical_and(starts, working), tf.reduce_any(unpaired, axis=1))
     start = starts[:, tf.newaxis]
@@ -115,8 +80,8 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
 
     # A search begins with its free row, at distance 0 and without a column of its own.
     counted = tf.logical_and(active[:, tf.newaxis], nearest < reach)
-    at_nearest = tf.equal(_grouped(open_to_scan), nearest[:, tf.newaxis, :])
-    columns = tf.reduce_min(tf.where(at_nearest, _grouped_numbers(numbers), none - 1), axis=1)
+    at_nearest = tf.equal(grouped(open_to_scan), nearest[:, tf.newaxis, :])
+    columns = tf.reduce_min(tf.where(at_nearest, grouped(numbers), none - 1), axis=1)
     source = tf.argmax(tf.cast(unpaired, tf.int32), axis=1, output_type=tf.int32)[:, tf.newaxis]
     rows = tf.where(start, source, tf.maximum(take(pairs.row_of, columns), 0))
     from_row = tf.where(start, tf.zeros_like(reach), tf.where(counted, nearest, infinity))
@@ -127,9 +92,7 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     lengths = from_row[:, :, tf.newaxis] + tf.maximum(reduced - own[:, :, tf.newaxis], least[:, :, tf.newaxis])
     shortest = tf.reduce_min(lengths, axis=1)
     via = tf.reduce_max(tf.where(tf.equal(lengths, shortest[:, tf.newaxis]), rows[:, :, tf.newaxis], -1), axis=1)
-    is_scanned = tf.logical_and(
-        tf.equal(_grouped_numbers(numbers), columns[:, tf.newaxis, :]), counted[:, tf.newaxis, :]
-    )
+    is_scanned = tf.logical_and(tf.equal(grouped(numbers), columns[:, tf.newaxis, :]), counted[:, tf.newaxis, :])
     is_scanned = tf.reshape(is_scanned, tf.shape(distance))
     nearer = shortest < distance
     active = tf.logical_or(active, starts)
@@ -153,22 +116,3 @@ def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf
     column_of = tf.where(at_row, end[:, tf.newaxis], pairs.column_of)
     next_end = tf.where(flips, take(pairs.column_of, row)[:, 0], -1)
     return Pairs(pairs.v, tf.where(at_end, row, pairs.row_of), column_of), next_end
-
-
-def _grouped(values: tf.Tensor) -> tf.Tensor:
-    """The columns [B, s] of each group, [B, s / GROUPS, GROUPS]; XLA reduces over the middle axis fastest."""
-    batch, width = tf.unstack(tf.shape(values))
-    return tf.reshape(values, [batch, width // GROUPS, GROUPS])
-
-
-def _grouped_numbers(numbers: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(numbers, [-1, GROUPS])
-
-
-def _nearest(values: tf.Tensor) -> tf.Tensor:
-    """The smallest value of each group."""
-    return tf.reduce_min(_grouped(values), axis=1)
-
-
-def _unpaired(costs: Costs, pairs: Pairs) -> tf.Tensor:
-    return tf.logical_and(costs.rows, pairs.column_of < 0)

@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from support.cases.matching.linear_assignment import KINDS
 
 from keras_softsort.ops import linear_assignment
+from keras_softsort.ops.matching._initial_pairs import Costs, initial_pairs
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -52,6 +53,23 @@ def brute_force(scores, row_mask, column_mask):
         for order in itertools.permutations(columns, size)
     ]
     return None if max(totals) == -np.inf else max(totals)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (6, 8), (30, 32), (40, 44), (150, 152)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_initial_pairs_are_the_nearest_and_leave_few_rows(kind, shape):
+    cost = -KINDS[kind](RANDOM, (2, *shape))
+    found = initial_pairs(Costs(tf.constant(cost), tf.ones([2, shape[0]], tf.bool), tf.ones([2], tf.bool)))
+    v, row_of, column_of = (each.numpy() for each in found)
+    for reduced, columns, rows, duals in zip(cost - v[:, np.newaxis, :], column_of, row_of, v, strict=True):
+        paired = np.flatnonzero(columns >= 0)
+        np.testing.assert_array_equal(rows[columns[paired]], paired)
+        assert (rows >= 0).sum() == len(paired)
+        np.testing.assert_array_equal(duals[rows < 0], 0)
+        own, nearest = reduced[paired, columns[paired]], reduced[paired].min(axis=1)
+        np.testing.assert_allclose(own, nearest, rtol=1e-12, atol=1e-12 * np.abs(cost).max())
+        if kind == "normal":
+            assert len(paired) >= 0.9 * len(columns)
 
 
 @pytest.mark.parametrize("kind", KINDS)
