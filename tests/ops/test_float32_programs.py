@@ -24,7 +24,6 @@ OPERATORS = {
     "list_mle": lambda s: ks.ops.list_mle(s, LABELS),
     "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, LABELS),
     "neural_ndcg": lambda s: ks.ops.neural_ndcg(s, LABELS),
-    "pl_rank": lambda s: ks.ops.pl_rank(s, LABELS, seed=[1, 2]),
     "unique_softmax": lambda s: ks.ops.unique_softmax(s, LABELS),
     "ranknet": lambda s: ks.ops.ranknet(s, LABELS, lambda_weight="ndcg"),
 }
@@ -37,7 +36,6 @@ OF_LONG = {
     "neural_sort": ks.neural_sort,
     "soft_sort": ks.soft_sort,
     "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, np.abs(LONG)),
-    "pl_rank": lambda s: ks.ops.pl_rank(s, np.abs(LONG), seed=[1, 2]),
     "unique_softmax": lambda s: ks.ops.unique_softmax(s, np.abs(LONG)),
     "ranknet": lambda s: ks.ops.ranknet(s, np.abs(LONG), lambda_weight="ndcg"),
 }

@@ -75,14 +75,14 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
 
 
 class ChoiceChances(NamedTuple):
-    """The chance of each item to be chosen at each rank i up to its own, exp(s_d) / Z_i, as factors of sums."""
+    """Sums over the ranks i up to that of item d of exp(s_d) / Z_i, the chance of d at rank i, times a term."""
 
     logits: tf.Tensor  # [lists, n], at most 0
     orders: tf.Tensor  # [lists, k]
     ranks: tf.Tensor  # [lists, n]; k for items that are not among the first k
 
     def by_sums(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The sums [lists, n] of the chances times each of the terms [lists, k], at least 0, for logits in range."""
+        """The sums [lists, n] with each of the terms [lists, k], which are at least 0, for logits in range."""
         exponentials = tf.exp(self.logits)
         chosen = take(exponentials, self.orders)
         unchosen = tf.reduce_sum(tf.where(self._is_chosen(), tf.zeros_like(exponentials), exponentials), axis=-1)
@@ -90,17 +90,17 @@ class ChoiceChances(NamedTuple):
         return tuple(exponentials * self._at_ranks(sums_up_to(tf.math.divide_no_nan(each, left))) for each in terms)
 
     def by_logarithms(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The same for logits of any range."""
-        nowhere = tf.constant(-math.inf, self.logits.dtype)
-        unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, self.logits))
-        left = suffix_logsumexp(tf.concat([take(self.logits, self.orders), unchosen[:, tf.newaxis]], axis=-1))[:, :-1]
+        """The same for logits of any range, in float64: logarithms far from 0 would lose the digits of the terms."""
+        nowhere, logits = tf.constant(-math.inf, tf.float64), tf.cast(self.logits, tf.float64)
+        unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, logits))
+        left = suffix_logsumexp(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1))[:, :-1]
         ended = tf.equal(left, nowhere)  # no item is left
         left = tf.where(ended, tf.zeros_like(left), left)
 
         def sums(each: tf.Tensor) -> tf.Tensor:
-            shares = tf.where(ended, nowhere, tf.math.log(each) - left)
+            shares = tf.where(ended, nowhere, tf.math.log(tf.cast(each, tf.float64)) - left)
             summed = tf.reverse(suffix_logsumexp(tf.reverse(shares, [-1])), [-1])
-            return tf.exp(self.logits + self._at_ranks(summed))
+            return tf.cast(tf.exp(logits + self._at_ranks(summed)), self.logits.dtype)
 
         return tuple(sums(each) for each in terms)
 
