@@ -19,18 +19,20 @@ def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None =
     """Compute `S_i = sum_{j <= i} exp(positions_j - positions_i) values_j` for positions that do not decrease.
 
     `positions` are `[L, n]`; `values` and the result are `[L, d, n]`. Positions may have a higher precision than
-    values. Exponentials are computed in `dtype`, by default that of the values. No exponent is above 0, so nothing
-    overflows. O(n log 64) time and O(n) memory; the graph does not grow with n. Not meant for automatic
-    differentiation, since gradients are sums of the same kind.
+    values. Exponentials of distances are computed in `dtype`, by default that of the values, and no exponent is above
+    0. Only without XLA, and where the positions of all blocks are near each other, exponents reach `SAFE_DISTANCE`.
+    O(n log 64) time and O(n) memory; the graph does not grow with n. Not meant for automatic differentiation, since
+    gradients are sums of the same kind.
     """
     size = positions.shape[-1]
     dtype = dtype or values.dtype
     if size is None:
-        return _scan_of_any_size(positions, values, dtype)
-    return _sums(positions[:, tf.newaxis, :], values, max(math.ceil(math.log(max(size, 2), BLOCK)), 1), dtype)
+        return _scan_of_any_size(positions, values, dtype, is_compiled())
+    levels = max(math.ceil(math.log(max(size, 2), BLOCK)), 1)
+    return _sums(positions[:, tf.newaxis, :], values, levels, dtype, is_compiled())
 
 
-def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType) -> tf.Tensor:
+def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType, compiled: bool) -> tf.Tensor:
     size = tf.shape(positions)[-1]
     blocks = -(-size // BLOCK)
     inside = tf.minimum(tf.range(blocks * BLOCK), size - 1)
@@ -39,20 +41,20 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType)
         tf.reshape(each, tf.concat([tf.shape(each)[:2], [blocks, BLOCK]], axis=0))
         for each in (tf.gather(positions, inside, axis=-1), padded)
     )
-    values = _within_blocks(positions, values, dtype)
+    values = _within_blocks(positions, values, dtype, compiled)
     if levels > 1:
         ends = positions[..., :-1, -1]
-        before = _sums(ends, values[..., :-1, -1], levels - 1, dtype)[..., tf.newaxis]
+        before = _sums(ends, values[..., :-1, -1], levels - 1, dtype, compiled)[..., tf.newaxis]
         more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], dtype, values) * before
         values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
 
 
-def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """The sums over the earlier positions of the same block, for blocks `[..., BLOCK]`."""
-    if is_compiled():
+def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType, compiled: bool) -> tf.Tensor:
+    """The sums over the positions of the same block up to each, for blocks `[..., BLOCK]`."""
+    if compiled:
         return _by_doubling(positions, values, dtype)
-    # False for NaN, which either way spoils its own list alone.
+    # False for NaN, which affects only its own list, whichever branch runs.
     is_far = positions[..., -1] - positions[..., 0] > SAFE_DISTANCE[values.dtype]
     return tf.cond(
         tf.reduce_any(is_far),
@@ -62,13 +64,13 @@ def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> 
 
 
 def _by_running_sums(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Of values that grow with the distance from the start of their block, which takes the fewest operations."""
+    """One running sum of values times exp(distance from the start of the block), which takes the fewest operations."""
     growth = tf.cast(tf.exp(positions - positions[..., :1]), values.dtype)
     return tf.cumsum(growth * values, axis=-1) / growth
 
 
 def _by_doubling(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Of 2, 4, 8, ... positions, for any distances: no exponent is above 0."""
+    """Sums over 2, 4, 8, ... positions, for any distances."""
     step = 1
     while step < BLOCK:
         decay = _decay(positions[..., :-step] - positions[..., step:], dtype, values)
@@ -79,7 +81,7 @@ def _by_doubling(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf
 
 # One function for all uses in a graph, because tracing it anew takes longer than tracing the rest of an operator.
 _scan_of_any_size = tf.function(
-    lambda positions, values, dtype: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS, dtype),
+    lambda positions, values, dtype, compiled: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS, dtype, compiled),
     autograph=False,
     reduce_retracing=True,
 )

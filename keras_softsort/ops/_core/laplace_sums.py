@@ -10,8 +10,8 @@ from keras_softsort.ops._core.decay_scan import decay_scan
 def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute `sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each.
 
-    The `positions` p `[L, n]` must not decrease. The `values` v are `[L, d, n]`. Exponentials are computed in `dtype`,
-    by default that of the values.
+    The `positions` p `[L, n]` must not decrease. The `values` v are `[L, d, n]`. `dtype` is that of exponentials, see
+    `decay_scan`.
     """
     # One scan for both directions is half the program to compile.
     both_ways = tf.concat([positions, -tf.reverse(positions, axis=[1])], axis=0)

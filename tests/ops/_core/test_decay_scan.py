@@ -39,6 +39,21 @@ def test_the_way_depends_on_the_distance_in_a_block(distance, way, monkeypatch):
     assert ways == [way]
 
 
+def test_a_compiled_trace_does_not_choose_for_others(monkeypatch):
+    ways = []
+    for name in ("_by_running_sums", "_by_doubling"):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, n=name, f=original: ways.append(n) or f(*args))
+    untraced = tf.function(module._scan_of_any_size.python_function, autograph=False, reduce_retracing=True)
+    monkeypatch.setattr(module, "_scan_of_any_size", untraced)
+    signature = [tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([None, None, None], tf.float64)]
+    tf.function(decay_scan, signature, jit_compile=True, autograph=False).get_concrete_function()
+    assert set(ways) == {"_by_doubling"}
+    ways.clear()
+    tf.function(decay_scan, signature, autograph=False).get_concrete_function()
+    assert set(ways) == {"_by_running_sums", "_by_doubling"}
+
+
 def test_no_number_changes_no_other_list():
     random = np.random.default_rng(1)
     positions, values = np.sort(random.normal(size=(2, 100)), axis=1), random.normal(size=(2, 1, 100))
