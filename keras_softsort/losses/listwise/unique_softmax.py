@@ -36,7 +36,7 @@ class UniqueSoftmaxLoss(ScoreOperatorLoss):
       ValueError: `temperature` is not positive, a name is unknown, or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
-    Cost: O(n log n) time and O(n) memory; O(n^1.5) if scores span more than 600 temperatures.
+    Cost: that of `ops.unique_softmax`.
 
     Example:
 

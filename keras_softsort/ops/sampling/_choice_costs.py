@@ -18,13 +18,11 @@ from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
 SAFE_RANGE = {tf.float32: 70.0, tf.float64: 600.0}
 # Up to this many items sums of float32 lose no digits that matter.
 FLOAT32_SIZE = 1000
-# Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists.
-# Others are computed by blocks.
-DENSE_SIZE, MAX_PAIRS = 1000, 2**26
+# Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists,
+# which count as this many while their number is unknown. Others are computed by blocks.
+DENSE_SIZE, MAX_PAIRS, UNKNOWN_BATCH = 1000, 2**26, 256
 # Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
 COMPARED_SIZE_COMPILED, COMPARED_SIZE = 128, 24
-# Without XLA, and up to this many items, matrix products take longer to start than simple operations to end.
-SHORT = 32
 
 
 class Sequence(NamedTuple):
@@ -114,8 +112,11 @@ class Comparisons(NamedTuple):
         return values + tf.linalg.matvec(self._of_others(values.dtype), values, transpose_a=True)
 
     def _by_products(self) -> bool:
-        """Whether a product of all pairs and its sums take less time than a product of a matrix and a vector."""
-        return not is_compiled() and bool(is_at_most(self.keys.shape[1], SHORT))
+        """Whether a product of all pairs and its sums take less time than a product of a matrix and a vector.
+
+        Without XLA only short lists are compared, for which the product of a matrix takes longer to start.
+        """
+        return not is_compiled()
 
     def _of_others(self, dtype: tf.DType) -> tf.Tensor:
         """1 where the choice i [., i, .] is from another item j [., ., j]."""
@@ -186,7 +187,8 @@ def _by_logarithms(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choice
     """The same for scores of any range, which may be far from 0."""
     weights = tf.ones_like(scores) if weights is None else weights
     batch, size = scores.shape
-    is_large = not is_at_most(size, DENSE_SIZE) or (batch is not None and batch * size * size > MAX_PAIRS)
+    lists = UNKNOWN_BATCH if batch is None else batch
+    is_large = not is_at_most(size, DENSE_SIZE) or lists * size * size > MAX_PAIRS
     if not isinstance(choices, Comparisons) and is_large:
         return _by_blocks(scores, weights, choices)
     zero, nowhere = tf.zeros([], scores.dtype), tf.constant(-math.inf, scores.dtype)

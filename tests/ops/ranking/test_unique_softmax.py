@@ -45,3 +45,17 @@ def test_values_and_gradients(size, span, signature, compiled):
     true_losses, true_gradient = expected(scores, labels, weights, mask)
     np.testing.assert_allclose(losses, true_losses, rtol=1e-6)
     np.testing.assert_allclose(gradient, true_gradient, atol=1e-6 * np.abs(true_gradient).max())
+
+
+@pytest.mark.parametrize("size", [4, 40], ids=["compared", "sorted"])
+def test_gains_of_high_labels_over_small_exponentials_do_not_overflow(size):
+    scores, labels = np.full((1, size), -69, np.float32), np.full((1, size), 30, np.float32)
+    scores[0, 0], labels[0, -1] = 0, 1
+    step = tf.function(lambda x: ks.ops.unique_softmax(x, labels), autograph=False)
+    x = tf.constant(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        losses = step(x)
+    true_losses, true_gradient = expected(scores, labels, np.ones_like(scores), np.ones_like(scores, bool))
+    np.testing.assert_allclose(losses, true_losses, rtol=1e-6)
+    np.testing.assert_allclose(tape.gradient(losses, x), true_gradient, rtol=1e-5)

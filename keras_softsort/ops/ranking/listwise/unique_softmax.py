@@ -50,8 +50,9 @@ def unique_softmax(
       TypeError: `scores` are not floating-point, or an argument has another type.
       ValueError: `temperature` is not positive, or shapes do not match.
 
-    Cost: a sort and O(n) per list. If scores span more than 70 temperatures, 600 in float64, O(n^2) up to 1,000 items
-    and O(n^1.5) above.
+    Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures, all lists of the batch take
+    O(n^2) up to 1,000 items. Longer lists, and those of a size that is unknown when traced, are computed in float64,
+    and take O(n^1.5) if scores span more than 600 temperatures.
 
     Example:
 
@@ -77,10 +78,13 @@ def _losses(lists: RankingLists, temperature: float) -> tf.Tensor:
         peak = tf.stop_gradient(tf.reduce_max(scores, axis=1, keepdims=True))
         scores = (scores - tf.maximum(peak, scores.dtype.min)) / temperature
     weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
+    # Relative to the largest, since gains of high labels over sums of small exponentials overflow.
+    largest = tf.stop_gradient(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True))
+    weights = tf.math.divide_no_nan(weights, largest)
     if is_compared(scores):
         losses = choice_costs(scores, weights, Comparisons(keys, only_below=True))
     else:
         ordered, order = descending(keys)
         choices = AgainstLater(*tied_ranks(ordered, may_search=True))
         losses = choice_costs(take(scores, order), take(weights, order), choices)
-    return tf.cast(losses, lists.scores.dtype)
+    return tf.cast(losses * largest[:, 0], lists.scores.dtype)
