@@ -46,8 +46,7 @@ class ApproxNDCGLoss(ScoreOperatorLoss):
       ValueError: `tau` is not positive, `k` is below 1, a name is unknown, or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
-    Cost: that of `ops.approx_ndcg`: O(n r) time per list of float32 scores that span r temperatures, if n >= 100 and
-    r <= 11 or n >= 500 and r <= 75. Otherwise O(n^2) time.
+    Cost: that of `ops.approx_ndcg`.
 
     Example:
 

@@ -7,8 +7,8 @@ nodes t_k
     sum_j sigmoid(s_j - s_i) ~= sum_k h exp(-t_k a_i) sum_j t_k a_j exp(-t_k a_j)
 
 so n items need n exponentials for each node in place of n^2, and all terms are positive, so no digits are lost. The
-same nodes integrate t exp(-t A), and so give the slope a_i a_j / (a_i + a_j)^2. The nodes below 1, where exp(-t A) is
-nearly straight, are replaced by the few of a Gauss rule for their sum.
+same nodes integrate t exp(-t A), and so give the slope a_i a_j / (a_i + a_j)^2. A Gauss rule of 4
+nodes replaces the nodes below 1, where exp(-t A) is nearly straight.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-# Ranks are then off by 5e-8 of their value, and slopes by 6e-7. Half of it would do for float64.
+# Ranks are then off by 5e-8 of their value, and slopes by 6e-7.
 STEP = 0.5
 GAUSS_NODES = 4
 # Beyond, exp(-t A) is below 4e-8, the share of a result that is left out.
@@ -28,19 +28,19 @@ LAST = 17.0
 MAX_COUNT = 172
 
 
-def _nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes t_k, rising, and their weights divided by t_k: float32 [count]."""
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    """The nodes t_k, rising, and their weights divided by t_k: float32 [MAX_COUNT]."""
     points = np.exp(-STEP * np.arange(1, 100))
     weights = STEP * points
     # The Gauss rule of a discrete measure is in the eigenvectors of the matrix of its orthogonal polynomials.
     polynomials, _ = np.linalg.qr(np.sqrt(weights)[:, np.newaxis] * np.vander(points, GAUSS_NODES, increasing=True))
     nodes, vectors = np.linalg.eigh(polynomials.T @ (points[:, np.newaxis] * polynomials))
-    others = np.exp(STEP * np.arange(count - GAUSS_NODES))
+    others = np.exp(STEP * np.arange(MAX_COUNT - GAUSS_NODES))
     shares = np.append(weights.sum() * vectors[0] ** 2 / nodes, np.full(len(others), STEP))
     return np.append(nodes, others).astype(np.float32), shares.astype(np.float32)
 
 
-_TIMES, _SHARES = _nodes(MAX_COUNT)
+_TIMES, _SHARES = _nodes()
 
 
 def largest_span(count: Any) -> Any:
@@ -52,7 +52,7 @@ def largest_span(count: Any) -> Any:
 class ExponentialSums:
     """Lists [B, n] of float32 scores between `-largest_span(count)` and 0, in units of the temperature.
 
-    Scores below, of items that do not count, are far below.
+    Masked items have scores so low that exp gives 0.
     """
 
     def __init__(self, scores: tf.Tensor, count: Any) -> None:
@@ -67,7 +67,7 @@ class ExponentialSums:
         return 0.5 - tf.reduce_sum(self._falls * self._totals()[:, tf.newaxis, :], axis=2)
 
     def gradient(self, upstream: tf.Tensor) -> tf.Tensor:
-        """That of item k is `sum_i (d_i - d_k) slope_ik`."""
+        """The gradient of item k: `sum_i (d_i - d_k) slope_ik`."""
         upstream = upstream[:, :, tf.newaxis]
         weighted = self._shares * tf.reduce_sum(self._steps * upstream, axis=1)
         differences = weighted[:, tf.newaxis, :] - upstream * self._totals()[:, tf.newaxis, :]

@@ -18,7 +18,7 @@ class Pairs:
         return 0.5 + tf.reduce_sum(self._shares, axis=2)
 
     def gradient(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The slope of the sigmoid is even, so that of item k is `sum_i (d_i - d_k) slope_ik`."""
+        """The gradient of item k: `sum_i (d_i - d_k) slope_ik`, since the slope of the sigmoid is even."""
         differences = upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]
         # One operation for `differences * shares * (1 - shares)`.
         return tf.reduce_sum(tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences), axis=1)

@@ -42,7 +42,7 @@ def _ranks(scores: tf.Tensor, span: tf.Tensor) -> tuple:
         pairs = Pairs(scores)
         return pairs.ranks(), lambda upstream: (pairs.gradient(upstream), None)
 
-    # The gradient computes again what would take n^2 numbers to store. TensorFlow would store it for every way.
+    # The gradient computes again what would take n^2 numbers to store: `tf.cond` stores the results of every branch.
     def gradient(upstream: tf.Tensor) -> tuple:
         return _by_cheapest(scores, span, lambda way: way(scores).gradient(upstream)), None
 
@@ -50,7 +50,7 @@ def _ranks(scores: tf.Tensor, span: tf.Tensor) -> tuple:
 
 
 def _by_cheapest(scores: tf.Tensor, span: tf.Tensor, compute: Callable[[Way], tf.Tensor]) -> tf.Tensor:
-    """What `compute` makes of the ranks, by a number of nodes that is enough or else by all pairs."""
+    """Call `compute` with the fewest nodes that suffice, or with all pairs."""
     size = scores.shape[1]
 
     def first_that_fits(ways: list[tuple[Any, int]]) -> tf.Tensor:

@@ -50,8 +50,8 @@ def approx_ndcg(
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
       ValueError: `tau` is not positive, `k` is below 1, a name is unknown, or shapes do not match.
 
-    Cost: O(n r) time per list of float32 scores that span r temperatures, if n >= 100 and r <= 11 or n >= 500 and
-    r <= 75. Otherwise O(n^2) time.
+    Cost: O(n r) time per list of float32 scores, if n >= 100 and r <= 11 or n >= 500 and r <= 75. r is the widest span
+    of the scores of a list in the batch, in temperatures. Otherwise O(n^2) time.
 
     Example:
 
