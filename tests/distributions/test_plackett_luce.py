@@ -61,7 +61,7 @@ def test_suffix_logsumexp_gradient(mode, spread):
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("wide", [0.0, -5000.0], ids=["sums", "blocks"])
+@pytest.mark.parametrize("wide", [0.0, -5000.0])
 def test_not_a_number_stays_in_its_list(wide):
     lists = RNG.normal(size=(3, 6))
     lists[1, 2] = np.nan
