@@ -1,13 +1,16 @@
 """The accuracies of `examples/knn_digits.py` over the epochs and at the end, from the folders that it wrote.
 
     python benchmarks/knn_tables.py output/cifar10 output/cifar10-stochastic
+    python benchmarks/knn_tables.py output/width-16 output/width-32 --vary width   # a row for each width
 
 The folders are those that `--output` named; each may hold several seeds and methods, but no two the same training.
+With `--vary`, trainings that differ in this option are compared.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,16 +51,33 @@ def ends(runs: Sequence[Run]) -> Iterator[harness.Row]:
         yield {"method": run["method"], "seed": run["seed"], "test accuracy": f"{run['test']:.4f}", "minutes": minutes}
 
 
+def by_option(runs: Sequence[Run], option: str) -> Iterator[harness.Row]:
+    """The test accuracy of each method for each value of an option, the mean over the seeds."""
+    methods = list(dict.fromkeys(run["method"] for run in runs))
+    for value in dict.fromkeys(run["options"][option] for run in runs):
+        row = {option: value}
+        for method in methods:
+            found = [run["test"] for run in runs if run["options"][option] == value and run["method"] == method]
+            row[method] = f"{statistics.mean(found):.4f}" if found else ""
+        yield row
+
+
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     parser.add_argument("folders", type=Path, nargs="+", help="the folders that --output named")
+    parser.add_argument("--vary", metavar="OPTION", help="compare trainings by this option of the example")
     options = parser.parse_args(arguments)
     reports = [json.loads((folder / "knn_digits.json").read_text()) for folder in options.folders]
     runs = [run for report in reports for run in runs_of(report)]
+    if options.vary and any(options.vary not in run["options"] for run in runs):
+        parser.error(f"--vary must be an option of examples/knn_digits.py, got {options.vary!r}")
     tables = {}
     for dataset in dict.fromkeys(run["options"]["dataset"] for run in runs):
         own = [run for run in runs if run["options"]["dataset"] == dataset]
-        tables[f"{dataset}-epochs"], tables[f"{dataset}-tests"] = curves(own), ends(own)
+        if options.vary:
+            tables[f"{dataset}-{options.vary}"] = by_option(own, options.vary)
+        else:
+            tables[f"{dataset}-epochs"], tables[f"{dataset}-tests"] = curves(own), ends(own)
     return harness.publish("knn_tables", tables, options.json)
 
 

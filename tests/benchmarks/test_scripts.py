@@ -317,6 +317,12 @@ def test_nearest_neighbors_over_the_epochs(script, tmp_path):
         "test accuracy": "0.5000",
         "minutes": 2,
     }
+    folders = [str(tmp_path / name) for name in ("plain", "stochastic")]
+    both = script("knn_tables").main([*folders, "--vary", "stochastic"])["tables"]["cifar10-stochastic"]
+    assert both[0] == {"stochastic": "False", "cross-entropy": "0.6250", "DkNN": "0.3750", "stochastic DkNN": ""}
+    assert both[1] == {"stochastic": "True", "cross-entropy": "", "DkNN": "", "stochastic DkNN": "0.3750"}
+    with pytest.raises(SystemExit):
+        script("knn_tables").main([*folders, "--vary", "breadth"])
 
 
 def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_path):
