@@ -33,8 +33,8 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
       ValueError: `scores` has fewer than two axes, or a mask has another shape.
 
     Cost: at most O(k^2) sequential steps for the shorter side k, each O(s) for the longer side s. A batch takes as many
-    steps as its slowest matrix. On square matrices the measured time grows about as n^1.5 for random scores, and as
-    n^2.5 for hard ones. Each step takes several times longer in a `tf.function` without XLA.
+    steps as its slowest matrix. On square matrices the measured time grows about as n^1.8 for random scores, and as
+    n^3 for hard ones. Each step takes several times longer in a `tf.function` without XLA.
 
     Example:
 
