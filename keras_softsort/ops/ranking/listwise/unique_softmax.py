@@ -78,8 +78,8 @@ def _losses(lists: RankingLists, temperature: float) -> tf.Tensor:
         peak = tf.stop_gradient(tf.reduce_max(scores, axis=1, keepdims=True))
         scores = (scores - tf.maximum(peak, scores.dtype.min)) / temperature
     weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
-    # Relative to the largest, since gains of high labels over sums of small exponentials overflow.
-    largest = tf.stop_gradient(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True))
+    # Relative to the largest, since gains of high labels over sums of small exponentials overflow. Of no items it is 0.
+    largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)
     if is_compared(scores):
         losses = choice_costs(scores, weights, Comparisons(keys, only_below=True))
