@@ -38,12 +38,30 @@ class Pairs(NamedTuple):
     column_of: tf.Tensor  # [B, k] int32, -1 for a free row
 
 
+class Bids(NamedTuple):
+    """What some rows of each matrix bid in a round."""
+
+    row: tf.Tensor  # [B, bidders] int32, a row even where there is no bidder
+    column: tf.Tensor  # [B, bidders] int32: the nearest one
+    fall: tf.Tensor  # [B, bidders]: how much farther the second nearest column is
+    wins: tf.Tensor  # [B, bidders] bool
+
+
 def initial_pairs(costs: Costs) -> Pairs:
-    """Pairs of most rows; the others need a search."""
+    """Pairs of most rows; the others need a search.
+
+    Free rows bid for their nearest column and take it from its row: the augmenting row reduction of Jonker and
+    Volgenant, for several rows at once.
+    """
     rounds = FEWEST_ROUNDS + tf.shape(costs.cost)[1] // ROWS_PER_ROUND
+
+    def next_round(count: tf.Tensor, _: tf.Tensor, pairs: Pairs) -> tuple[tf.Tensor, tf.Tensor, Pairs]:
+        bids = _bids(costs, pairs)
+        return count + 1, tf.reduce_any(bids.wins), _after(bids, pairs)
+
     _, _, pairs = tf.while_loop(
         lambda count, is_changed, _: tf.logical_and(count < rounds, is_changed),
-        lambda count, _, pairs: (count + 1, *_bids(costs, pairs)),
+        next_round,
         (0, True, _first_pairs(costs)),
         parallel_iterations=1,
     )
@@ -73,48 +91,49 @@ def _first_pairs(costs: Costs) -> Pairs:
     return Pairs(v, row_of, tf.where(given, asked, -1))
 
 
-def _bids(costs: Costs, pairs: Pairs) -> tuple[tf.Tensor, Pairs]:
-    """Let some free rows of each matrix bid for their nearest column, and take it from its row. Whether any did.
-
-    The dual of the column falls until the column is as far as the second nearest one. This is the augmenting row
-    reduction of Jonker and Volgenant, for several rows at once.
-    """
+def _bids(costs: Costs, pairs: Pairs) -> Bids:
+    """The bids of some free rows of each matrix for their nearest columns."""
     batch, height, width = tf.unstack(tf.shape(costs.cost))
     bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS)
-    numbers, row_numbers, bidder_numbers = tf.range(width), tf.range(height), tf.range(bidders)
+    numbers, bidder_numbers = tf.range(width), tf.range(bidders)
     waiting = tf.pad(
-        tf.where(unpaired_rows(costs, pairs), row_numbers, height),
+        tf.where(unpaired_rows(costs, pairs), tf.range(height), height),
         [[0, 0], [0, -height % bidders]],
         constant_values=height,
     )
     rows = tf.reduce_min(tf.reshape(waiting, [batch, -1, bidders]), axis=1)  # [B, bidders], the height for none
-    row_of_bidder = tf.minimum(rows, height - 1)
-    reduced = take(costs.cost, row_of_bidder) - pairs.v[:, tf.newaxis, :]
+    row = tf.minimum(rows, height - 1)
+    reduced = take(costs.cost, row) - pairs.v[:, tf.newaxis, :]
     best = smallest(reduced)
     # Of columns that are equally near, a free one.
     preference = numbers + tf.where(pairs.row_of < 0, 0, width)
     preference = tf.where(tf.equal(reduced, best[:, :, tf.newaxis]), preference[:, tf.newaxis, :], 2 * width)
     preferred = smallest(preference)
-    columns = tf.minimum(tf.math.floormod(preferred, width), width - 1)
-    is_column = tf.equal(numbers, columns[:, :, tf.newaxis])
+    column = tf.minimum(tf.math.floormod(preferred, width), width - 1)
+    is_column = tf.equal(numbers, column[:, :, tf.newaxis])
     fall = smallest(tf.where(is_column, tf.constant(math.inf, reduced.dtype), reduced)) - best
     # A row that can have one column only, or none, is left to the search. So is one that would only change places.
     counts = tf.logical_and(rows < height, tf.math.is_finite(fall))
     counts = tf.logical_and(counts, tf.logical_or(preferred < width, fall > 0))
     # Of those that want the same column, the first.
-    rivals = tf.logical_and(tf.equal(columns[:, :, tf.newaxis], columns[:, tf.newaxis, :]), counts[:, tf.newaxis, :])
+    rivals = tf.logical_and(tf.equal(column[:, :, tf.newaxis], column[:, tf.newaxis, :]), counts[:, tf.newaxis, :])
     is_earlier = bidder_numbers < bidder_numbers[:, tf.newaxis]
     wins = tf.logical_and(counts, tf.logical_not(tf.reduce_any(tf.logical_and(rivals, is_earlier), axis=2)))
+    return Bids(row, column, fall, wins)
 
-    won = tf.logical_and(is_column, wins[:, :, tf.newaxis])
-    drop = tf.reduce_sum(tf.where(won, fall[:, :, tf.newaxis], tf.zeros_like(reduced)), axis=1)
-    new_row = tf.reduce_max(tf.where(won, row_of_bidder[:, :, tf.newaxis], -1), axis=1)
-    outbid = tf.where(wins, take(pairs.row_of, columns), -1)
+
+def _after(bids: Bids, pairs: Pairs) -> Pairs:
+    """The pairs after a round. The dual of a column falls until the column is as far as the second nearest one."""
+    numbers, row_numbers = tf.range(tf.shape(pairs.v)[1]), tf.range(tf.shape(pairs.column_of)[1])
+    row, column, fall, wins = (each[:, :, tf.newaxis] for each in bids)
+    is_won = tf.logical_and(tf.equal(numbers, column), wins)
+    drop = tf.reduce_sum(tf.where(is_won, fall, tf.zeros_like(fall)), axis=1)
+    new_row = tf.reduce_max(tf.where(is_won, row, -1), axis=1)
+    outbid = tf.where(bids.wins, take(pairs.row_of, bids.column), -1)
     is_outbid = tf.reduce_any(tf.equal(row_numbers, outbid[:, :, tf.newaxis]), axis=1)
-    is_winner = tf.logical_and(tf.equal(row_numbers, rows[:, :, tf.newaxis]), wins[:, :, tf.newaxis])
-    new_column = tf.reduce_max(tf.where(is_winner, columns[:, :, tf.newaxis], -1), axis=1)
+    new_column = tf.reduce_max(tf.where(tf.logical_and(tf.equal(row_numbers, row), wins), column, -1), axis=1)
     kept = tf.where(is_outbid, -1, pairs.column_of)
-    return tf.reduce_any(wins), Pairs(
+    return Pairs(
         v=pairs.v - drop,
         row_of=tf.where(new_row >= 0, new_row, pairs.row_of),
         column_of=tf.where(new_column >= 0, new_column, kept),
