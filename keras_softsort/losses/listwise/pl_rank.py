@@ -56,7 +56,7 @@ class PLRankLoss(ScoreOperatorLoss):
       TypeError: an argument has another type, or `y_pred` is not floating-point.
       InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 
-    Cost: that of `ops.pl_rank`: O(n log k) time per list and sample; O(n) memory.
+    Cost: that of `ops.pl_rank`.
 
     Example:
 

@@ -61,7 +61,8 @@ def pl_rank(
         match, or a weight is negative.
       InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 
-    Cost: O(n log k) time per list and sample; O(n) memory.
+    Cost: O(n log k) time per list and sample; O(n) memory. If scores span more than 40 in float32 lists of up to 1,000
+    items, or 600 in others, the gradient takes O(n + k^1.5) time and memory.
 
     Example:
 
