@@ -51,6 +51,20 @@ def ends(runs: Sequence[Run]) -> Iterator[harness.Row]:
         yield {"method": run["method"], "seed": run["seed"], "test accuracy": f"{run['test']:.4f}", "minutes": minutes}
 
 
+def means(reports: Sequence[dict[str, Any]], runs: Sequence[Run]) -> Iterator[harness.Row]:
+    """The test accuracy of each method over its seeds; methods that are not trained with a seed have one accuracy."""
+    found: dict[str, list[float]] = {}
+    for report in reports:
+        for name in report["results"].keys() - report["curves"].keys():
+            found.setdefault(name, report["results"][name])
+    for run in runs:
+        found.setdefault(run["method"], []).append(run["test"])
+    for method, tests in sorted(found.items(), key=lambda each: statistics.mean(each[1])):
+        deviation = f"{statistics.stdev(tests):.4f}" if len(tests) > 1 else ""
+        mean = f"{statistics.mean(tests):.4f}"
+        yield {"method": method, "seeds": len(tests), "mean test accuracy": mean, "standard deviation": deviation}
+
+
 def by_option(runs: Sequence[Run], option: str) -> Iterator[harness.Row]:
     """The test accuracy of each method for each value of an option, the mean over the seeds."""
     methods = list(dict.fromkeys(run["method"] for run in runs))
@@ -72,12 +86,14 @@ def main(arguments: list[str] | None = None) -> dict:
     if options.vary and any(options.vary not in run["options"] for run in runs):
         parser.error(f"--vary must be an option of examples/knn_digits.py, got {options.vary!r}")
     tables = {}
-    for dataset in dict.fromkeys(run["options"]["dataset"] for run in runs):
+    for dataset in dict.fromkeys(report["options"]["dataset"] for report in reports):
         own = [run for run in runs if run["options"]["dataset"] == dataset]
         if options.vary:
             tables[f"{dataset}-{options.vary}"] = by_option(own, options.vary)
         else:
             tables[f"{dataset}-epochs"], tables[f"{dataset}-tests"] = curves(own), ends(own)
+            same_dataset = [report for report in reports if report["options"]["dataset"] == dataset]
+            tables[f"{dataset}-means"] = means(same_dataset, own)
     return harness.publish("knn_tables", tables, options.json)
 
 

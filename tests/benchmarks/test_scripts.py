@@ -298,11 +298,11 @@ def test_nearest_neighbors_over_the_epochs(script, tmp_path):
     for name, stochastic in (("plain", "False"), ("stochastic", "True")):
         report = {
             "options": {"dataset": "cifar10", "seeds": "[3, 4]", "stochastic": stochastic},
-            "results": {"DkNNLoss + kNN": [0.25, 0.5], "same CNN, cross-entropy": [0.75, 0.5]},
+            "results": {"kNN on pixels": [0.3], "same CNN, cross-entropy": [0.75, 0.5], "DkNNLoss + kNN": [0.25, 0.5]},
             "curves": {"DkNNLoss + kNN": [points, points[1:]], "same CNN, cross-entropy": [points, points]},
         }
         if name == "stochastic":
-            del report["curves"]["same CNN, cross-entropy"]
+            del report["results"]["same CNN, cross-entropy"], report["curves"]["same CNN, cross-entropy"]
         (tmp_path / name).mkdir()
         (tmp_path / name / "knn_digits.json").write_text(json.dumps(report))
     with pytest.raises(ValueError, match="each training once"):
@@ -317,6 +317,12 @@ def test_nearest_neighbors_over_the_epochs(script, tmp_path):
         "test accuracy": "0.5000",
         "minutes": 2,
     }
+    pixels, dknn, _, cross_entropy = result["tables"]["cifar10-means"]
+    expected = {"method": "kNN on pixels", "seeds": 1, "mean test accuracy": "0.3000", "standard deviation": ""}
+    assert pixels == expected
+    expected = {"method": "DkNN", "seeds": 2, "mean test accuracy": "0.3750", "standard deviation": "0.1768"}
+    assert dknn == expected
+    assert cross_entropy["mean test accuracy"] == "0.6250"
     folders = [str(tmp_path / name) for name in ("plain", "stochastic")]
     both = script("knn_tables").main([*folders, "--vary", "stochastic"])["tables"]["cifar10-stochastic"]
     assert both[0] == {"stochastic": "False", "cross-entropy": "0.6250", "DkNN": "0.3750", "stochastic DkNN": ""}
