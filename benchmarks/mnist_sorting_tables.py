@@ -3,7 +3,7 @@
     python benchmarks/mnist_sorting_tables.py output/mnist_sorting --picture docs/mnist_sorting.png
 
 The file of `--json` keeps the curves of all runs. A run in a folder takes the place of the run in the file that has the
-same method, list size, rate, start and seed; the others stay.
+same method, list size, rate, start, seed and tau; the others stay.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 def identity(run: dict[str, Any]) -> tuple:
     """What tells a run from all others."""
-    return tuple(run["options"][name] for name in ("method", "list_size", "learning_rate", "initial", "seed"))
+    return tuple(run["options"][name] for name in ("method", "list_size", "learning_rate", "initial", "seed", "tau"))
 
 
 def steps(run: dict[str, Any], point: dict[str, Any]) -> int:
@@ -93,7 +93,8 @@ def label(run: dict[str, Any]) -> str:
     """What tells a run from the others of its list size."""
     options = run["options"]
     start = ", the paper's start" if options["initial"] == "paper" else ""
-    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}"
+    tau = f", tau {options['tau']:g}" if options["tau"] != 1 else ""
+    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}{tau}"
 
 
 def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:

@@ -265,7 +265,14 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     for seed, method in enumerate(["neural_sort", "row_stochastic"]):
         folder = tmp_path / method
         folder.mkdir()
-        options = {"method": method, "list_size": 5, "learning_rate": 1e-3, "initial": "paper", "seed": seed}
+        options = {
+            "method": method,
+            "list_size": 5,
+            "learning_rate": 1e-3,
+            "initial": "paper",
+            "seed": seed,
+            "tau": 1.0,
+        }
         points = [
             {"epoch": epoch, "accuracy": epoch / 10 + seed / 100, "element": 0.5, "loss": 1.0, "seconds": 60.0 * epoch}
             for epoch in (1, 2)
@@ -285,6 +292,13 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     assert tables.main([str(tmp_path)])["tables"] == first["tables"]
     shorter = tables.main(["--json", str(path), "--every", "500", "--until", "500"])
     assert [row["steps"] for row in shorter["tables"]["curves-5"]] == ["500"]
+    softer = json.loads((tmp_path / "neural_sort/state.json").read_text())
+    softer["options"]["tau"] = 4.0
+    (tmp_path / "softer").mkdir()
+    (tmp_path / "softer/about.json").write_text((tmp_path / "neural_sort/about.json").read_text())
+    (tmp_path / "softer/state.json").write_text(json.dumps(softer))
+    (row,) = tables.main([str(tmp_path)])["tables"]["curves-5"]
+    assert row["NeuralSort, 0.001, the paper's start"] == row["NeuralSort, 0.001, the paper's start, tau 4"]
     longer = json.loads((tmp_path / "neural_sort/state.json").read_text())
     longer["curve"].append({**longer["curve"][-1], "epoch": 4, "accuracy": 0.95})
     (tmp_path / "neural_sort/state.json").write_text(json.dumps(longer))
