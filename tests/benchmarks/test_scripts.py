@@ -322,9 +322,10 @@ def test_nearest_neighbors_over_the_epochs(script, tmp_path):
     with pytest.raises(ValueError, match="each training once"):
         script("knn_tables").main([str(tmp_path / "plain")] * 2)
     result = script("knn_tables").main([str(tmp_path / name) for name in ("plain", "stochastic")])
-    first, second = result["tables"]["cifar10-epochs"]
+    first, second, *_, last = result["tables"]["cifar10-epochs"]
     assert first["DkNN, seed 3"] == first["stochastic DkNN, seed 3"] == "0.1000"
     assert (first["DkNN, seed 4"], second["DkNN, seed 4"]) == ("", "0.2000")
+    assert (last["epoch"], last["DkNN, others"], last["DkNN, seed 4"]) == (30, "0.8240", "")
     assert result["tables"]["cifar10-tests"][1] == {
         "method": "DkNN",
         "seed": 4,
