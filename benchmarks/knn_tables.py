@@ -63,8 +63,7 @@ def means(reports: Sequence[dict[str, Any]], runs: Sequence[Run]) -> Iterator[ha
     """The test accuracy of each method over its seeds; methods that are not trained with a seed have one accuracy."""
     found: dict[str, list[float]] = {}
     for report in reports:
-        for name in report["results"].keys() - report["curves"].keys():
-            found.setdefault(name, report["results"][name])
+        found |= {name: tests for name, tests in report["results"].items() if name not in report["curves"]}
     for run in runs:
         found.setdefault(run["method"], []).append(run["test"])
     for method, tests in sorted(found.items(), key=lambda each: statistics.mean(each[1])):
