@@ -34,6 +34,7 @@ def main(folder):
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    keras.utils.set_random_seed(0)
     trainings = {name: [trained(name, None), trained(name, strategy)] for name in TRAINED}
     found = {
         "noise": noise(strategy),
