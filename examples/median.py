@@ -48,17 +48,17 @@ from tensorflow import keras
 import keras_softsort as ks
 
 
-def median_reader(image_shape: tuple[int, ...], method: str, tau: float) -> keras.Model:
+def median_reader(image_shape: tuple[int, ...], method: str, tau: float, dropout: float | None) -> keras.Model:
     """Lists of images `[batch, n, height, width, 1]` to their soft medians `[batch, 1]`."""
     lists = keras.Input((None, *image_shape))
-    values = OnEachItem(reader(image_shape, outputs=1, first_bias=0.5))(lists)
+    values = OnEachItem(reader(image_shape, outputs=1, first_bias=0.5, dropout=dropout))(lists)
     return keras.Model(lists, ks.SoftQuantileLayer(0.5, tau=tau, method=method)(values))
 
 
-def pooled_regressor(image_shape: tuple[int, ...]) -> keras.Model:
+def pooled_regressor(image_shape: tuple[int, ...], dropout: float | None) -> keras.Model:
     """The baseline: the same CNN with 64 outputs per image, their mean over the list, and a network on top."""
     lists = keras.Input((None, *image_shape))
-    features = keras.layers.GlobalAveragePooling1D()(OnEachItem(reader(image_shape, outputs=64))(lists))
+    features = keras.layers.GlobalAveragePooling1D()(OnEachItem(reader(image_shape, outputs=64, dropout=dropout))(lists))
     hidden = keras.layers.Dense(64, activation="relu")(features)
     return keras.Model(lists, keras.layers.Dense(1, bias_initializer=keras.initializers.Constant(0.5))(hidden))
 
@@ -91,14 +91,14 @@ def train(options: argparse.Namespace) -> tuple[keras.Model, tuple, dict[str, np
     data = lists.map(lambda x, values: (x, tf.sort(values, axis=-1)[:, middle : middle + 1] / task.base))
 
     keras.utils.set_random_seed(options.seed)
-    model = median_reader(images.shape[2:], options.operator, options.tau)
+    model = median_reader(images.shape[2:], options.operator, options.tau, options.dropout)
     predicted = {"soft median": fit(model, data, test, options)}
     if options.baselines:
         print("\n2. The same CNN with mean pooling, with as many steps")
         keras.utils.set_random_seed(options.seed)
-        predicted["mean pooling"] = fit(pooled_regressor(images.shape[2:]), data, test, options)
+        predicted["mean pooling"] = fit(pooled_regressor(images.shape[2:], options.dropout), data, test, options)
         print("\n3. The ceiling: the same CNN trained on the digit in every image")
-        classifier = train_digit_classifier(train_images, options.steps, options.seed)
+        classifier = train_digit_classifier(train_images, options.steps, options.seed, options.dropout)
         predicted["ceiling: digit labels"] = np.median(read_numbers(classifier, images, task), axis=1) / task.base
     return model, test, predicted
 

@@ -60,7 +60,7 @@ def sorter(image_shape: tuple[int, ...], options: argparse.Namespace) -> keras.M
     With `--stochastic` to samples of them `[batch, num_samples, n, n]`, which are all the same in inference.
     """
     lists = keras.Input((None, *image_shape))
-    scores = OnEachItem(reader(image_shape, outputs=1))(lists)
+    scores = OnEachItem(reader(image_shape, outputs=1, dropout=options.dropout))(lists)
     if options.stochastic:
         sort = ks.PlackettLuceSampler(options.num_samples, options.tau, method=options.operator)
     else:
@@ -83,7 +83,8 @@ def train_regressor(data: tf.data.Dataset, test: tuple, options: argparse.Namesp
     images, numbers = test
     lists = keras.Input((None, *images.shape[2:]))
     middle = (options.list_size + 1) / 2
-    model = keras.Model(lists, OnEachItem(reader(images.shape[2:], outputs=1, first_bias=middle))(lists))
+    regressor = reader(images.shape[2:], outputs=1, first_bias=middle, dropout=options.dropout)
+    model = keras.Model(lists, OnEachItem(regressor)(lists))
     model.compile(keras.optimizers.Adam(options.learning_rate), loss="mse", metrics=order_metrics("ranks"))
     ranked = data.map(lambda lists, values: (lists, ranks_of(values)))
     return fit(model, ranked, (images, ranks_of(tf.constant(numbers)).numpy()), options)
@@ -132,7 +133,7 @@ def stop_when_late(model: keras.Model, started: float, options: argparse.Namespa
 
 def ceiling(train_images: tuple, test: tuple, task: Task, options: argparse.Namespace) -> dict[str, float]:
     """Accuracy of the same CNN trained on the digit in every image."""
-    classifier = train_digit_classifier(train_images, options.steps, options.seed)
+    classifier = train_digit_classifier(train_images, options.steps, options.seed, options.dropout)
     all_correct, element = order_metrics("labels")
     for metric in (all_correct, element):
         metric.update_state(test[1], read_numbers(classifier, test[0], task))

@@ -57,13 +57,17 @@ def training_lists(source: Images, task: Task, batch_size: int, seed: int) -> tf
     return tf.data.Dataset.counter().map(make, num_parallel_calls=1).prefetch(4)
 
 
-def reader(image_shape: tuple[int, int, int], outputs: int, first_bias: float = 0.0) -> keras.Model:
+def reader(
+    image_shape: tuple[int, int, int], outputs: int, first_bias: float = 0.0, dropout: float | None = None
+) -> keras.Model:
     """The CNN of the NeuralSort paper: two convolutions and a hidden layer of 64.
 
-    Small images get 3 x 3 windows, and dropout, since there are 30 times fewer of them than in MNIST.
+    Small images get 3 x 3 windows, and dropout unless told, since there are 30 times fewer of them than in MNIST.
     """
     small = image_shape[0] < 28
-    window, dropout = (3, 0.3) if small else (5, 0.0)
+    window = 3 if small else 5
+    if dropout is None:
+        dropout = 0.3 if small else 0.0
     return keras.Sequential(
         [
             keras.Input(image_shape),
@@ -105,10 +109,10 @@ class OnEachItem(keras.layers.Layer):
         return cls(model=keras.saving.deserialize_keras_object(config.pop("model")), **config)
 
 
-def train_digit_classifier(source: Images, steps: int, seed: int) -> keras.Model:
+def train_digit_classifier(source: Images, steps: int, seed: int, dropout: float | None = None) -> keras.Model:
     """The same CNN, trained on the digit in each image: the best result that reading digits can reach."""
     keras.utils.set_random_seed(seed)
-    model = reader(source.pixels.shape[1:], outputs=10)
+    model = reader(source.pixels.shape[1:], outputs=10, dropout=dropout)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(1e-3), loss=loss, metrics=["accuracy"])
     data = tf.data.Dataset.from_tensor_slices((source.pixels, source.classes))
