@@ -1,9 +1,12 @@
 """The median of lists of four-digit MNIST numbers, learned from medians alone (Grover et al. 2019, section 6.2).
 
-The network is that of `examples/median.py`. Adam's rate is constant, and falls to 0 over the second half of the steps.
-There are as many steps for each list size as `--steps` says.
+With `--method shared` the network is that of `examples/median.py`: one CNN reads values, which also decide the order.
+The other methods are those of the paper, where a CNN decides the order and another one reads the values:
+`deterministic` with NeuralSort, `stochastic` with five samples of it. Adam's rate is constant, and falls to 0 over the
+second half of the steps. There are as many steps for each list size as `--steps` says.
 
     python benchmarks/mnist_median.py --list-sizes 5 9 15 --steps 4000 2000 1000 --data-dir FOLDER
+    python benchmarks/mnist_median.py --method stochastic --seeds 0 1 --data-dir FOLDER
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from tensorflow import keras
 sys.path.append(str(Path(__file__).parents[1] / "examples"))
 import median
 from _shared import labelled_images
-from _shared.handwritten_numbers import Task, sample_lists, training_lists
+from _shared.handwritten_numbers import OnEachItem, Task, reader, sample_lists, training_lists
+
+import keras_softsort as ks
 
 # MSE times 1e4 and R2 by list size, in table 2 of Grover et al. (2019).
 PUBLISHED = {
@@ -31,27 +36,44 @@ PUBLISHED = {
     "stochastic NeuralSort": {5: (33.80, 0.94), 9: (31.43, 0.93), 15: (29.34, 0.90)},
 }
 DIGITS = 4
+# The temperature of each method: in units of the largest number, and otherwise of scores, which the CNN scales.
+TAU = {"shared": 0.1, "deterministic": 1.0, "stochastic": 1.0}
 
 
-def curve(size: int, steps: int, options: argparse.Namespace) -> Iterator[harness.Row]:
+def network(method: str, image_shape: tuple[int, ...], list_size: int, tau: float) -> keras.Model:
+    """Lists of images `[batch, n, height, width, 1]` to soft medians `[batch, 1]`, or one for each sample."""
+    if method == "shared":
+        return median.median_reader(image_shape, "neural_sort", tau, dropout=None)
+    lists = keras.Input((list_size, *image_shape))
+    scores = OnEachItem(reader(image_shape, outputs=1))(lists)
+    values = OnEachItem(reader(image_shape, outputs=1, first_bias=0.5))(lists)
+    if method == "stochastic":
+        permutations = ks.PlackettLuceSampler(5, tau)(scores)
+    else:
+        permutations = ks.NeuralSortLayer(tau)(scores)[:, None]
+    return keras.Model(lists, keras.ops.einsum("bsn,bn->bs", permutations[:, :, list_size // 2], values))
+
+
+def curve(size: int, steps: int, seed: int, options: argparse.Namespace) -> Iterator[harness.Row]:
     """Train with lists of one size; the errors on the same test lists over the steps."""
     task = Task(DIGITS, size)
     train, test = labelled_images.load("mnist", options.data_dir)
     lists, numbers = sample_lists(test, task, options.test_lists, seed=1_000_003)
     truth = np.median(numbers, axis=1) / task.base
-    keras.utils.set_random_seed(options.seed)
-    model = median.median_reader(lists.shape[2:], "neural_sort", options.tau)
+    keras.utils.set_random_seed(seed)
+    model = network(options.method, lists.shape[2:], size, options.tau)
     model.compile(keras.optimizers.Adam(options.learning_rate), loss="mse")
     falling = FallingRate(options.learning_rate, steps, steps // 2)
     fit = {"steps_per_epoch": max(1, steps // options.points), "callbacks": [falling], "shuffle": False, "verbose": 0}
     started = time.monotonic()
     for point in range(options.points):
-        data = training_lists(train, task, options.batch_size, options.seed + 1000 * point)
+        data = training_lists(train, task, options.batch_size, seed + 1000 * point)
         loss = model.fit(data.map(lambda x, values: (x, middle(values) / task.base)), **fit).history["loss"][0]
         predicted = model.predict(lists, batch_size=50, verbose=0)[:, 0]
         found = median.errors(truth, predicted)
         yield {
             "n": size,
+            "seed": seed,
             "steps": (point + 1) * fit["steps_per_epoch"],
             "training loss x 1e4": round(1e4 * loss, 1),
             "MSE x 1e4": round(found["mse_1e4"], 2),
@@ -68,16 +90,24 @@ def middle(values: tf.Tensor) -> tf.Tensor:
     return tf.sort(values, axis=-1)[:, at : at + 1]
 
 
-def last(rows: Sequence[harness.Row], seed: int) -> Iterator[harness.Row]:
+def trainings(rows: Sequence[harness.Row]) -> list[list[harness.Row]]:
+    """The rows of each list size and seed."""
+    found: dict[tuple[int, int], list[harness.Row]] = {}
+    for row in rows:
+        found.setdefault((row["n"], row["seed"]), []).append(row)
+    return list(found.values())
+
+
+def last(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
     """The end of each training beside the paper's figures."""
-    for size in dict.fromkeys(row["n"] for row in rows):
-        end = [row for row in rows if row["n"] == size][-1]
+    for *_, end in trainings(rows):
+        size = end["n"]
         published = {f"paper, {method}": "{:.2f} ({:.2f})".format(*found[size]) for method, found in PUBLISHED.items()}
         best = min(found[size][0] for found in PUBLISHED.values())
         yield {
             "n": size,
             "steps": f"{end['steps']:,}",
-            "seed": seed,
+            "seed": end["seed"],
             "MSE x 1e4 (R2)": f"{end['MSE x 1e4']:.2f} ({end['R2']:.2f})",
             "squared correlation": f"{end['squared correlation']:.2f}",
             "constant guess": f"{end['constant guess']:.1f}",
@@ -88,11 +118,12 @@ def last(rows: Sequence[harness.Row], seed: int) -> Iterator[harness.Row]:
 
 
 def by_steps(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
-    """The errors of each list size after each share of its steps."""
-    sizes = list(dict.fromkeys(row["n"] for row in rows))
-    for parts in zip(*([row for row in rows if row["n"] == size] for size in sizes), strict=False):
-        cells = {f"n = {row['n']}": f"{row['MSE x 1e4']:.1f} ({row['steps']:,})" for row in parts}
-        yield {"point": next(i for i, row in enumerate(rows, 1) if row is parts[0]), **cells}
+    """The errors of each training after each share of its steps."""
+    several = len({row["seed"] for row in rows}) > 1
+    for point, parts in enumerate(zip(*trainings(rows), strict=True), 1):
+        names = [f"n = {row['n']}" + (f", seed {row['seed']}" if several else "") for row in parts]
+        errors = [f"{row['MSE x 1e4']:.1f} ({row['steps']:,})" for row in parts]
+        yield {"point": point, **dict(zip(names, errors, strict=True))}
 
 
 def main(arguments: list[str] | None = None) -> dict:
@@ -101,23 +132,27 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--steps", type=int, nargs="+", default=[4000, 2000, 1000], help="for each of the list sizes")
     parser.add_argument("--batch-size", type=int, default=8, help="lists per step")
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="of Adam, in the first half of the steps")
-    parser.add_argument("--tau", type=float, default=0.1, help="temperature, in units of the largest number")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--method", choices=tuple(TAU), default="shared")
+    parser.add_argument("--tau", type=float, help="temperature; default 0.1 of the largest number, or 1 for two CNNs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--points", type=int, default=10, help="of each curve")
     parser.add_argument("--test-lists", type=int, default=1000)
     parser.add_argument("--data-dir", help="folder of mnist.npz; without it Keras downloads MNIST")
     options = parser.parse_args(arguments)
     if len(options.steps) != len(options.list_sizes):
         parser.error(f"--steps must have a number for each list size, got {len(options.steps)}")
+    if options.tau is None:
+        options.tau = TAU[options.method]
     found: list[harness.Row] = []
 
     def recorded() -> Iterator[harness.Row]:
         for size, steps in zip(options.list_sizes, options.steps, strict=True):
-            for row in curve(size, steps, options):
-                found.append(row)
-                yield row
+            for seed in options.seeds:
+                for row in curve(size, steps, seed, options):
+                    found.append(row)
+                    yield row
 
-    tables = {"curves": recorded(), "last": last(found, options.seed), "by-steps": by_steps(found)}
+    tables = {"curves": recorded(), "last": last(found), "by-steps": by_steps(found)}
     return harness.publish("mnist_median", tables, options.json)
 
 

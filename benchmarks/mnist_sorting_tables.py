@@ -94,7 +94,8 @@ def label(run: dict[str, Any]) -> str:
     options = run["options"]
     start = ", the paper's start" if options["initial"] == "paper" else ""
     tau = f", tau {options['tau']:g}" if options["tau"] != 1 else ""
-    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}{tau}"
+    seed = f", seed {options['seed']}" if options["seed"] else ""
+    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}{tau}{seed}"
 
 
 def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
@@ -119,7 +120,10 @@ def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
             method, at = run["options"]["method"], [steps(run, point) for point in run["curve"]]
             shares = [point["accuracy"] for point in run["curve"]]
             style = "-" if run["options"]["learning_rate"] > 1e-4 else "--"
-            axis.plot(at, shares, style, color=colors[method], lw=2, label=f"{NAMES[method]}, rate {rate(run)}")
+            name = f"{NAMES[method]}, rate {rate(run)}"
+            again = name in axis.get_legend_handles_labels()[1]  # with another seed
+            look = {"lw": 1, "label": None} if again else {"lw": 2, "label": name}
+            axis.plot(at, shares, style, color=colors[method], **look)
         published = PUBLISHED["neural_sort"][size][0]
         axis.axhline(published, color="#8A8FA3", ls=":", label=f"NeuralSort in the paper: {published:.3f}")
         axis.set(xlabel="steps of 20 lists", ylabel="share of lists sorted perfectly", ylim=(0, 1))

@@ -58,8 +58,9 @@ def median_reader(image_shape: tuple[int, ...], method: str, tau: float, dropout
 def pooled_regressor(image_shape: tuple[int, ...], dropout: float | None) -> keras.Model:
     """The baseline: the same CNN with 64 outputs per image, their mean over the list, and a network on top."""
     lists = keras.Input((None, *image_shape))
-    features = keras.layers.GlobalAveragePooling1D()(OnEachItem(reader(image_shape, outputs=64, dropout=dropout))(lists))
-    hidden = keras.layers.Dense(64, activation="relu")(features)
+    features = OnEachItem(reader(image_shape, outputs=64, dropout=dropout))(lists)
+    pooled = keras.layers.GlobalAveragePooling1D()(features)
+    hidden = keras.layers.Dense(64, activation="relu")(pooled)
     return keras.Model(lists, keras.layers.Dense(1, bias_initializer=keras.initializers.Constant(0.5))(hidden))
 
 

@@ -231,19 +231,45 @@ def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, c
 
 
 @pytest.mark.usefixtures("without_tracing")
-def test_medians_of_mnist_are_tabled_beside_the_paper(script, tmp_path, rng):
+@pytest.mark.parametrize("method", ["shared", "deterministic", "stochastic"])
+def test_medians_of_mnist_are_tabled_beside_the_paper(method, script, tmp_path, rng):
     images, labels = rng.integers(0, 256, [40, 28, 28], dtype=np.uint8), np.arange(40) % 10
     np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
     settings = ["--list-sizes", "5", "--steps", "2", "--points", "2", "--batch-size", "1", "--test-lists", "3"]
+    seeds = ["0", "1"] if method == "shared" else ["1"]
     with pytest.warns(UserWarning, match="Even though the `tf.config"):
-        result = script("mnist_median").main([*settings, "--data-dir", str(tmp_path)])
-    first, second = result["tables"]["curves"]
+        result = script("mnist_median").main(
+            [*settings, "--method", method, "--seeds", *seeds, "--data-dir", str(tmp_path)]
+        )
+    *_, first, second = result["tables"]["curves"]
     assert (first["steps"], second["steps"]) == (1, 2)
-    (end,) = result["tables"]["last"]
-    assert end["MSE x 1e4 (R2)"] == f"{second['MSE x 1e4']:.2f} ({second['R2']:.2f})"
-    assert end["paper, stochastic NeuralSort"] == "33.80 (0.94)"
-    assert end["missed by"] == f"{second['MSE x 1e4'] - 33.80:.1f}"
-    assert [row["point"] for row in result["tables"]["by-steps"]] == [1, 2]
+    ends = result["tables"]["last"]
+    assert [str(end["seed"]) for end in ends] == seeds
+    assert ends[-1]["MSE x 1e4 (R2)"] == f"{second['MSE x 1e4']:.2f} ({second['R2']:.2f})"
+    assert ends[-1]["paper, stochastic NeuralSort"] == "33.80 (0.94)"
+    assert ends[-1]["missed by"] == f"{second['MSE x 1e4'] - 33.80:.1f}"
+    columns = ["n = 5"] if len(seeds) == 1 else ["n = 5, seed 0", "n = 5, seed 1"]
+    assert [list(row) for row in result["tables"]["by-steps"]] == [["point", *columns]] * 2
+    assert len({row["MSE x 1e4"] for row in result["tables"]["curves"]}) == 2 * len(seeds)  # seeds count
+
+
+@pytest.mark.parametrize("method", ["deterministic", "stochastic"])
+def test_the_second_network_reads_the_number_that_the_first_puts_in_the_middle(method, script, rng):
+    module = script("mnist_median")
+    model = module.network(method, (28, 28, 1), 3, tau=1e-6)
+    networks = [layer for layer in model.layers if hasattr(layer, "model")]
+    order, value = sorted(networks, key=lambda layer: layer.model.layers[-1].bias[0])  # 0 and 0.5
+    lists = rng.random([2, 3, 28, 28, 1], np.float32)
+    scores, values = order(lists).numpy(), value(lists).numpy()
+    middle = np.take_along_axis(values, np.argsort(scores)[:, 1:2], axis=1)
+    found = model(lists, training=False).numpy()
+    assert found.shape == (2, 5 if method == "stochastic" else 1)
+    np.testing.assert_allclose(found, np.broadcast_to(middle, found.shape), rtol=1e-4)
+    noisy = model(lists, training=True).numpy()
+    assert (np.ptp(noisy, axis=1) > 0).any() == (method == "stochastic")
+
+
+def test_the_middle_of_a_list_is_its_median(script):
     assert script("mnist_median").middle(tf.constant([[3.0, 1.0, 2.0]])).numpy().tolist() == [[2.0]]
 
 
@@ -293,12 +319,12 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     shorter = tables.main(["--json", str(path), "--every", "500", "--until", "500"])
     assert [row["steps"] for row in shorter["tables"]["curves-5"]] == ["500"]
     softer = json.loads((tmp_path / "neural_sort/state.json").read_text())
-    softer["options"]["tau"] = 4.0
+    softer["options"] |= {"tau": 4.0, "seed": 1}
     (tmp_path / "softer").mkdir()
     (tmp_path / "softer/about.json").write_text((tmp_path / "neural_sort/about.json").read_text())
     (tmp_path / "softer/state.json").write_text(json.dumps(softer))
     (row,) = tables.main([str(tmp_path)])["tables"]["curves-5"]
-    assert row["NeuralSort, 0.001, the paper's start"] == row["NeuralSort, 0.001, the paper's start, tau 4"]
+    assert row["NeuralSort, 0.001, the paper's start"] == row["NeuralSort, 0.001, the paper's start, tau 4, seed 1"]
     longer = json.loads((tmp_path / "neural_sort/state.json").read_text())
     longer["curve"].append({**longer["curve"][-1], "epoch": 4, "accuracy": 0.95})
     (tmp_path / "neural_sort/state.json").write_text(json.dumps(longer))
