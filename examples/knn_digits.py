@@ -47,6 +47,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--num-samples", type=at_least(1), default=5, help="samples per query with --stochastic")
     add("--queries", type=at_least(1), default=100, help="queries per step, and images per step of cross-entropy")
     add("--candidates", type=at_least(1), default=100, help="candidates per step, which all queries share")
+    add("--separate-batches", action="store_true", help="normalize queries and candidates in batches of their own")
     add("--epochs", type=at_least(1), default=80, help="of each training")
     add("--steps-per-epoch", type=at_least(1), help="without it all images are queries once")
     add("--learning-rate", type=positive, default=0.05, help="of DkNNLoss, at the start")
@@ -177,7 +178,8 @@ def train_dknn(train: Images, held_out: Images, options: argparse.Namespace, see
         stochastic=options.stochastic,
         num_samples=options.num_samples,
     )
-    encoder.compile(optimizer(options, options.learning_rate), loss=loss)
+    model = separated(encoder, options.queries) if options.separate_batches else encoder
+    model.compile(optimizer(options, options.learning_rate), loss=loss)
     batches = labelled_images.queries_and_candidates(
         train, options.queries, options.candidates, shift=options.shift, flip=options.flip, seed=seed
     )
@@ -185,8 +187,15 @@ def train_dknn(train: Images, held_out: Images, options: argparse.Namespace, see
     def accuracy(images: Images) -> float:
         return knn_accuracy(encoder, train, images, options.k)
 
-    curve = fit(encoder, batches, lambda: accuracy(held_out), options, f"dknn_{seed}")
+    curve = fit(model, batches, lambda: accuracy(held_out), options, f"dknn_{seed}")
     return Trained(encoder, accuracy, curve)
+
+
+def separated(encoder: keras.Model, queries: int) -> keras.Model:
+    """The encoder applied to the first `queries` images and to the others, for layers that normalize batches."""
+    images = keras.Input(encoder.input_shape[1:])
+    parts = keras.ops.split(images, [queries])
+    return keras.Model(images, keras.ops.concatenate([encoder(part) for part in parts]))
 
 
 def train_cross_entropy(train: Images, held_out: Images, options: argparse.Namespace, seed: int) -> Trained:

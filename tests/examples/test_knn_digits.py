@@ -107,6 +107,19 @@ def test_residual_network_of_18_layers():
     assert len(labelled_images.encoder((28, 28, 1), [2, 2, 2, 2], 64, None).layers) < 10
 
 
+@pytest.mark.parametrize("chosen", [[], ["--separate-batches"]])
+def test_queries_and_candidates_are_normalized_together_or_by_themselves(chosen, tmp_path, monkeypatch, rng):
+    images = labelled_images.Images(rng.random([8, 32, 32, 3], np.float32), np.arange(8) % 2)
+    models = []
+    monkeypatch.setattr(knn_digits, "fit", lambda model, *_: models.append(model))
+    network = ["--dataset", "cifar10", "--width", "2", "--queries", "3", "--candidates", "5", "--k", "2"]
+    options = options_in(tmp_path, *network, *chosen)
+    encoder = knn_digits.train_dknn(images, images, options, 0).encoder
+    found = models[0](images.pixels, training=True)
+    parts = [images.pixels[:3], images.pixels[3:]] if chosen else [images.pixels]
+    np.testing.assert_allclose(found, np.concatenate([encoder(part, training=True) for part in parts]), rtol=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
 @pytest.mark.usefixtures("without_tracing")
 @pytest.mark.parametrize(
