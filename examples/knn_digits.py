@@ -194,8 +194,9 @@ def train_dknn(train: Images, held_out: Images, options: argparse.Namespace, see
 def separated(encoder: keras.Model, queries: int) -> keras.Model:
     """The encoder applied to the first `queries` images and to the others, for layers that normalize batches."""
     images = keras.Input(encoder.input_shape[1:])
-    parts = keras.ops.split(images, [queries])
-    return keras.Model(images, keras.ops.concatenate([encoder(part) for part in parts]))
+    first = keras.layers.Lambda(lambda each: each[:queries])(images)
+    others = keras.layers.Lambda(lambda each: each[queries:])(images)
+    return keras.Model(images, keras.ops.concatenate([encoder(first), encoder(others)]))
 
 
 def train_cross_entropy(train: Images, held_out: Images, options: argparse.Namespace, seed: int) -> Trained:

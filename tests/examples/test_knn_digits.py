@@ -115,7 +115,8 @@ def test_queries_and_candidates_are_normalized_together_or_by_themselves(chosen,
     network = ["--dataset", "cifar10", "--width", "2", "--queries", "3", "--candidates", "5", "--k", "2"]
     options = options_in(tmp_path, *network, *chosen)
     encoder = knn_digits.train_dknn(images, images, options, 0).encoder
-    found = models[0](images.pixels, training=True)
+    unknown_batch = [tf.TensorSpec([None, 32, 32, 3])]
+    found = tf.function(lambda each: models[0](each, training=True), unknown_batch)(images.pixels)
     parts = [images.pixels[:3], images.pixels[3:]] if chosen else [images.pixels]
     np.testing.assert_allclose(found, np.concatenate([encoder(part, training=True) for part in parts]), rtol=1e-4)
 
