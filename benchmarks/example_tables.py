@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,11 +93,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     options, others = parser.parse_known_args(arguments)
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
     example = importlib.import_module(options.example)
-    started = time.monotonic()
     report = example.main(example.parse(others))
-    tables = EXAMPLES[options.example](report)
-    tables["time"] = iter([{"minutes": round((time.monotonic() - started) / 60, 1)}])
-    return harness.publish("example_tables", tables, options.json)
+    return harness.publish("example_tables", EXAMPLES[options.example](report), options.json)
 
 
 if __name__ == "__main__":

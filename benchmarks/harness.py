@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+_STARTED = time.perf_counter()
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy")
@@ -177,12 +178,13 @@ def new_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def publish(name: str, tables: Mapping[str, Iterable[Row]], path: Path | None) -> dict[str, Any]:
-    """Print each table row by row; write all of them to `path`, after each row what there is."""
+    """Print each table row by row; write all of them to `path`, after each row what there is and the minutes so far."""
     result: dict[str, Any] = {"benchmark": name, "command": shown_command(), **environment(), "tables": {}}
     for title, rows in tables.items():
         found = result["tables"].setdefault(title, [])
         for row in rows:
             found.append(row)
+            result["minutes"] = round((time.perf_counter() - _STARTED) / 60, 1)
             lines = table([row])
             print(*(lines if len(found) == 1 else lines[2:]), sep="\n", flush=True)
             if path is not None:
@@ -227,10 +229,13 @@ def described(result: Mapping[str, Any]) -> list[str]:
     machine, versions = result["machine"], result["versions"]
     where = f"{machine['cores']} cores of an {machine['processor']}, load {machine['load'][0]:.1f} at the start"
     libraries = ", ".join(f"{name} {versions[name]}" for name in ("tensorflow", *PEERS) if name in versions)
+    commit = result["commit"].replace("+", " with uncommitted changes")
+    # A script that only makes tables takes no time worth telling.
+    took = f" in {result['minutes']:.3g} minutes" if result.get("minutes", 0) >= 0.5 else ""
     return [
         f"    {result['command']}",
         "",
-        f"Measured on {result['date']} at commit {result['commit'].rstrip('+')}: {where}; {libraries}.",
+        f"Measured on {result['date']} at commit {commit}{took}: {where}; {libraries}.",
     ]
 
 

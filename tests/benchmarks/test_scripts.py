@@ -95,6 +95,13 @@ def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
         assert "\n".join(script("harness").table(rows)) in printed
 
 
+def test_pages_tell_the_minutes_and_uncommitted_changes(script):
+    harness = script("harness")
+    result = {"command": "python benchmarks/a.py", **harness.environment(), "commit": "12ab+", "minutes": 2.4}
+    assert "at commit 12ab with uncommitted changes in 2.4 minutes:" in harness.described(result)[-1]
+    assert "at commit 12ab:" in harness.described({**result, "commit": "12ab", "minutes": 0.1})[-1]
+
+
 def test_tables_go_between_marks_that_hold_none(script, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"tables": {"rows": [{"n": 1}]}}))
     marks = "<!-- table: a.json rows -->\n<!-- end -->\n"
