@@ -231,7 +231,7 @@ def described(result: Mapping[str, Any]) -> list[str]:
     libraries = ", ".join(f"{name} {versions[name]}" for name in ("tensorflow", *PEERS) if name in versions)
     commit = result["commit"].replace("+", " with uncommitted changes")
     # A script that only makes tables takes no time worth telling.
-    took = f" in {result['minutes']:.3g} minutes" if result.get("minutes", 0) >= 0.5 else ""
+    took = f" in {result['minutes']} minutes" if result.get("minutes", 0) >= 0.2 else ""
     return [
         f"    {result['command']}",
         "",

@@ -127,6 +127,7 @@ def test_queries_and_candidates_are_normalized_together_or_by_themselves(chosen,
     ("dataset", "shape", "form"),
     [
         pytest.param("cifar10", (32, 32, 3), [], marks=pytest.mark.nightly),
+        pytest.param("cifar100", (32, 32, 3), [], marks=pytest.mark.nightly),
         ("cifar100", (32, 32, 3), ["--stochastic"]),
         pytest.param("fashion_mnist", (28, 28), [], marks=pytest.mark.nightly),
     ],
