@@ -105,8 +105,7 @@ def resolve_lists(
                 f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
             )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
-    # TensorFlow multiplies in less time than it selects.
-    labels = tf.math.multiply_no_nan(labels, tf.cast(mask, dtype))
+    labels = tf.where(mask, labels, tf.zeros_like(labels))
     return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype), sample_weight is not None)
 
 
@@ -114,8 +113,8 @@ def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str
     """Dense labels in `dtype`, and whether each belongs to a valid item."""
     labels = tf.cast(_dense("y_true", y_true, 0, size), dtype)
     if padding == "negative_labels":
-        # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
-        mask = tf.not_equal(tf.sign(labels), -1)
+        # A label that is NaN is not padding: it makes the result of its list NaN.
+        mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
     else:

@@ -21,6 +21,7 @@ def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.T
 
 def nan_lists(failed: tf.Tensor, results: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Make `results` [B] NaN where `failed` [B] holds, with a NaN gradient for `scores` [B, ...]."""
-    poison = tf.where(failed, tf.constant(math.nan, results.dtype), tf.zeros_like(results))
-    sums = tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank)))
-    return results + tf.math.multiply_no_nan(tf.cast(sums, results.dtype), poison)
+    nan = tf.constant(math.nan, results.dtype)
+    sums = tf.cast(tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank))), results.dtype)
+    # Without the inner `tf.where`, the NaN would reach the gradient of other lists, since 0 * NaN is NaN.
+    return tf.where(failed, nan * tf.where(failed, sums, tf.zeros_like(sums)), results)

@@ -61,7 +61,7 @@ def traced_if_eager(function: Function) -> Function:
     @functools.wraps(function)
     def run(*args: Any) -> Any:
         if not tf.executing_eagerly():
-            return plain(*args)
+            return plain(*tf.nest.map_structure(_of_unknown_leading_axes, args))
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
             return function(*args)
         leaves = tf.nest.flatten(args)
@@ -76,6 +76,17 @@ def traced_if_eager(function: Function) -> Function:
         return traced(*args)
 
     return cast(Function, run)
+
+
+def _of_unknown_leading_axes(leaf: Any) -> Any:
+    """Hide that a batch is empty.
+
+    TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
+    process. Sizes that are only known when the graph runs are safe.
+    """
+    if not tf.is_tensor(leaf) or is_compiled() or 0 not in leaf.shape.as_list()[:-1]:
+        return leaf
+    return tf.compat.v1.placeholder_with_default(leaf, [None] * (leaf.shape.rank - 1) + leaf.shape[-1:])
 
 
 def _of_any_size(leaf: Any) -> Any:

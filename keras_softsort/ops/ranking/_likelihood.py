@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -43,8 +44,9 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
     dtype = lists.scores.dtype
     scores = lists.scores if options.temperature == 1 else lists.scores / options.temperature
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
-    offsets = 1 - 1 / tf.cast(lists.mask, dtype)  # 0, and -inf where masked
-    scores, labels = scores + offsets, tf.maximum(lists.labels, dtype.min) + offsets
+    below_all = tf.constant(-math.inf, dtype)
+    scores = tf.where(lists.mask, scores, below_all)
+    labels = tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all)
     weights = lists.weights if lists.are_weighted else None
     compares = options.ties == "breslow" and options.k is None and options.discount is None
     if compares and is_compared(scores):

@@ -117,17 +117,14 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             lists = _flat_lists(args)
             readable = has_meaning(lists.scores, lists.labels)
             readable = readable if args.mask is None else tf.logical_and(readable, lists.mask)
-            # Numbers in place of bool: TensorFlow multiplies in less time than it selects, compares, or combines.
-            dtype = lists.labels.dtype
-            valid, read = tf.cast(lists.mask, dtype), tf.cast(readable, dtype)
-            failures = tf.reduce_sum(valid - read, axis=-1)
-            poison = tf.math.multiply_no_nan(tf.constant(math.nan, dtype), failures)
-            labels = tf.math.multiply_no_nan(lists.labels, read)
+            failed = tf.reduce_any(tf.logical_and(lists.mask, tf.logical_not(readable)), axis=-1)
+            labels = tf.where(readable, lists.labels, tf.zeros_like(lists.labels))
             safe = lists._replace(
-                scores=_readable_scores(lists.scores, read, valid, poison),
+                scores=_readable_scores(lists.scores, readable, lists.mask, failed),
                 labels=plus_zeros(labels) if is_compiled() else labels,
             )
-            losses = function(safe, *options) + poison
+            losses = function(safe, *options)
+            losses = tf.where(failed, tf.constant(math.nan, losses.dtype), losses)
             like = args.scores if args.scores.shape.rank == args.labels.shape.rank else args.scores[..., 0]
             return with_leading_axes(losses, like)
 
@@ -137,14 +134,15 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
 
 @tf.custom_gradient
-def _readable_scores(scores: tf.Tensor, read: tf.Tensor, valid: tf.Tensor, poison: tf.Tensor) -> tuple:
-    """The `scores` where `read` [B, n] is 1, else 0; `poison` [B] is added to the gradient where `valid` is 1."""
+def _readable_scores(scores: tf.Tensor, readable: tf.Tensor, mask: tf.Tensor, failed: tf.Tensor) -> tuple:
+    """The `readable` scores, and 0 for the others. A `failed` list has a NaN gradient, a masked item none."""
+    zero, nan = tf.zeros([], scores.dtype), tf.constant(math.nan, scores.dtype)
 
     def gradient(upstream: tf.Tensor) -> tuple:
-        added = tf.reshape(poison, [-1] + [1] * (scores.shape.rank - 1))
-        return tf.math.multiply_no_nan(upstream + added, _of_items(valid, scores)), None, None, None
+        failures = tf.reshape(failed, [-1] + [1] * (scores.shape.rank - 1))
+        return tf.where(_of_items(mask, scores), tf.where(failures, nan, upstream), zero), None, None, None
 
-    return tf.math.multiply_no_nan(scores, _of_items(read, scores)), gradient
+    return tf.where(_of_items(readable, scores), scores, zero), gradient
 
 
 def with_leading_axes(losses: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:

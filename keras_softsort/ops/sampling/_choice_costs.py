@@ -156,7 +156,7 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices)
     def costs(scores: tf.Tensor, *given: tf.Tensor) -> tuple:
         # Not -inf, from which -inf cannot be subtracted.
         relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
-        lowest = tf.reduce_min(tf.math.multiply_no_nan(relative, tf.cast(tf.math.is_finite(relative), scores.dtype)))
+        lowest = tf.reduce_min(tf.where(tf.math.is_finite(relative), relative, tf.zeros_like(relative)))
         wide = lowest < -SAFE_RANGE[scores.dtype]
         terms, slopes = tf.cond(
             wide, lambda: _by_logarithms(scores, weights, choices), lambda: _by_sums(relative, weights, choices)
@@ -176,10 +176,12 @@ def _by_sums(relative: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms
-    some = tf.sign(left)  # 1, and 0 if nothing is left: then there is no cost and no slope
+    # If nothing is left to choose from, there is no cost and no slope.
+    none_left, zeros = tf.equal(left, 0), tf.zeros_like(left)
     # log(left / term) would lose the digits of small costs. 0 / 0 would make second derivatives NaN.
-    costs = tf.math.log1p(tf.math.multiply_no_nan(others / (terms + (1 - some)), some))
-    weights = some if weights is None else some * weights
+    ratios = tf.where(none_left, zeros, others) / tf.where(none_left, tf.ones_like(terms), terms)
+    costs = tf.math.log1p(ratios)
+    weights = tf.where(none_left, zeros, tf.ones_like(zeros) if weights is None else weights)
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 

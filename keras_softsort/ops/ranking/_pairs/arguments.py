@@ -88,16 +88,15 @@ def pair_lists(
         right = tf.logical_and(right, labels >= 0)  # a label below 0 has no gain to divide by
     if options.cost == "squared" or options.lambda_weight == "label_diff":
         right = tf.logical_and(right, tf.math.is_finite(labels))
-    # Numbers in place of bool: TensorFlow multiplies in less time than it selects, compares, or combines.
-    valid, read = tf.cast(mask, scores.dtype), tf.cast(tf.logical_and(mask, right), scores.dtype)
-    failures = tf.reduce_sum(valid - read, axis=-1)
+    failed = tf.reduce_any(tf.logical_and(mask, tf.logical_not(right)), axis=-1)
+    read, one = tf.logical_and(mask, right), tf.ones([], scores.dtype)
     return PairLists(
-        scores=tf.math.multiply_no_nan(scores, read),
-        labels=tf.math.multiply_no_nan(labels, read),
+        scores=tf.where(read, scores, tf.zeros_like(scores)),
+        labels=tf.where(read, labels, tf.zeros_like(labels)),
         mask=mask,
-        valid=valid,
+        valid=tf.cast(mask, scores.dtype),
         weights=weights,
-        factors=1 + tf.math.multiply_no_nan(tf.constant(math.nan, scores.dtype), failures),
+        factors=tf.where(failed, math.nan * one, one),
     )
 
 

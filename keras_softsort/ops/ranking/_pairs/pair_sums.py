@@ -110,13 +110,12 @@ def pair_sums(lists: PairLists, options: PairOptions, blocks: int | None = None)
 
 def _unsorted(lists: PairLists, options: PairOptions) -> PairSums:
     """The same by one tile of the items in their own order."""
-    # NaN where masked. Not by 0 / 0: TensorFlow would fold the 0 into the product that made it, and lose the NaN.
-    labels = lists.labels + tf.math.multiply_no_nan(tf.constant(math.nan, lists.labels.dtype), 1 - lists.valid)
+    labels = tf.where(lists.mask, lists.labels, tf.constant(math.nan, lists.labels.dtype))
     short = SHORT_COMPILED if is_compiled() else SHORT
     by_products = _has_product_form(options) and not is_at_most(labels.shape[1], short)
     losses, slopes = (_by_square if by_products else _by_all_pairs)(lists, labels, options)
     lambdas = (lists.factors * options.sigma)[:, tf.newaxis] * slopes
-    lambdas = tf.math.multiply_no_nan(lambdas, lists.valid)
+    lambdas = tf.where(lists.mask, lambdas, tf.zeros_like(lambdas))
     if options.ties == "half":
         counts = _all_pairs(tf.reduce_sum(lists.valid, axis=-1))
     else:
@@ -139,8 +138,10 @@ def _by_all_pairs(lists: PairLists, labels: tf.Tensor, options: PairOptions) -> 
         rows = columns = Items(scores, labels, lists.weights, positions, features)
         if gains_rise(options) and options.cost != "squared":
             # No pair has a masked item: its gain is below all as that of a row, and above all as that of a column.
-            offsets = 1 - 1 / lists.valid  # 0, and -inf where masked
-            low, high = (features._replace(gains=features.gains + end) for end in (offsets, -offsets))
+            infinity = tf.constant(math.inf, scores.dtype)
+            low, high = (
+                features._replace(gains=tf.where(lists.mask, features.gains, end)) for end in (-infinity, infinity)
+            )
             rows, columns = (rows._replace(labels=None, features=each) for each in (low, high))
     sums = general_tile(options, rows, columns)
     return sums.losses, sums.columns - sums.rows

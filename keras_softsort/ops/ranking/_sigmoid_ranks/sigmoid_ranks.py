@@ -26,13 +26,12 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tens
     `tau` is a scalar or [B, 1].
     """
     limit = scores.dtype.max / 8
-    # So low that a masked item is ahead of none. TensorFlow adds in less time than it selects.
-    valid = tf.cast(mask, scores.dtype)
-    offsets = (1 - valid) * (-2 * limit)
+    # So low that a masked item is ahead of none.
+    lowest, zeros = tf.constant(-2 * limit, scores.dtype), tf.zeros_like(scores)
     # Ranks depend on differences: relative to the largest score, the gradient of tau keeps the digits of them.
-    peak = tf.stop_gradient(tf.reduce_max(scores + offsets, axis=1, keepdims=True))
-    relative = tf.math.multiply_no_nan(tf.maximum((scores - peak) / tau, -limit), valid)
-    return _ranks(relative + offsets, -tf.reduce_min(relative))
+    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=1, keepdims=True))
+    relative = tf.maximum(tf.where(mask, scores - peak, zeros) / tau, -limit)
+    return _ranks(tf.where(mask, relative, lowest), -tf.reduce_min(relative))
 
 
 @tf.custom_gradient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tensorflow as tf
@@ -71,8 +72,9 @@ def unique_softmax(
 def _losses(lists: RankingLists, temperature: float) -> tf.Tensor:
     dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     # Masked items, which have no weight, come after all others and cannot be chosen.
-    offsets = 1 - 1 / tf.cast(lists.mask, lists.scores.dtype)  # 0, and -inf where masked
-    scores, keys = tf.cast(lists.scores + offsets, dtype), lists.labels + offsets
+    below_all = tf.constant(-math.inf, lists.scores.dtype)
+    scores = tf.cast(tf.where(lists.mask, lists.scores, below_all), dtype)
+    keys = tf.where(lists.mask, lists.labels, below_all)
     if temperature != 1:
         # Only differences matter, and relative to the largest score they keep their digits.
         peak = tf.stop_gradient(tf.reduce_max(scores, axis=1, keepdims=True))

@@ -1,0 +1,85 @@
+"""Ranking losses of tied labels in float32, traced and compiled, at sizes that are no multiple of a vector's width."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes
+from support.cases import objects
+from support.gradients import central_differences, fixed_weights
+
+from keras_softsort import ops
+
+LOSSES = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
+# A vectorized kernel computes the last items of a batch apart from the others: 21, 33 and 30 are no multiples of 8.
+SHAPES = [(3, 7), (1, 33), (6, 5)]
+LABELS = {
+    "all equal": lambda rng, shape: np.full(shape, 0.0),
+    "all equal and below 1": lambda rng, shape: np.full(shape, 0.25),
+    "binary": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
+    "graded": lambda rng, shape: rng.integers(0, 5, shape).astype(float),
+}
+
+
+MODES = {"unknown_shape": SHAPES, "traced": SHAPES[:1], "xla": SHAPES[:1]}
+
+
+@functools.cache
+def compiled(name, mode):
+    """The loss of each list and the gradient of its weighted sum, as one function for all labels."""
+    types = {"scores": tf.float32, "labels": tf.float32, "mask": tf.bool, "weights": tf.float32}
+    signature = [tf.TensorSpec([None] * (1 if key == "weights" else 2), dtype) for key, dtype in types.items()]
+
+    def run(scores, labels, mask, weights):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            losses = LOSSES[name].of(scores, labels, mask=mask)
+        return losses, tape.gradient(losses, scores, output_gradients=weights)
+
+    unknown = {"input_signature": signature} if mode == "unknown_shape" else {}
+    return tf.function(run, jit_compile=True if mode == "xla" else None, autograph=False, **unknown)
+
+
+def truth(name, labels, mask, scores, weights):
+    """The same by the oracle in float64, or op by op where the loss draws noise."""
+    loss = LOSSES[name]
+    if loss.oracle is None or loss.noisy:
+        tensors, labels = [tf.constant(scores)], tf.constant(labels)
+        value, (gradient,) = modes.run("op_by_op", lambda s, m: loss.of(s, labels, mask=m), tensors, weights, mask)
+        return value.numpy(), gradient.numpy()
+    arguments = {key: value for key, value in loss.call.items() if key != "seed"}
+    base = scores.astype(np.float64)
+    value = functools.partial(loss.truth, np.where(mask, labels, -1.0), frozen=base, **arguments)
+    (gradient,) = central_differences(value, [base], weights)
+    return value(base), gradient
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_tied_labels(name, mode, rng):
+    for shape in MODES[mode]:
+        scores, weights = rng.normal(size=shape).astype(np.float32), np.float32(fixed_weights(shape[:1]))
+        for kind, make in LABELS.items():
+            labels, mask = make(rng, shape).astype(np.float32), np.ones(shape, bool)
+            if name == "permutation_cross_entropy":
+                # Its oracle takes lists of zeros as lists without relevant items, and in float32 the weights of items
+                # that are far apart are 0.
+                labels, scores = labels + 1, scores / 10
+            mask[0, -3:] = kind != "graded"
+            losses, gradient = compiled(name, mode)(scores, labels, mask, weights)
+            expected, slopes = truth(name, labels, mask, scores, weights)
+            message = f"{shape}, labels {kind}"
+            np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-6, err_msg=message)
+            np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-5, err_msg=message)
+
+
+@pytest.mark.traced_eagerly
+@pytest.mark.parametrize("lambda_weight", ["dcg", "label_diff", "map", "mrr", "ndcg"])
+def test_pairs_of_tied_items_have_no_lambda_weight(lambda_weight):
+    scores, labels = tf.random.stateless_normal([1, 123], [1, 2]), tf.ones([1, 123])
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        losses = ops.ranknet(scores, labels, lambda_weight=lambda_weight, normalization="none")
+    np.testing.assert_array_equal(losses, [0])
+    np.testing.assert_array_equal(tape.gradient(losses, scores), np.zeros([1, 123]))
