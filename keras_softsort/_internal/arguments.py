@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 DIRECTIONS = ("ASCENDING", "DESCENDING")
@@ -82,6 +82,27 @@ def boolean(name: str, value: Any) -> bool:
     """`value`, which must be a Python bool (a tensor could not choose the graph)."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def elements(name: str, value: Any, of: str) -> Iterator[Any]:
+    """The elements of `value`, which must be a sequence or another iterable, but no text and no mapping.
+
+    `of` says in the error what the elements are.
+    """
+    try:
+        found = None if isinstance(value, (str, bytes, Mapping)) else iter(value)
+    except TypeError:
+        found = None
+    if found is None:
+        raise TypeError(f"{name} must be a sequence of {of}, got {value!r}")
+    return found
+
+
+def mapping(name: str, value: Any, of: str) -> Mapping[Any, Any]:
+    """`value`, which must be a dictionary or another mapping; `of` says in the error from what to what."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a dictionary {of}, got {value!r}")
     return value
 
 

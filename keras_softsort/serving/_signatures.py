@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort.data._elwc.parsing import parse_elwc
@@ -114,5 +115,5 @@ class Ranker(NamedTuple):
 
     def _without_padding(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         mask = tf.reshape(mask, tf.concat([tf.shape(mask), tf.ones([values.shape.rank - 2], tf.int32)], axis=0))
-        padding = "" if values.dtype == tf.string else self.padding
-        return tf.where(mask, values, tf.cast(padding, values.dtype))
+        padding = b"" if values.dtype == tf.string else np.array(self.padding).astype(values.dtype.as_numpy_dtype)
+        return tf.where(mask, values, tf.constant(padding, values.dtype))

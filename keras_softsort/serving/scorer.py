@@ -70,7 +70,8 @@ class Scorer:
             the names of the inputs to arrays, without the batch axis. A list may be empty.
 
         Raises:
-          ValueError: a list does not have the inputs, shapes and dtypes of the model. The message has its number.
+          ValueError: a list does not have the inputs, shapes and dtypes of the model, or a number does not fit into the
+            dtype. The message has the number of the list.
           TypeError: `lists` is not a sequence.
         """
         return [outputs[SCORES] for outputs in self._run(DEFAULT, Lists.of(lists, self._inputs[DEFAULT]), [SCORES])]
