@@ -44,8 +44,9 @@ class ListLoss(WeightedLoss):
 
     Raises:
       TypeError: `y_pred` is not floating-point, or an argument has another type.
-      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the scores
-        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing.
+      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the dense scores
+        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing. Ragged lists are no
+        error if the longest list of a batch has one item.
 
     Example:
 
