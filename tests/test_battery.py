@@ -346,11 +346,15 @@ def test_output_shape(case):
     """The shape that a layer states is that of what it returns; an unknown batch stays unknown."""
     layer = case.make()
     inputs = case.inputs(tf.constant(models.scores(4, 5)))
-    stated = layer.compute_output_shape(tf.nest.map_structure(lambda each: tuple(each.shape), inputs))
-    found = tf.nest.map_structure(lambda each: tuple(each.shape), layer(inputs))
-    assert stated == found
-    unknown = layer.compute_output_shape(tf.nest.map_structure(lambda each: (None, *each.shape[1:]), inputs))
+    found = tf.nest.map_structure(lambda each: models.Shape(each.shape), layer(inputs))
+    for given in (tuple, tf.TensorShape):  # Keras 2 passes either
+        stated = layer.compute_output_shape(tf.nest.map_structure(lambda each, given=given: given(each.shape), inputs))
+        assert stated == found
+    unknown = layer.compute_output_shape(
+        tf.nest.map_structure(lambda each: models.Shape((None, *each.shape[1:])), inputs)
+    )
     for shape in unknown.values() if isinstance(unknown, dict) else [unknown]:
+        assert isinstance(shape, models.Shape)
         assert shape[0] is None
 
 

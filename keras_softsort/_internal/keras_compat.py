@@ -43,6 +43,11 @@ def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
     return mean / tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else mean
 
 
+def layer_shape(shape: Any) -> Any:
+    """A shape as Keras' own layers compute it: a tuple on Keras 3, a `TensorShape` on Keras 2."""
+    return tuple(shape) if IS_KERAS_3 else tf.TensorShape(shape)
+
+
 def exp_of_weight(weight: Any) -> tf.Tensor:
     """Return the number whose logarithm `weight` stores."""
     return tf.exp(tf.convert_to_tensor(weight))

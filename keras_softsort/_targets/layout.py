@@ -28,13 +28,17 @@ class ListInputs(NamedTuple):
 
 
 def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, predicts: str) -> ListInputs:
-    """Arrange the call arguments with one list per row. Lists that can only hold one item are an error."""
+    """Arrange the call arguments with one list per row. Lists that can only hold one item are an error.
+
+    Ragged lists can hold more, even where no list of this batch does: their sizes are data.
+    """
     arguments.one_of("lists", lists, LISTS)
     inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
+    size_is_data = isinstance(y_pred, tf.RaggedTensor) and y_pred.shape[1] is None
     if isinstance(y_pred, tf.RaggedTensor):
         inputs = _dense_lists(inputs, lists, predicts)
     inputs = inputs._replace(y_pred=validation.floating_tensor("y_pred", inputs.y_pred))
-    return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts)
+    return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts, size_is_data)
 
 
 def _dense_lists(inputs: ListInputs, lists: str, predicts: str) -> ListInputs:
@@ -67,7 +71,7 @@ def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
     return value.with_flat_values(values)
 
 
-def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
+def _list_per_row(inputs: ListInputs, predicts: str, size_is_data: bool) -> ListInputs:
     y_pred, shape = inputs.y_pred, inputs.y_pred.shape
     if predicts not in ("logits", "matrices") and shape.rank == 3 and _may_be_one(shape[-1], predicts):
         y_pred = tf.squeeze(y_pred, axis=-1)
@@ -81,7 +85,7 @@ def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
         raise ValueError(f"y_pred must be logits [batch, n, m], got shape {shape}")
     if y_pred.shape.rank > 4:
         raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {shape}")
-    if y_pred.shape[1 if predicts == "logits" else -1] == 1:
+    if not size_is_data and y_pred.shape[1 if predicts == "logits" else -1] == 1:
         raise ValueError(f"lists of one item have no order, got y_pred of shape {shape}: {_WAYS_OUT}")
     y_true, sample_weight, mask = _columns_as_lists(inputs, 2)
     return ListInputs(y_true, y_pred, sample_weight, mask)

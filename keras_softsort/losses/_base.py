@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import tensorflow as tf
@@ -18,8 +19,8 @@ class WeightedLoss(keras.losses.Loss):
         `"mean_with_sample_weight"`, the sum of weighted losses over the sum of weights; `"sum"`; or None or `"none"`,
         one loss per list. Keras 2's `"auto"` is the mean.
       name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. None: that of `y_pred`, and float32 for half
-        precision. Half precision is computed in float32.
+      dtype: dtype of the result, to which `y_pred` is cast first, or a Keras dtype policy or the name of one, for its
+        compute dtype. None: that of `y_pred`, and float32 for half precision. Half precision is computed in float32.
     """
 
     def __init__(
@@ -60,11 +61,18 @@ class WeightedLoss(keras.losses.Loss):
 
 
 def _floating_dtype(dtype: Any) -> str:
-    """The name of `dtype`, which may be a Keras policy."""
-    try:
-        result = tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
-    except TypeError:
-        result = None
+    """The name of `dtype`, which may be a Keras policy or the name of one."""
+    result = _as_dtype(dtype)
+    if result is None and isinstance(dtype, str):
+        with contextlib.suppress(ValueError):  # it is no policy
+            result = _as_dtype(keras.mixed_precision.Policy(dtype))
     if result is None or not result.is_floating:
         raise ValueError(f"dtype must be floating-point, got {dtype!r}")
     return result.name
+
+
+def _as_dtype(dtype: Any) -> tf.DType | None:
+    try:
+        return tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
+    except TypeError:
+        return None

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort.losses._functions import read_function, written_function
 from keras_softsort.ops.ranking._pairs import metric as plain
 
 
@@ -77,20 +78,12 @@ class LambdaWeight(plain.LambdaWeight):
         return cls(**{name: read_function(value) for name, value in config.items()})
 
 
-def written_function(value: Any) -> Any:
-    """The config of a function; another value unchanged."""
-    return keras.utils.serialize_keras_object(value) if callable(value) else value
-
-
-def read_function(value: Any) -> Any:
-    """The function of a config; another value unchanged."""
-    return keras.utils.deserialize_keras_object(value) if isinstance(value, dict) else value
-
-
 def checked_lambda_weight(value: Any) -> Any:
     """`value`: None, a name, a `LambdaWeight`, or the config of one, which is deserialized."""
     if isinstance(value, dict):
-        value = keras.utils.deserialize_keras_object(value)
+        # In an HDF5 file, Keras 2 looks for a class by its name alone.
+        cls = keras.utils.get_registered_object(value.get("registered_name"))
+        value = keras.utils.deserialize_keras_object(value) if cls is None else cls.from_config(value["config"])
     if isinstance(value, plain.LambdaWeight) or value is None:
         return value
     plain.LambdaWeight(arguments.one_of("lambda_weight", value, plain.METRICS))  # fails if the metric needs options

@@ -27,8 +27,8 @@ class ListLoss(WeightedLoss):
       reduction: `"sum_over_batch_size"` or `"mean"`: the mean over lists. `"sum"`. `"mean_with_sample_weight"`: the sum
         divided by the sum of the weights of lists. None or `"none"`: one loss per list. Keras 2's `"auto"` is the mean.
       name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. None takes the dtype of `y_pred`, or float32 if that
-        is a half precision.
+      dtype: dtype of the result, to which `y_pred` is cast first. A Keras dtype policy, or its name, stands for its
+        compute dtype. None takes the dtype of `y_pred`, or float32 if that is a half precision.
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
@@ -44,8 +44,9 @@ class ListLoss(WeightedLoss):
 
     Raises:
       TypeError: `y_pred` is not floating-point, or an argument has another type.
-      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the scores
-        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing.
+      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the dense scores
+        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing. Ragged lists are no
+        error if the longest list of a batch has one item.
 
     Example:
 

@@ -38,8 +38,8 @@ class ListMetric(keras.metrics.Mean):
     With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`.
 
     Raises:
-      ValueError: `target`, `direction`, `lists` or `padding` is unknown; shapes do not match, or a list can hold only
-        one item.
+      ValueError: `target`, `direction`, `lists` or `padding` is unknown; shapes do not match, or lists can only hold
+        one item, as dense scores `[batch, 1]`.
       TypeError: `y_pred` is not floating-point.
     """
 

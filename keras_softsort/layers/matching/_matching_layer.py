@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.ops._core import masks
 
@@ -50,7 +51,7 @@ class MatchingLayer(TemperatureLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the logits."""
-        return self.split_shape(input_shape)
+        return layer_shape(self.split_shape(input_shape))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: masked entries are 0 in the output, and a loss would read a mask of rows as a mask of items."""

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.keras_compat import layer_shape, register
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.layers.matching._matching_layer import MatchingLayer
 from keras_softsort.ops._core.batching import repeat_samples
@@ -96,7 +96,7 @@ class GumbelSinkhornLayer(MatchingLayer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, num_samples, n, m]`."""
         batch, *matrix = self.split_shape(input_shape)
-        return (batch, self.num_samples, *matrix)
+        return layer_shape((batch, self.num_samples, *matrix))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.keras_compat import layer_shape, register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.ops.neighbors._distances import DISTANCES
@@ -122,10 +122,10 @@ class DkNNLayer(TemperatureLayer):
             **samples,
         )
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, q, c]`."""
         queries, candidates = self.split_shape(input_shape)
-        return queries[0], queries[1], candidates[1]
+        return layer_shape((queries[0], queries[1], candidates[1]))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the queries."""

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, register
+from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape, register
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.ops._core import validation
 from keras_softsort.ops._core.dtypes import compute_dtype
@@ -173,10 +173,10 @@ class KNNClassifier(keras.layers.Layer):
         )
         return {"probabilities": shares, "neighbors": ids, "distances": distances}
 
-    def compute_output_shape(self, input_shape: Any) -> dict[str, tuple[int | None, ...]]:
+    def compute_output_shape(self, input_shape: Any) -> dict[str, Any]:
         """The shapes of the outputs, by name."""
-        batch = input_shape[0]
-        return {"probabilities": (batch, self.num_classes), "neighbors": (batch, self.k), "distances": (batch, self.k)}
+        sizes = {"probabilities": self.num_classes, "neighbors": self.k, "distances": self.k}
+        return {name: layer_shape((input_shape[0], size)) for name, size in sizes.items()}
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes for Keras 3: neighbors are integers, the rest has the dtype of the references."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort._internal.keras_compat import keras, layer_shape, register
 from keras_softsort.layers.ranking._masks import without_padding
 
 
@@ -69,14 +69,12 @@ class ConcatFeatures(keras.layers.Layer):
         """None: the mask is not passed on."""
         return None
 
-    def compute_output_shape(
-        self, example_features_shape: Any, context_features_shape: Any = None
-    ) -> tuple[int | None, ...]:
+    def compute_output_shape(self, example_features_shape: Any, context_features_shape: Any = None) -> Any:
         """`[batch, n, d]`."""
         items = [tuple(shape) for shape in example_features_shape.values()]
         parts = [shape[2:] for shape in items]
         parts.extend(tuple(shape)[1:] for shape in (context_features_shape or {}).values())
-        return (*items[0][:2], sum(map(_size, parts)))
+        return layer_shape((*items[0][:2], sum(map(_size, parts))))
 
     def _columns(self, argument: str, features: Any, axes: int) -> list[tf.Tensor]:
         """The features in the order of their names, with all axes after the first `axes` as one."""

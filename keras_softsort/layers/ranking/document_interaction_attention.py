@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import build_self_attention, keras, register
+from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape, register
 from keras_softsort.layers.ranking._masks import everything_if_empty, without_padding
 
 # Small beside the variance of features, and large enough that items of equal features keep a moderate gradient.
@@ -121,9 +121,9 @@ class DocumentInteractionAttention(keras.layers.Layer):
             hidden = norm(self._sum([hidden, self._dropout(context, training=training)]))
         return without_padding(hidden, mask)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n, head_size]`."""
-        return (*tuple(input_shape)[:2], self.head_size)
+        return layer_shape((*tuple(input_shape)[:2], self.head_size))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.keras_compat import layer_shape, register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.ops._core import masks
@@ -114,7 +114,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the logits."""
-        return self.split_shape(input_shape)
+        return layer_shape(self.split_shape(input_shape))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the logits."""

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, leading_ranks
 
 RESULTS = ("permutation", "values", "ranks")
@@ -49,11 +50,11 @@ class PermutationLayer(SortingLayer):
             return ops.soft_rank(scores, tau, **options)
         return ops.soft_values(scores, tau, top_k=self.top_k, **options)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n, n]` or `[batch, n]`, with `top_k` as the size of the rank axis if it is given."""
         batch, size = self.scores_shape(input_shape)
         ranks = size if self.top_k is None else self.top_k
-        return (batch, ranks, size) if self.returns == "permutation" else (batch, ranks)
+        return layer_shape((batch, ranks, size) if self.returns == "permutation" else (batch, ranks))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the ranks for `"values"`, that of the items otherwise, and None for the first `top_k` rows."""

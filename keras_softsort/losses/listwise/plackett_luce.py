@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._lambda_weight import read_function
+from keras_softsort.losses._functions import read_function
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._likelihood import list_mle_options
 from keras_softsort.ops.ranking.listwise.list_mle import list_mle
