@@ -96,7 +96,7 @@ def _of_unknown_leading_axes(leaf: Any) -> Any:
     TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
     process. Sizes that are only known when the graph runs are safe.
     """
-    if not tf.is_tensor(leaf) or is_compiled() or 0 not in leaf.shape.as_list()[:-1]:
+    if not tf.is_tensor(leaf) or is_compiled() or leaf.shape.rank is None or 0 not in leaf.shape[:-1].as_list():
         return leaf
     return tf.compat.v1.placeholder_with_default(leaf, [None] * (leaf.shape.rank - 1) + leaf.shape[-1:])
 
