@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
 
 LISTS = ("batch", "rows")
 # The kinds of `y_pred` that a loss or metric takes.
@@ -37,7 +36,7 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
     size_is_data = isinstance(y_pred, tf.RaggedTensor) and y_pred.shape[1] is None
     if isinstance(y_pred, tf.RaggedTensor):
         inputs = _dense_lists(inputs, lists, predicts)
-    inputs = inputs._replace(y_pred=validation.floating_tensor("y_pred", inputs.y_pred))
+    inputs = inputs._replace(y_pred=arguments.floating_tensor("y_pred", inputs.y_pred))
     return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts, size_is_data)
 
 
@@ -67,7 +66,7 @@ def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
         return value
     received, lengths = tf.cast(value.row_lengths(), tf.int64), tf.cast(lengths, tf.int64)
     same = tf.reduce_all(tf.equal(received, lengths))
-    values = validation.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
+    values = arguments.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
     return value.with_flat_values(values)
 
 
@@ -131,7 +130,7 @@ def _columns_as_lists(inputs: ListInputs, rank: int) -> tuple[Any, Any, Any]:
 
 def _without_last_axis(name: str, value: Any, rank: int) -> Any:
     if not isinstance(value, tf.RaggedTensor):
-        value = validation.real_tensor(name, value)
+        value = arguments.real_tensor(name, value)
         is_column = value.shape.rank == rank + 1 and value.shape[-1] in (1, None)
         return tf.squeeze(value, axis=-1) if is_column else value
     if value.shape.rank != rank + 1 or value.flat_values.shape[-1] != 1:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._targets.layout import list_inputs
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
 
 PADDINGS = ("nan_labels", "negative_labels")
 
@@ -98,7 +98,7 @@ def resolve_lists(
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
     if not (labels.shape.is_fully_defined() and expected.is_fully_defined()):
-        labels = validation.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
+        labels = arguments.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
             raise ValueError(
@@ -144,8 +144,8 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
 
 def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:
     if not isinstance(value, tf.RaggedTensor):
-        return validation.real_tensor(name, value)
+        return arguments.real_tensor(name, value)
     longest = tf.cast(value.bounding_shape(axis=1), size.dtype)
     # Without the check, items that do not fit would be cut off.
-    size = validation.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
+    size = arguments.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
     return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops._core.lists import descending, flatten_lists, inverse, take
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:

@@ -17,8 +17,8 @@ from keras_softsort.distributions._log_prob import log_probs_of
 from keras_softsort.distributions._marginal import top_k_probabilities
 from keras_softsort.distributions._orders import are_orders, log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
-from keras_softsort.ops._core import gumbel_noise, validation
-from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
 
 class PlackettLuce(OrderDistribution):
@@ -225,7 +225,7 @@ class PlackettLuce(OrderDistribution):
         return order_by(self._valid_logits(), self._mask, self._event_size())
 
     def _log_prob(self, value: Any) -> tf.Tensor:
-        orders = validation.dense_tensor("value", value)
+        orders = arguments.dense_tensor("value", value)
         if not orders.dtype.is_integer:
             raise TypeError(f"value must hold integer orders, got dtype {orders.dtype.name}")
         if not orders.shape[-1:].is_compatible_with(self.event_shape):

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
-from keras_softsort.ops._core import masks
+from keras_softsort.ops._core import lists
 
 
 class TemperatureLayer(keras.layers.Layer):
@@ -148,7 +148,7 @@ def leading_ranks(mask: Any, count: int | None = None) -> Any:
         valid = keras.ops.cast(mask, "int32")
         ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
         return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
-    return masks.leading_ranks(mask, count)
+    return lists.leading_ranks(mask, count)
 
 
 def _is_list(nest: Any) -> bool:

@@ -11,7 +11,6 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import ListMetric, has_nan, without_padding
-from keras_softsort.ops._core import validation
 
 STATISTICS = ("mean", "mean_over_std")
 
@@ -99,7 +98,7 @@ class CorrelationMetric(ListMetric):
         if None not in (ranks, size) and ranks != size:
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], with all ranks, got {y_pred.shape}")
         shape = tf.shape(y_pred)
-        y_pred = validation.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
+        y_pred = arguments.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
         hard = ops.harden(without_padding(y_pred, mask))
         rank = tf.cast(tf.argmax(hard, axis=1, output_type=tf.int32), y_pred.dtype)
         return -rank if self._sort_direction == "DESCENDING" else rank

@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.ops._core import masks
+from keras_softsort.ops._core import lists
 
 
 class MatchingLayer(TemperatureLayer):
@@ -45,7 +45,7 @@ class MatchingLayer(TemperatureLayer):
             "hard": self.hard,
             "row_mask": mask,
             "column_mask": (
-                column_mask if mask is None or column_mask is not None else masks.leading_columns(logits, mask)
+                column_mask if mask is None or column_mask is not None else lists.leading_columns(logits, mask)
             ),
         }
 

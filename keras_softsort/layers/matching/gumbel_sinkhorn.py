@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import layer_shape, register
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.layers.matching._matching_layer import MatchingLayer
-from keras_softsort.ops._core.batching import repeat_samples
+from keras_softsort.ops._core.lists import repeat_samples
 
 
 @register

@@ -9,10 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape, register
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.neighbors._exact import nearest_references
 from keras_softsort.ops.neighbors._votes import class_shares
@@ -161,7 +160,7 @@ class KNNClassifier(keras.layers.Layer):
 
     def call(self, embeddings: Any) -> dict[str, tf.Tensor]:
         """Map [batch, d] to probabilities, neighbors and distances."""
-        queries = validation.floating_tensor("embeddings", embeddings)
+        queries = arguments.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
         ids, distances = nearest_references(

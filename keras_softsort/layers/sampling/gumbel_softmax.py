@@ -11,8 +11,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import layer_shape, register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops._core import masks
-from keras_softsort.ops._core.batching import temperature_per_example
+from keras_softsort.ops._core import lists
+from keras_softsort.ops._core.lists import temperature_per_example
 from keras_softsort.ops.sampling._arguments import METHODS
 
 
@@ -107,7 +107,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         logits, tau, mask = self.split_inputs(inputs, mask)
         tau = temperature_per_example(tf.convert_to_tensor(tau), logits)
         options: dict[str, Any] = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis}
-        options["mask"] = masks.of_all_entries("mask", mask, logits)
+        options["mask"] = lists.of_all_entries("mask", mask, logits)
         if training:
             return ops.gumbel_softmax(logits, tau=tau, seed=next_seed(self._noise_state), **options)
         return ops.relaxed_top_k(logits, tau=tau, **options)

@@ -6,8 +6,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import inverse, tied_ranks
+from keras_softsort.ops._core.lists import inverse, take, tied_ranks
 
 
 def valid_first(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops._core.lists import inverse, take
 from keras_softsort.ops.correlation._sorted_lists import descending_order, valid_first, valid_ties
 
 

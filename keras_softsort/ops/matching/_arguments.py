@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
-from keras_softsort.ops._core.forward_mode import refuse_forward_mode
-from keras_softsort.ops._core.nan_where import nan_where
-from keras_softsort.ops._core.straight_through import mappable_straight_through
+from keras_softsort.ops._core.gradients import mappable_straight_through, nan_where
+from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
+from keras_softsort.ops._core.tracing import refuse_forward_mode
 from keras_softsort.ops.matching._iterations import sinkhorn_weights
 from keras_softsort.ops.matching._marginals import sinkhorn_marginals
 from keras_softsort.ops.matching._masked_assignment import assign
@@ -41,15 +39,15 @@ def checked_matching(
     column_mask: Any,
 ) -> Matching:
     """Check the arguments."""
-    logits = validation.matrix_tensor("logits", logits)
-    tau = validation.temperature(tau, tf.float64, logits, inner=2)
+    logits = arguments.matrix_tensor("logits", logits)
+    tau = arguments.temperature(tau, tf.float64, logits, inner=2)
     # TensorFlow's forward mode fails for conditionals that a tape has already differentiated.
     refuse_forward_mode("Sinkhorn", logits, tau)
     return Matching(
         logits=logits,
         tau=tau,
-        row_mask=validation.axis_mask("row_mask", row_mask, logits, -2),
-        column_mask=validation.axis_mask("column_mask", column_mask, logits, -1),
+        row_mask=arguments.axis_mask("row_mask", row_mask, logits, -2),
+        column_mask=arguments.axis_mask("column_mask", column_mask, logits, -1),
         num_iterations=arguments.positive_integer("num_iterations", num_iterations),
         tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
         hard=arguments.boolean("hard", hard),

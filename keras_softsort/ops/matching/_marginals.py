@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.lists import flatten_lists
 
 
 class SinkhornMarginals(NamedTuple):

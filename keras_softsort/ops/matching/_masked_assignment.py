@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._augmenting_paths import solve
 from keras_softsort.ops.matching._initial_pairs import GROUPS, Costs

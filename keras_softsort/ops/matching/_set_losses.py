@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.nan_where import nan_lists
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.gradients import nan_lists
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_pairs
 
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
@@ -80,7 +80,7 @@ class _Sizes(NamedTuple):
 
     def checked(self, name: str, value: Any, axes: str) -> tf.Tensor:
         """Check that `value`, the result of the function `name`, has shape `[batch, *axes]`."""
-        tensor = validation.floating_tensor(f"the result of {name}", value)
+        tensor = arguments.floating_tensor(f"the result of {name}", value)
         target, prediction = tf.nest.flatten(self.targets)[0], tf.nest.flatten(self.predictions)[0]
         known = {"b": prediction.shape[0], "m": target.shape[1], "n": prediction.shape[1]}
         expected = tf.TensorShape([known[axis] for axis in "b" + axes])
@@ -88,4 +88,4 @@ class _Sizes(NamedTuple):
             described = ", ".join(["batch", *axes])
             raise ValueError(f"{name} must return shape [{described}], which is {expected} here, got {tensor.shape}")
         sizes = {"b": tf.shape(prediction)[0], "m": tf.shape(target)[1], "n": tf.shape(prediction)[1]}
-        return validation.of_shape(f"the result of {name}", tensor, tf.stack([sizes[axis] for axis in "b" + axes]))
+        return arguments.of_shape(f"the result of {name}", tensor, tf.stack([sizes[axis] for axis in "b" + axes]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.matching._iterations import Plan, backward, forward
 from keras_softsort.ops.matching._marginals import SinkhornMarginals
 from keras_softsort.ops.matching._scalings import Scalings

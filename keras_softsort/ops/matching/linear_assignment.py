@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
+from keras_softsort._internal import arguments
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._masked_assignment import assign
 
@@ -50,9 +50,9 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
     Problems", Computing 38, 1987; rectangular as in D. F. Crouse, "On Implementing 2D Rectangular Assignment
     Algorithms", IEEE Transactions on Aerospace and Electronic Systems 52, 2016.
     """
-    scores = validation.matrix_tensor("scores", scores)
-    row_mask = validation.axis_mask("row_mask", row_mask, scores, axis=-2)
-    column_mask = validation.axis_mask("column_mask", column_mask, scores, axis=-1)
+    scores = arguments.matrix_tensor("scores", scores)
+    row_mask = arguments.axis_mask("row_mask", row_mask, scores, axis=-2)
+    column_mask = arguments.axis_mask("column_mask", column_mask, scores, axis=-1)
     return _assign(scores, row_mask, column_mask)
 
 

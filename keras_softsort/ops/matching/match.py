@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort.ops._core import validation
+from keras_softsort._internal import arguments
 from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_pairs
 
 
@@ -55,7 +55,7 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
     Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
     Transformers", ECCV 2020, section 3.1; the algorithm is that of `linear_assignment`.
     """
-    cost = validation.matrix_tensor("cost", cost)
-    row_mask = validation.axis_mask("row_mask", row_mask, cost, axis=-2)
-    column_mask = validation.axis_mask("column_mask", column_mask, cost, axis=-1)
+    cost = arguments.matrix_tensor("cost", cost)
+    row_mask = arguments.axis_mask("row_mask", row_mask, cost, axis=-2)
+    column_mask = arguments.axis_mask("column_mask", column_mask, cost, axis=-1)
     return matched_pairs(cost, row_mask, column_mask)

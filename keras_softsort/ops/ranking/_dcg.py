@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.descending import descending
+from keras_softsort.ops._core.lists import descending
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")

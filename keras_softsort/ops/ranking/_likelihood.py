@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.permutations import tied_ranks
+from keras_softsort.ops._core.lists import descending, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import RankingLists
 from keras_softsort.ops.sampling._choice_costs import Comparisons, Sequence, choice_costs, is_compared

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.permutations import plus_zeros
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list
 from keras_softsort.ops._core.tracing import is_compiled, traced_if_eager
 
 
@@ -45,23 +44,23 @@ def ranking_arguments(
     scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = None, non_negative_weights: bool = False
 ) -> RankingArguments:
     """Check the arguments that ranking losses share."""
-    scores = validation.list_tensor("scores", scores)
+    scores = arguments.list_tensor("scores", scores)
     dtype = compute_dtype(scores.dtype)
-    labels = tf.cast(validation.real_tensor("labels", labels), dtype)
+    labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
     return RankingArguments(
         scores=scores,
-        labels=validation.of_shape("labels", labels, tf.shape(scores)),
-        mask=validation.list_mask(mask, scores),
+        labels=arguments.of_shape("labels", labels, tf.shape(scores)),
+        mask=arguments.list_mask(mask, scores),
         weights=checked_weights(weights, scores.shape, dtype, non_negative_weights),
-        tau=None if tau is None else validation.temperature(tau, dtype, scores),
+        tau=None if tau is None else arguments.temperature(tau, dtype, scores),
     )
 
 
 def item_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
     """The same for losses with several logits per item: `scores` are the logits `[..., n, m]`."""
-    logits = validation.matrix_tensor("logits", logits)
+    logits = arguments.matrix_tensor("logits", logits)
     args = ranking_arguments(logits[..., 0], labels, mask, weights)
     return args._replace(scores=logits)
 
@@ -72,10 +71,10 @@ def checked_weights(
     """Return `weights` in `dtype`, checked to broadcast to `expected`."""
     if weights is None:
         return None
-    weights = tf.cast(validation.real_tensor("weights", weights), dtype)
+    weights = tf.cast(arguments.real_tensor("weights", weights), dtype)
     if not broadcasts(weights.shape, expected):
         raise ValueError(f"weights must have the shape of scores, {expected}, or broadcast to it, got {weights.shape}")
-    return validation.non_negative_tensor("weights", weights) if non_negative else weights
+    return arguments.non_negative_tensor("weights", weights) if non_negative else weights
 
 
 def broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take
-from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.gradients import straight_through
+from keras_softsort.ops._core.lists import flatten_lists, take
 from keras_softsort.ops._core.thresholds import is_at_least
 from keras_softsort.ops.sorting._arguments import SortArguments
 from keras_softsort.ops.sorting._dense.soft_rows import Ranks

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.permutations import inverse, plus_zeros
+from keras_softsort.ops._core.lists import descending, inverse, plus_zeros, take
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts, ideal_dcg, rank_discounts, relative_gains
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions
 

@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.permutations import inverse, plus_zeros, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, plus_zeros, take, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions

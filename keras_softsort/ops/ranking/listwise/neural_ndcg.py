@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.matching._soft_permutations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options

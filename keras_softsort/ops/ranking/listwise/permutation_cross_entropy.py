@@ -7,10 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.nan_where import nan_lists
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.gradients import nan_lists
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import checked_weights, flat_weights
 from keras_softsort.ops.ranking._true_order import cross_entropies, true_shares
@@ -55,9 +54,9 @@ def permutation_cross_entropy(
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.1.
     """
-    permutation = validation.matrix_tensor("permutation", permutation)
+    permutation = arguments.matrix_tensor("permutation", permutation)
     dtype = compute_dtype(permutation.dtype)
-    labels = tf.cast(validation.real_tensor("labels", labels), dtype)
+    labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
     if labels.shape.rank is None or permutation.shape.rank - labels.shape.rank not in (1, 2):
         raise ValueError(
             "permutation must have shape [..., rank, item] or [..., sample, rank, item] with labels [..., n] of shape "
@@ -68,8 +67,8 @@ def permutation_cross_entropy(
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"labels must have shape {expected} with this permutation, got {labels.shape}")
     sizes = tf.shape(permutation)
-    labels = validation.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
-    mask = validation.list_mask(mask, labels, "labels")
+    labels = arguments.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
+    mask = arguments.list_mask(mask, labels, "labels")
     weights = checked_weights(weights, expected, dtype)
     return _losses(permutation, labels, mask, weights, arguments.one_of("direction", direction, arguments.DIRECTIONS))
 
@@ -93,7 +92,7 @@ def _losses(
         counts = counts[:, tf.newaxis]
     # Masked before the logarithm, so that NaN and 0 do not reach its gradient.
     safe = tf.where(counts, flat, tf.ones_like(flat))
-    tiny = tf.constant(validation.dtype_tiny(flat.dtype), flat.dtype)
+    tiny = tf.constant(arguments.dtype_tiny(flat.dtype), flat.dtype)
     log_weights = tf.math.log(tf.maximum(safe, tiny))
     log_weights = tf.where(tf.math.is_nan(safe), safe, log_weights)  # TensorFlow's maximum may drop NaN
     if flat.shape.rank == 4:

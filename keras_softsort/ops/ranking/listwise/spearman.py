@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.permutations import mean_ranks
+from keras_softsort.ops._core.lists import mean_ranks
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.sorting import _dispatch, _operators

@@ -8,9 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.permutations import tied_ranks
+from keras_softsort.ops._core.lists import descending, take, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.ranking._dcg import absolute_gains
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments

@@ -7,8 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import broadcasts
 
@@ -45,16 +44,16 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
     Gradient Descent", ICML 2005.
     """
-    difference = validation.floating_tensor("score_difference", score_difference)
+    difference = arguments.floating_tensor("score_difference", score_difference)
     # As a tensor, so that another number needs no new trace.
     sigma = tf.constant(arguments.positive_number("sigma", sigma), compute_dtype(difference.dtype))
     if weight is None:
         return _costs(difference, None, sigma)
-    weight = tf.cast(validation.real_tensor("weight", weight), compute_dtype(difference.dtype))
+    weight = tf.cast(arguments.real_tensor("weight", weight), compute_dtype(difference.dtype))
     shape, expected = weight.shape, difference.shape
     if not broadcasts(shape, expected):
         raise ValueError(f"weight must have the shape of score_difference, {expected}, or broadcast to it, got {shape}")
-    return _costs(difference, validation.non_negative_tensor("weight", weight), sigma)
+    return _costs(difference, arguments.non_negative_tensor("weight", weight), sigma)
 
 
 @traced_if_eager

@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._pairs.arguments import PairLists, PairOptions, pair_lists, pair_options
 from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
@@ -66,11 +66,11 @@ def ranknet_lambdas(
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
-    scores = validation.list_tensor("scores", scores)
-    labels = tf.cast(validation.real_tensor("labels", labels), compute_dtype(scores.dtype))
+    scores = arguments.list_tensor("scores", scores)
+    labels = tf.cast(arguments.real_tensor("labels", labels), compute_dtype(scores.dtype))
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
-    labels = validation.of_shape("labels", labels, tf.shape(scores))
+    labels = arguments.of_shape("labels", labels, tf.shape(scores))
     options = pair_options(
         sigma,
         ties=ties,
@@ -80,7 +80,7 @@ def ranknet_lambdas(
         discount=discount,
         smooth_fraction=smooth_fraction,
     )
-    return _lambdas(scores, labels, validation.list_mask(mask, scores), options, eager_blocks(scores))
+    return _lambdas(scores, labels, arguments.list_mask(mask, scores), options, eager_blocks(scores))
 
 
 @traced_if_eager

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._dense.row_blocks import row_blocks
 from keras_softsort.ops.sorting._dense.soft_rows import LogitGradient
 from keras_softsort.ops.sorting._dense.two_parts import MAX_SIZE, grid
