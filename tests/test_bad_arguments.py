@@ -20,7 +20,7 @@ WRONG = {
     **dict.fromkeys(["block_size", "num_references", "num_heads", "head_size", "num_layers"], COUNT),
     "memory_size": (-1, 1.5),
     "num_iterations": (-1, 1.5),
-    **dict.fromkeys(["tau", "label_tau", "temperature", "sigma", "power", "eps", "input_noise_stddev"], POSITIVE),
+    **dict.fromkeys(["tau", "label_tau", "power", "eps", "input_noise_stddev"], POSITIVE),
     **dict.fromkeys(["noise_scale", "tolerance"], (-1.0, "a")),
     "smooth_fraction": (2.0, "a"),
     "q": (2.0, "a"),

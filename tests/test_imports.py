@@ -26,7 +26,6 @@ FLOORS = {
         ["beam", "spark"],
     ],
     f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors", "correlation"]],
-    f"{NAME}.ops.ranking": [["_pairs"], ["pairwise", "listwise", "pointwise"]],
     f"{NAME}.layers": [["sorting", "matching", "sampling", "neighbors", "ranking"]],
     f"{NAME}.losses": [["pairwise", "listwise", "pointwise", "matching", "neighbors"]],
     f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"], ["_methods"]],

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._targets.lists import Lists
-from keras_softsort.ops.ranking import _true_order
+from keras_softsort.ops.ranking import permutation_cross_entropy
 
 TARGETS = ("labels", "ranks")
 
@@ -26,4 +26,4 @@ def sort_direction(target: str, direction: str) -> str:
 
 def sorted_labels(lists: Lists, direction: str) -> tf.Tensor:
     """Sorted labels `[B, n]`, with padding last as plus or minus infinity."""
-    return _true_order.sorted_labels(lists.labels, lists.mask, direction)
+    return permutation_cross_entropy.sorted_labels(lists.labels, lists.mask, direction)

@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras, register
 from keras_softsort.losses._functions import read_function, written_function
-from keras_softsort.ops.ranking._pairs import metric as plain
+from keras_softsort.ops.ranking import _lambda_weights as plain
 
 
 @register

@@ -7,31 +7,17 @@ from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
 from keras_softsort.ops.neighbors.soft_retrieval_metric import soft_retrieval_metric
-from keras_softsort.ops.ranking.listwise.approx_mrr import approx_mrr
-from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
-from keras_softsort.ops.ranking.listwise.calibrated_softmax import calibrated_softmax
-from keras_softsort.ops.ranking.listwise.coupled_rank_distil import coupled_rank_distil
-from keras_softsort.ops.ranking.listwise.gumbel_approx_ndcg import gumbel_approx_ndcg
-from keras_softsort.ops.ranking.listwise.list_mle import list_mle
-from keras_softsort.ops.ranking.listwise.mixture_em import mixture_em
-from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg
-from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural_sort_cross_entropy
-from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permutation_cross_entropy
-from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
-from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
-from keras_softsort.ops.ranking.listwise.spearman import spearman
-from keras_softsort.ops.ranking.listwise.unique_softmax import unique_softmax
-from keras_softsort.ops.ranking.pairwise.pairwise_hinge import pairwise_hinge
-from keras_softsort.ops.ranking.pairwise.pairwise_logistic import pairwise_logistic
-from keras_softsort.ops.ranking.pairwise.pairwise_mse import pairwise_mse
-from keras_softsort.ops.ranking.pairwise.pairwise_soft_zero_one import pairwise_soft_zero_one
-from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
-from keras_softsort.ops.ranking.pairwise.ranknet_lambdas import ranknet_lambdas
-from keras_softsort.ops.ranking.pairwise.yeti_logistic import yeti_logistic
-from keras_softsort.ops.ranking.pointwise.click_em import click_em
-from keras_softsort.ops.ranking.pointwise.mean_squared import mean_squared
-from keras_softsort.ops.ranking.pointwise.ordinal import ordinal
-from keras_softsort.ops.ranking.pointwise.sigmoid_cross_entropy import sigmoid_cross_entropy
+from keras_softsort.ops.ranking.approx_ndcg import approx_mrr, approx_ndcg, gumbel_approx_ndcg
+from keras_softsort.ops.ranking.em import click_em, mixture_em
+from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg
+from keras_softsort.ops.ranking.pairwise import pairwise_hinge, pairwise_mse, pairwise_soft_zero_one, yeti_logistic
+from keras_softsort.ops.ranking.permutation_cross_entropy import neural_sort_cross_entropy, permutation_cross_entropy
+from keras_softsort.ops.ranking.pl_rank import pl_rank
+from keras_softsort.ops.ranking.plackett_luce import coupled_rank_distil, list_mle
+from keras_softsort.ops.ranking.pointwise import mean_squared, ordinal, sigmoid_cross_entropy
+from keras_softsort.ops.ranking.ranknet import pairwise_logistic, ranknet, ranknet_lambdas
+from keras_softsort.ops.ranking.softmax import calibrated_softmax, softmax_cross_entropy, unique_softmax
+from keras_softsort.ops.ranking.spearman import spearman
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
 from keras_softsort.ops.sampling.relaxed_top_k import relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden

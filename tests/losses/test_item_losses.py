@@ -120,7 +120,7 @@ def test_samples():
         np.testing.assert_array_equal(*values)
     certain = np.float64([[40.0, 0.0, 20.0, 10.0]])
     found = ks.CoupledRankDistilLoss(2.0, k=2)(certain, SCORES[:1, :4])
-    assert float(found) == pytest.approx(float(ks.PlackettLuceLoss(k=2, temperature=2.0)(certain, SCORES[:1, :4])))
+    assert float(found) == pytest.approx(float(ks.PlackettLuceLoss(k=2, tau=2.0)(certain, SCORES[:1, :4])))
 
 
 def test_discounts_of_list_mle():
@@ -132,5 +132,5 @@ def test_discounts_of_list_mle():
     normalizers = [np.log(np.sum(np.exp(scores[i:]))) for i in (0, 0, 2, 2)]
     shared = np.float64([1 / 2 + 1 / 3, 1 / 2 + 1 / 3, 1 / 4 + 1 / 5, 1 / 4 + 1 / 5]) / 2
     np.testing.assert_allclose(tied, -np.sum(shared * (scores - normalizers)), rtol=1e-12)
-    cooled = ks.ops.list_mle(scores, [4, 3, 2, 1], temperature=0.5)
+    cooled = ks.ops.list_mle(scores, [4, 3, 2, 1], tau=0.5)
     np.testing.assert_allclose(cooled, ks.ops.list_mle(scores / 0.5, [4, 3, 2, 1]), rtol=1e-12)

@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking.listwise.approx_mrr import approx_mrr
+from keras_softsort.ops.ranking.approx_ndcg import approx_mrr
 
 
 @register

@@ -8,7 +8,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
-from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
+from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg
 
 
 @register

@@ -8,9 +8,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
-from keras_softsort.ops.ranking.listwise._softmax import relevance_options
-from keras_softsort.ops.ranking.listwise.calibrated_softmax import calibrated_softmax
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking.softmax import calibrated_softmax, relevance_options
 
 
 @register
@@ -22,11 +21,11 @@ class CalibratedSoftmaxLoss(ScoreOperatorLoss):
     marks padding.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where `p_i = exp(s_i
-    / temperature) / (1 + sum_j exp(s_j / temperature))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
+    / tau) / (1 + sum_j exp(s_j / tau))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
     and its weight w is the mean weight of the list.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       virtual_label: the label of the virtual item, at least 0.
       lambda_weight: see `SoftmaxLoss`. The virtual item counts as an item of the list.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
@@ -43,7 +42,7 @@ class CalibratedSoftmaxLoss(ScoreOperatorLoss):
     weights per item, where its virtual item has weight 1. See the documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, `virtual_label` is negative, a name is unknown, or shapes do not match.
+      ValueError: `tau` is not positive, `virtual_label` is negative, a name is unknown, or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
     Cost: O(n) time and memory per list; a sort with a lambda weight.
@@ -60,11 +59,11 @@ class CalibratedSoftmaxLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(calibrated_softmax)
-    _options = ("temperature", "virtual_label", "lambda_weight")
+    _options = ("tau", "virtual_label", "lambda_weight")
 
     def __init__(
         self,
-        temperature: float = 1.0,
+        tau: float = 1.0,
         *,
         virtual_label: float = 0.0,
         lambda_weight: str | LambdaWeight | None = None,
@@ -75,7 +74,7 @@ class CalibratedSoftmaxLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.temperature = arguments.positive_number("temperature", temperature)
+        self.tau = arguments.positive_number("tau", tau)
         self.virtual_label = arguments.non_negative_number("virtual_label", virtual_label)
         self.lambda_weight = checked_lambda_weight(lambda_weight)
         relevance_options(self.lambda_weight)

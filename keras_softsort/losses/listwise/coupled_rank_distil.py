@@ -8,7 +8,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking.listwise.coupled_rank_distil import coupled_rank_distil
+from keras_softsort.ops.ranking.plackett_luce import coupled_rank_distil
 
 
 @register
@@ -20,11 +20,11 @@ class CoupledRankDistilLoss(ScoreOperatorLoss):
     negative.
 
     The teacher's scores are the logits of a Plackett-Luce distribution, from which orders z are sampled. With the
-    scores s, divided by the temperature, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i}
+    scores s, divided by tau, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i}
     s_{z_j})`. The result is the mean over samples.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       k: number of ranks of the sampled orders that count; None for all.
       num_samples: number of samples of each list.
       seed: integer seed or None. Each call draws new samples from TensorFlow's generator. With a seed and
@@ -42,7 +42,7 @@ class CoupledRankDistilLoss(ScoreOperatorLoss):
     "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, `k` or `num_samples` is below 1, a name is unknown, or shapes do not
+      ValueError: `tau` is not positive, `k` or `num_samples` is below 1, a name is unknown, or shapes do not
         match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
@@ -61,11 +61,11 @@ class CoupledRankDistilLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(coupled_rank_distil)
-    _options = ("temperature", "k", "num_samples", "seed")
+    _options = ("tau", "k", "num_samples", "seed")
 
     def __init__(
         self,
-        temperature: float = 1.0,
+        tau: float = 1.0,
         *,
         k: int | None = None,
         num_samples: int = 8,
@@ -77,7 +77,7 @@ class CoupledRankDistilLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.temperature = arguments.positive_number("temperature", temperature)
+        self.tau = arguments.positive_number("tau", tau)
         self.k = None if k is None else arguments.positive_integer("k", k)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.seed = checked_seed(seed)

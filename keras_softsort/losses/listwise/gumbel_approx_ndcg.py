@@ -9,7 +9,7 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
-from keras_softsort.ops.ranking.listwise.gumbel_approx_ndcg import gumbel_approx_ndcg
+from keras_softsort.ops.ranking.approx_ndcg import gumbel_approx_ndcg
 
 
 @register
@@ -41,7 +41,7 @@ class GumbelApproxNDCGLoss(ScoreOperatorLoss):
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty lists, give 0. A
     score or label that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.
 
-    TF-Ranking's `GumbelApproxNDCGLoss` has the same value for the same noise, with `tau` its `temperature` times its
+    TF-Ranking's `GumbelApproxNDCGLoss` has the same value for the same noise, with `tau` its `tau` times its
     `gumbel_temperature`. See the documentation, "Coming from TF-Ranking: losses".
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._item_logits_loss import ItemLogitsLoss
-from keras_softsort.ops.ranking.listwise.mixture_em import mixture_em
+from keras_softsort.ops.ranking.em import mixture_em
 
 
 @register
@@ -34,7 +34,7 @@ class MixtureEMLoss(ItemLogitsLoss):
     dense or ragged. `y_true` holds clicks, from 0 to 1. For its shape, masks and weights see `ListLoss`. Lists without
     a click, and empty lists, give 0. A logit or label that is not finite makes the loss of its list NaN.
 
-    TF-Ranking's `MixtureEMLoss` has the same value. Its `temperature` has no effect. See the documentation, "Coming
+    TF-Ranking's `MixtureEMLoss` has the same value. Its `tau` has no effect. See the documentation, "Coming
     from TF-Ranking: losses".
 
     Raises:

@@ -12,7 +12,7 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
-from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg, neural_ndcg_options
+from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg, neural_ndcg_options
 
 
 @register

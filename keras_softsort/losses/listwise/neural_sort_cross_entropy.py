@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural_sort_cross_entropy
+from keras_softsort.ops.ranking.permutation_cross_entropy import neural_sort_cross_entropy
 
 
 @register

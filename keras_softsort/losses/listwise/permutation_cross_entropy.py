@@ -10,7 +10,7 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort._targets.lists import Lists
 from keras_softsort._targets.true_order import sort_direction
 from keras_softsort.losses._list_loss import ListLoss
-from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permutation_cross_entropy
+from keras_softsort.ops.ranking.permutation_cross_entropy import permutation_cross_entropy
 
 
 @register

@@ -10,7 +10,7 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
-from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
+from keras_softsort.ops.ranking.pl_rank import pl_rank
 
 
 @register

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._functions import read_function
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking._likelihood import list_mle_options
-from keras_softsort.ops.ranking.listwise.list_mle import list_mle
+from keras_softsort.ops.ranking.plackett_luce import list_mle, list_mle_options
 
 
 @register
@@ -30,7 +30,7 @@ class PlackettLuceLoss(ScoreOperatorLoss):
         before their group, as for tied times in Cox's model. If only p ranks of a group of g items count, because the
         k-th rank lies within it, each item costs p / g of that. This rule does not depend on the order of the items.
         `"first"`: items with equal labels are ranked in the order of the list.
-      temperature: positive number by which the logits are divided first.
+      tau: temperature, a positive number by which the scores are divided first.
       discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r; or a
         function of a tensor of ranks, saved with a model if it is registered with Keras. This is position-aware
         ListMLE. Tied items have the mean of their ranks' weights.
@@ -49,7 +49,7 @@ class PlackettLuceLoss(ScoreOperatorLoss):
     Keras-RS as `"first"`; padding changes TF-Ranking's value.
 
     Raises:
-      ValueError: `k` is below 1, `temperature` is not positive, a name is unknown, or shapes do not match.
+      ValueError: `k` is below 1, `tau` is not positive, a name is unknown, or shapes do not match.
       TypeError: `k` is not an integer, `y_pred` is not floating-point.
 
     Cost: that of `ops.list_mle`: a sort and O(n) per list; O(n^1.5) if logits span more than 600.
@@ -72,14 +72,14 @@ class PlackettLuceLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(list_mle)
-    _options = ("k", "ties", "temperature", "discount")
+    _options = ("k", "ties", "tau", "discount")
 
     def __init__(
         self,
         *,
         k: int | None = None,
         ties: str = "breslow",
-        temperature: float = 1.0,
+        tau: float = 1.0,
         discount: str | Callable | None = None,
         lists: str = "rows",
         padding: str | None = "negative_labels",
@@ -88,5 +88,6 @@ class PlackettLuceLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        options = list_mle_options(k, ties, temperature, read_function(discount))
-        self.k, self.ties, self.temperature, self.discount = options
+        self.tau = arguments.positive_number("tau", tau)
+        options = list_mle_options(k=k, ties=ties, discount=read_function(discount))
+        self.k, self.ties, self.discount = options

@@ -8,9 +8,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
-from keras_softsort.ops.ranking.listwise._softmax import relevance_options
-from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking.softmax import relevance_options, softmax_cross_entropy
 
 
 @register
@@ -18,11 +17,11 @@ class SoftmaxLoss(ScoreOperatorLoss):
     """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
 
     A fast and strong loss for clicks and other labels with few values above 0. With scores s, labels y and weights w
-    (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / temperature) / sum_j exp(s_j / temperature)`. The
+    (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The
     labels are not divided by their sum, so a list counts in proportion to its labels.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of one of these. It replaces each label by its
         gain times the discount of the item's rank in the current order of the scores. `"ndcg"` and `"mrr"` also divide
         by the ideal DCG. `k` only changes the ideal DCG, as in TF-Ranking.
@@ -39,7 +38,7 @@ class SoftmaxLoss(ScoreOperatorLoss):
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, the lambda weight has no meaning for this loss, a name is unknown, or
+      ValueError: `tau` is not positive, the lambda weight has no meaning for this loss, a name is unknown, or
         shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
@@ -59,11 +58,11 @@ class SoftmaxLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(softmax_cross_entropy)
-    _options = ("temperature", "lambda_weight")
+    _options = ("tau", "lambda_weight")
 
     def __init__(
         self,
-        temperature: float = 1.0,
+        tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
         lists: str = "rows",
@@ -73,6 +72,6 @@ class SoftmaxLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.temperature = arguments.positive_number("temperature", temperature)
+        self.tau = arguments.positive_number("tau", tau)
         self.lambda_weight = checked_lambda_weight(lambda_weight)
         relevance_options(self.lambda_weight)

@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking.listwise.spearman import spearman
+from keras_softsort.ops.ranking.spearman import spearman
 from keras_softsort.ops.sorting._methods import registry
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking.listwise.unique_softmax import unique_softmax
+from keras_softsort.ops.ranking.softmax import unique_softmax
 
 
 @register
@@ -17,10 +17,10 @@ class UniqueSoftmaxLoss(ScoreOperatorLoss):
     Use it for graded relevance if items with equal labels should not compete. By default a label below 0 marks padding.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i (2^y_i - 1) log(exp(s_i) / (exp(s_i) + sum_{j: y_j
-    < y_i} exp(s_j)))`, with s divided by the temperature.
+    < y_i} exp(s_j)))`, with s divided by tau.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
@@ -33,7 +33,7 @@ class UniqueSoftmaxLoss(ScoreOperatorLoss):
     TF-Ranking's `UniqueSoftmaxLoss` has the same value. See the documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, a name is unknown, or shapes do not match.
+      ValueError: `tau` is not positive, a name is unknown, or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
     Cost: that of `ops.unique_softmax`.
@@ -50,11 +50,11 @@ class UniqueSoftmaxLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(unique_softmax)
-    _options = ("temperature",)
+    _options = ("tau",)
 
     def __init__(
         self,
-        temperature: float = 1.0,
+        tau: float = 1.0,
         *,
         lists: str = "rows",
         padding: str | None = "negative_labels",
@@ -63,4 +63,4 @@ class UniqueSoftmaxLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.temperature = arguments.positive_number("temperature", temperature)
+        self.tau = arguments.positive_number("tau", tau)

@@ -7,19 +7,19 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS
-from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._lists import checked_normalization
 
 
 class PairwiseLoss(ScoreOperatorLoss):
     """A pairwise loss that a temperature, a lambda weight and a normalization describe."""
 
     default_name = "pairwise"
-    _options = ("temperature", "lambda_weight", "normalization")
+    _options = ("tau", "lambda_weight", "normalization")
 
     def __init__(
         self,
-        temperature: float = 1.0,
+        tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
         normalization: str = "pairs",
@@ -30,6 +30,6 @@ class PairwiseLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name or self.default_name, dtype=dtype)
-        self.temperature = arguments.positive_number("temperature", temperature)
+        self.tau = arguments.positive_number("tau", tau)
         self.lambda_weight = checked_lambda_weight(lambda_weight)
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self.normalization = checked_normalization(normalization, "pairs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses.pairwise._pairwise_loss import PairwiseLoss
-from keras_softsort.ops.ranking.pairwise.pairwise_hinge import pairwise_hinge
+from keras_softsort.ops.ranking.pairwise import pairwise_hinge
 
 
 @register
@@ -14,11 +14,11 @@ class PairwiseHingeLoss(PairwiseLoss):
     Use it for preferences if pairs that are in the right order by a margin should no longer change. By default a label
     below 0 marks padding.
 
-    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / temperature)`, times the weight of item
-    i, the more relevant one, times the pair's lambda weight. Pairs in the right order by at least `temperature` cost 0.
+    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item
+    i, the more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
       normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
@@ -33,7 +33,7 @@ class PairwiseHingeLoss(PairwiseLoss):
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
       InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 

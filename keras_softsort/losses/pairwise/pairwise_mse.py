@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses.pairwise._pairwise_loss import PairwiseLoss
-from keras_softsort.ops.ranking.pairwise.pairwise_mse import pairwise_mse
+from keras_softsort.ops.ranking.pairwise import pairwise_mse
 
 
 @register
@@ -14,11 +14,11 @@ class PairwiseMSELoss(PairwiseLoss):
     Use it for numeric targets if only their differences within a list matter, and for distillation. By default a label
     below 0 marks padding.
 
-    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / temperature - (y_i - y_j))^2`, times the
+    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the
     mean weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
       normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
@@ -34,7 +34,7 @@ class PairwiseMSELoss(PairwiseLoss):
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
       InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses.pairwise._pairwise_loss import PairwiseLoss
-from keras_softsort.ops.ranking.pairwise.pairwise_soft_zero_one import pairwise_soft_zero_one
+from keras_softsort.ops.ranking.pairwise import pairwise_soft_zero_one
 
 
 @register
@@ -13,12 +13,12 @@ class PairwiseSoftZeroOneLoss(PairwiseLoss):
 
     Use it for labels with errors, since a pair never costs more than 1. By default a label below 0 marks padding.
 
-    A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / temperature))`, times the weight of
+    A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of
     item i, the more relevant one, times the pair's lambda weight. As the temperature goes to 0 this counts the pairs in
     the wrong order, so the mean over pairs becomes (1 - Kendall's tau) / 2.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
       normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
@@ -33,7 +33,7 @@ class PairwiseSoftZeroOneLoss(PairwiseLoss):
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
       InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 

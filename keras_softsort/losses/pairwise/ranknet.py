@@ -8,9 +8,9 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS, pair_options
-from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
-from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._pair_sums import pair_options
+from keras_softsort.ops.ranking.ranknet import ranknet
 
 
 @register
@@ -20,13 +20,13 @@ class RankNetLoss(ScoreOperatorLoss):
     The standard loss of learning to rank. Start with `RankNetLoss(lambda_weight="ndcg")` for graded relevance, and
     with `RankNetLoss()` for plain preferences. By default a label below 0 marks padding.
 
-    A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-sigma (s_i - s_j)))`, times the weight of item
+    A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
     i, the more relevant one, times the lambda weight of the pair. The loss of a list is the sum over its pairs, divided
     as `normalization` says. Weights and padding do not change the divisor.
 
     Args:
-      sigma: slope of the cost, positive: the larger it is, the faster the cost falls with the difference of scores. It
-        is 1 / temperature.
+      tau: temperature, a positive number in units of the scores. The smaller it is, the faster the cost of a pair falls
+        with the difference of its scores. RankNet's sigma is 1 / tau.
       lambda_weight: the metric to optimize. The weight of a pair is the change of the metric if its two items were
         swapped in the current order of the scores. It has no gradient. Items with equal scores are ranked in the order
         of the list. None gives all pairs weight 1. With ranks r, gains g, discount D, and the ideal DCG m (the largest
@@ -38,18 +38,11 @@ class RankNetLoss(ScoreOperatorLoss):
         - `"map"`: the change of average precision; items are relevant from a label of 1 on;
         - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
         - `"label_diff"`: `|label_i - label_j|`, which does not depend on the ranks;
-        - a `LambdaWeight`: one of these with more options, such as functions for gains and discounts.
+        - a `LambdaWeight`: one of these with options, such as the number of ranks that count. `"precision"` needs it.
       ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a
         target of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. With a lambda weight they cost 0.
       normalization: divisor of the sum over the pairs of a list. `"pairs"`: their number, which gives the mean cost of
         a pair. `"list"`: the number of items. `"none"`: 1.
-      k: number of ranks that the metric counts, None for all. Required for `"precision"`. This and the next three
-        arguments belong to the `LambdaWeight` if one is given.
-      gain: for `"ndcg"` and `"dcg"`: `"exponential"`, 2^label - 1 (the default), or `"linear"`, the label.
-      discount: for `"ndcg"` and `"dcg"`: `"log2"`, 1 / log2(1 + r) (the default), or `"reciprocal"`, 1 / r.
-      smooth_fraction: for `"ndcg"`, `"dcg"` and `"mrr"`: 1 is LambdaRank (the default), 0 is LambdaLoss, and between
-        them the two are mixed. LambdaLoss takes `D(|r_i - r_j|) - D(|r_i - r_j| + 1)` in place of
-        `|D(r_i) - D(r_j)|`, for pairs with an item among the first `k`.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
@@ -61,17 +54,17 @@ class RankNetLoss(ScoreOperatorLoss):
     `"ndcg"` and `"mrr"`, a label below 0 that is not padding. Only the scores have a gradient, and there are no second
     derivatives.
 
-    `PairwiseLogisticLoss` of TF-Ranking and of Keras-RS, whose temperature is 1 / sigma, is the mean over all
+    `PairwiseLogisticLoss` of TF-Ranking and of Keras-RS, whose `temperature` is tau, is the mean over all
     `batch * n` items, padding included, of the sum of each item's pairs: this loss with `normalization="none"`, divided
     by n. There, too, a pair has the weight of its more relevant item. TF-Ranking's lambda weights are n times as
-    large: `NDCGLambdaWeight()` is `"ndcg"` with `smooth_fraction=0`; `DCGLambdaWeight()` is `"dcg"` with
-    `smooth_fraction=0`, `gain="linear"` and `discount="reciprocal"`; `create_reciprocal_rank_lambda_weight()` is
-    `"mrr"` with `smooth_fraction=0`. `PrecisionLambdaWeight(k)`, which is not scaled, is `"precision"`. TF-Ranking has
+    large: `NDCGLambdaWeight()` is `LambdaWeight("ndcg", smooth_fraction=0)`; `DCGLambdaWeight()` is
+    `LambdaWeight("dcg", smooth_fraction=0, gain="linear", discount="reciprocal")`;
+    `create_reciprocal_rank_lambda_weight()` is `LambdaWeight("mrr", smooth_fraction=0)`. `PrecisionLambdaWeight(k)`,
+    which is not scaled, is `LambdaWeight("precision", k=k)`. TF-Ranking has
     no weight for average precision, and ranks items with equal scores at random.
 
     Raises:
-      ValueError: `sigma` is not positive; a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; the
-        lambda weight does not use an argument that is given; shapes do not match; or a weight is negative.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
       InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
 
@@ -90,7 +83,7 @@ class RankNetLoss(ScoreOperatorLoss):
     In a model, one `Dense(1)` per item gives the scores `[batch, n, 1]`:
 
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
-    >>> model.compile("adam", loss=ks.RankNetLoss(lambda_weight="ndcg", k=10))
+    >>> model.compile("adam", loss=ks.RankNetLoss(lambda_weight=ks.losses.LambdaWeight("ndcg", k=10)))
 
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
     Gradient Descent", ICML 2005; C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82,
@@ -99,19 +92,15 @@ class RankNetLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(ranknet)
-    _options = ("sigma", "lambda_weight", "ties", "normalization", "k", "gain", "discount", "smooth_fraction")
+    _options = ("tau", "lambda_weight", "ties", "normalization")
 
     def __init__(
         self,
-        sigma: float = 1.0,
+        tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
         ties: str = "ignore",
         normalization: str = "pairs",
-        k: int | None = None,
-        gain: str | None = None,
-        discount: str | None = None,
-        smooth_fraction: float | None = None,
         lists: str = "rows",
         padding: str | None = "negative_labels",
         reduction: str | None = "sum_over_batch_size",
@@ -119,22 +108,7 @@ class RankNetLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        if isinstance(lambda_weight, dict):  # its config
-            lambda_weight = checked_lambda_weight(lambda_weight)
-        options = pair_options(
-            sigma,
-            ties=ties,
-            lambda_weight=lambda_weight,
-            k=k,
-            gain=gain,
-            discount=discount,
-            smooth_fraction=smooth_fraction,
-        )
-        self.sigma = options.sigma
-        self.lambda_weight = lambda_weight
-        self.ties = ties
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
-        self.k = None if k is None else options.k
-        self.gain = gain
-        self.discount = discount
-        self.smooth_fraction = smooth_fraction
+        self.tau = arguments.positive_number("tau", tau)
+        self.lambda_weight = checked_lambda_weight(lambda_weight)
+        options = pair_options("logistic", ties=ties, normalization=normalization)
+        self.ties, self.normalization = options.ties, options.normalization

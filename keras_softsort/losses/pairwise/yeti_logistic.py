@@ -9,9 +9,9 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS
-from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
-from keras_softsort.ops.ranking.pairwise.yeti_logistic import yeti_logistic
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._lists import checked_normalization
+from keras_softsort.ops.ranking.pairwise import yeti_logistic
 
 
 @register
@@ -22,12 +22,12 @@ class YetiLogisticLoss(ScoreOperatorLoss):
     padding.
 
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair with label_i >
-    label_j costs `log(1 + exp(-(s_i - s_j) / temperature))`, times the weight of item i, times the lambda weight of the
+    label_j costs `log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item i, times the lambda weight of the
     pair. By default the lambda weight is above 0 only for items that are neighbors in the order of the sample. The
     result is the mean over samples.
 
     Args:
-      temperature: positive number, in units of the scores.
+      tau: temperature, a positive number in units of the scores.
       lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
         version=2, neighbors_only=True)`.
       normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
@@ -48,7 +48,7 @@ class YetiLogisticLoss(ScoreOperatorLoss):
     documentation, "Coming from TF-Ranking: losses".
 
     Raises:
-      ValueError: `temperature` is not positive, `num_samples` is below 1, `noise_scale` is negative, a weight is
+      ValueError: `tau` is not positive, `num_samples` is below 1, `noise_scale` is negative, a weight is
         negative, a name is unknown, or shapes do not match.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
@@ -68,11 +68,11 @@ class YetiLogisticLoss(ScoreOperatorLoss):
     """
 
     _operator = staticmethod(yeti_logistic)
-    _options = ("temperature", "lambda_weight", "normalization", "num_samples", "noise_scale", "seed")
+    _options = ("tau", "lambda_weight", "normalization", "num_samples", "noise_scale", "seed")
 
     def __init__(
         self,
-        temperature: float = 1.0,
+        tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
         normalization: str = "pairs",
@@ -86,9 +86,9 @@ class YetiLogisticLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.temperature = arguments.positive_number("temperature", temperature)
+        self.tau = arguments.positive_number("tau", tau)
         self.lambda_weight = checked_lambda_weight(lambda_weight)
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self.normalization = checked_normalization(normalization, "pairs")
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
         self.seed = checked_seed(seed)

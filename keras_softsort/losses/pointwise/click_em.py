@@ -7,8 +7,8 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._item_logits_loss import ItemLogitsLoss
-from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
-from keras_softsort.ops.ranking.pointwise.click_em import click_em
+from keras_softsort.ops.ranking._lists import checked_normalization
+from keras_softsort.ops.ranking.em import click_em
 
 
 @register
@@ -76,4 +76,4 @@ class ClickEMLoss(ItemLogitsLoss):
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.exam_loss_weight = arguments.non_negative_number("exam_loss_weight", exam_loss_weight)
         self.rel_loss_weight = arguments.non_negative_number("rel_loss_weight", rel_loss_weight)
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self.normalization = checked_normalization(normalization, "items")

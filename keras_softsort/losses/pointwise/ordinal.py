@@ -7,8 +7,8 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._item_logits_loss import ItemLogitsLoss
-from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
-from keras_softsort.ops.ranking.pointwise.ordinal import ordinal
+from keras_softsort.ops.ranking._lists import checked_normalization
+from keras_softsort.ops.ranking.pointwise import ordinal
 
 
 @register
@@ -73,4 +73,4 @@ class OrdinalLoss(ItemLogitsLoss):
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
         self.use_fraction_label = arguments.boolean("use_fraction_label", use_fraction_label)
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self.normalization = checked_normalization(normalization, "items")

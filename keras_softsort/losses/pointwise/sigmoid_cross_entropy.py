@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
-from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
-from keras_softsort.ops.ranking.pointwise.sigmoid_cross_entropy import sigmoid_cross_entropy
+from keras_softsort.ops.ranking._lists import checked_normalization
+from keras_softsort.ops.ranking.pointwise import sigmoid_cross_entropy
 
 
 @register
@@ -66,4 +65,4 @@ class SigmoidCrossEntropyLoss(ScoreOperatorLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(lists=lists, padding=padding, reduction=reduction, name=name, dtype=dtype)
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self.normalization = checked_normalization(normalization, "items")

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending
+from keras_softsort.ops.ranking._lists import checked_normalization
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
-NORMALIZATIONS = ("ideal", "none")
 
 
 class NDCGOptions(NamedTuple):
@@ -50,7 +50,7 @@ def ndcg_options(k: Any, gain: Any, discount: Any, normalization: Any, *, ranks_
         k=None if k is None else arguments.positive_integer("k", k),
         gain=arguments.one_of("gain", gain, GAINS),
         discount=discount if isinstance(discount, str) else _checked_discounts(discount),
-        normalization=arguments.one_of("normalization", normalization, NORMALIZATIONS),
+        normalization=checked_normalization(normalization, "gains"),
     )
 
 

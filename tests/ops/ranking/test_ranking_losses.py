@@ -172,7 +172,6 @@ def test_shapes_that_do_not_fit(name):
         (ops.spearman, {"tau": 0}, ValueError, "tau must be positive and finite, got 0"),
         (ops.list_mle, {"ties": "efron"}, ValueError, "ties must be one of"),
         (ops.ranknet, {"normalization": "ideal"}, ValueError, "normalization must be one of"),
-        (ops.ranknet, {"k": 3}, ValueError, "k needs a lambda_weight of"),
     ],
 )
 def test_bad_arguments(function, options, error, message):

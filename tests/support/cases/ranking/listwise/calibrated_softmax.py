@@ -9,12 +9,12 @@ LOSSES = [
     Loss(
         ks.CalibratedSoftmaxLoss,
         [
-            {"temperature": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
+            {"tau": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
         ],
         "calibrated_softmax",
         oracle=ORACLE,
         labels="relevance",
         unbounded=True,
-        values={"calibrated softmax": {"temperature": 2.0, "virtual_label": 0.5}},
+        values={"calibrated softmax": {"tau": 2.0, "virtual_label": 0.5}},
     )
 ]

@@ -8,7 +8,7 @@ ORACLE = PARITY["coupled_rankdistil_loss"]  # with the same noise
 LOSSES = [
     Loss(
         ks.CoupledRankDistilLoss,
-        [{"temperature": 2.0, "k": 3, "num_samples": 2, "seed": 3, "reduction": "sum", "name": "mine"}],
+        [{"tau": 2.0, "k": 3, "num_samples": 2, "seed": 3, "reduction": "sum", "name": "mine"}],
         "coupled_rank_distil",
         noisy=True,
         call={"seed": [3, 4], "num_samples": 4},

@@ -12,7 +12,7 @@ LOSSES = [
         ks.PlackettLuceLoss,
         [
             {"k": 2, "reduction": "sum", "name": "mine"},
-            {"ties": "first", "temperature": 2.0, "discount": "log2", "name": "other"},
+            {"ties": "first", "tau": 2.0, "discount": "log2", "name": "other"},
         ],
         "list_mle",
         oracle=ORACLE,

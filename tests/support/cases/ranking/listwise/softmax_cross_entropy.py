@@ -8,11 +8,11 @@ ORACLE = truth.softmax
 LOSSES = [
     Loss(
         ks.SoftmaxLoss,
-        [{"temperature": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}],
+        [{"tau": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}],
         "softmax_cross_entropy",
         oracle=ORACLE,
         labels="relevance",
         unbounded=True,
-        values={"softmax": {"temperature": 2.0}},
+        values={"softmax": {"tau": 2.0}},
     )
 ]

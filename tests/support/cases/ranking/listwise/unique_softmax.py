@@ -8,12 +8,12 @@ ORACLE = truth.unique_softmax
 LOSSES = [
     Loss(
         ks.UniqueSoftmaxLoss,
-        [{"temperature": 2.0, "reduction": "sum", "name": "mine"}],
+        [{"tau": 2.0, "reduction": "sum", "name": "mine"}],
         "unique_softmax",
         oracle=ORACLE,
         labels="relevance",
         unbounded=True,
         quick_modes=(),  # of unknown shape as an operator
-        values={"unique softmax": {"temperature": 2.0}},
+        values={"unique softmax": {"tau": 2.0}},
     )
 ]

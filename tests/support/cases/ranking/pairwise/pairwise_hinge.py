@@ -14,7 +14,7 @@ LOSSES = [
         ks.PairwiseHingeLoss,
         [
             {
-                "temperature": 2.0,
+                "tau": 2.0,
                 "lambda_weight": "ndcg",
                 "normalization": "list",
                 "reduction": "sum",
@@ -29,7 +29,7 @@ LOSSES = [
         quick_modes=(),  # in XLA and of unknown shape several together
         values={
             "hinge": {},
-            "hinge, list": {"temperature": 0.5, "normalization": "list", "lambda_weight": "ndcg"},
+            "hinge, list": {"tau": 0.5, "normalization": "list", "lambda_weight": "ndcg"},
             "functions": {"lambda_weight": LambdaWeight("ndcg", version=2, gain=root_gain, discount=root_discount)},
         },
     )

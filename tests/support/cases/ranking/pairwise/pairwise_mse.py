@@ -12,7 +12,7 @@ LOSSES = [
         ks.PairwiseMSELoss,
         [
             {
-                "temperature": 2.0,
+                "tau": 2.0,
                 "lambda_weight": "label_diff",
                 "normalization": "list",
                 "reduction": "sum",
@@ -26,7 +26,7 @@ LOSSES = [
         overflows_at=1e18,  # its square
         quick_modes=(),  # in XLA and of unknown shape several together
         values={
-            "squared": {"temperature": 2.0},
+            "squared": {"tau": 2.0},
             "squared, weighted": {"normalization": "none", "lambda_weight": "label_diff"},
         },
     )

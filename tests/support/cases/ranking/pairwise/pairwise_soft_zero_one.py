@@ -12,7 +12,7 @@ LOSSES = [
         ks.PairwiseSoftZeroOneLoss,
         [
             {
-                "temperature": 2.0,
+                "tau": 2.0,
                 "lambda_weight": "label_diff",
                 "normalization": "list",
                 "reduction": "sum",
@@ -25,7 +25,7 @@ LOSSES = [
         overflows_at=1e38,
         quick_modes=(),  # in XLA and of unknown shape several together
         values={
-            "zero-one": {"temperature": 2.0},
+            "zero-one": {"tau": 2.0},
             "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"},
         },
     )

@@ -10,28 +10,28 @@ from support.oracles import pairs as truth
 ORACLE = functools.partial(truth.weighted_loss, cost="logistic")
 OPTIONS = [
     {"normalization": "pairs"},
-    {"normalization": "list", "sigma": 2.5},
+    {"normalization": "list", "tau": 0.4},
     {"normalization": "none"},
     {"ties": "half"},
-    {"ties": "half", "normalization": "none", "sigma": 0.5},
+    {"ties": "half", "normalization": "none", "tau": 2.0},
     {"lambda_weight": "ndcg"},
-    {"lambda_weight": "ndcg", "ties": "half", "sigma": 2.0},
-    {"lambda_weight": "ndcg", "k": 3, "smooth_fraction": 0.25, "normalization": "list"},
-    {"lambda_weight": "ndcg", "gain": "linear", "discount": "reciprocal", "k": 2},
+    {"lambda_weight": "ndcg", "ties": "half", "tau": 0.5},
+    {"lambda_weight": LambdaWeight("ndcg", k=3, smooth_fraction=0.25), "normalization": "list"},
+    {"lambda_weight": LambdaWeight("ndcg", gain="linear", discount="reciprocal", k=2)},
     {"lambda_weight": "dcg", "normalization": "none"},
-    {"lambda_weight": "dcg", "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0, "k": 2},
-    {"lambda_weight": "mrr", "k": 4},
-    {"lambda_weight": "mrr", "smooth_fraction": 0.5},
+    {"lambda_weight": LambdaWeight("dcg", gain="linear", discount="reciprocal", smooth_fraction=0, k=2)},
+    {"lambda_weight": LambdaWeight("mrr", k=4)},
+    {"lambda_weight": LambdaWeight("mrr", smooth_fraction=0.5)},
     {"lambda_weight": "map"},
-    {"lambda_weight": "map", "k": 3, "normalization": "none"},
-    {"lambda_weight": "precision", "k": 2},
+    {"lambda_weight": LambdaWeight("map", k=3), "normalization": "none"},
+    {"lambda_weight": LambdaWeight("precision", k=2)},
 ]
 LOSSES = [
     Loss(
         ks.RankNetLoss,
         [
-            {"sigma": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"},
-            {"lambda_weight": "dcg", "k": 3, "gain": "linear", "discount": "reciprocal", "smooth_fraction": 0.5},
+            {"tau": 2.0, "ties": "half", "normalization": "list", "reduction": "sum", "name": "mine"},
+            {"lambda_weight": LambdaWeight("dcg", k=3, gain="linear", discount="reciprocal", smooth_fraction=0.5)},
         ],
         "ranknet",
         oracle=ORACLE,
@@ -47,5 +47,3 @@ LOSSES = [
         },
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
-VALID = {name: {"lambda_weight": "ndcg"} for name in ("RankNetLoss", "ranknet")}

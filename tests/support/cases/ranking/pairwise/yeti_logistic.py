@@ -10,7 +10,7 @@ LOSSES = [
         ks.YetiLogisticLoss,
         [
             {
-                "temperature": 2.0,
+                "tau": 2.0,
                 "lambda_weight": "ndcg",
                 "normalization": "none",
                 "num_samples": 2,

@@ -13,8 +13,13 @@ from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.matching._soft_permutations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
-from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
-from keras_softsort.ops.ranking._sampled_scores import sampled_scores
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    finite_with_gain,
+    per_list,
+    ranking_arguments,
+    sampled_scores,
+)
 from keras_softsort.ops.sorting import _dispatch, _operators
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 from keras_softsort.ops.sorting._methods import registry
