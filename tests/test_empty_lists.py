@@ -37,6 +37,8 @@ OTHERS = {
     "match": lambda s: ops.match(matrices(s)),
     "ranknet_lambdas": lambda s: ops.ranknet_lambdas(s, tf.zeros_like(s)),
     "pairwise_logistic": ops.pairwise_logistic,
+    "kendall_tau": lambda s: ops.kendall_tau(s, tf.zeros_like(s)),
+    "spearman_correlation": lambda s: ops.spearman_correlation(s, tf.zeros_like(s)),
 }
 RANKING = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
 LOSSES = {name: lambda s, loss=loss: loss.of(s, tf.zeros_like(s)) for name, loss in RANKING.items()}
@@ -46,9 +48,9 @@ NOT_LISTS = {
     "soft_top_k",
     "soft_top_k_membership",
     "relaxed_top_k",
-    "click_em",
-    "ordinal",
-    "mixture_em",
+    "click_em_loss",
+    "ordinal_loss",
+    "mixture_em_loss",
     "neighbor_share",
     "soft_neighbor_membership",
     "soft_retrieval_metric",

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.metrics._correlation import CorrelationMetric
-from keras_softsort.ops.correlation._kendall_tau import kendall_tau
+from keras_softsort.ops.correlation import kendall_tau
 
 
 @register
@@ -62,4 +62,4 @@ class KendallTau(CorrelationMetric):
 
     def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Tau-b of each list."""
-        return kendall_tau(labels, scores, mask)
+        return kendall_tau(labels, scores, mask=mask)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import register
 from keras_softsort.metrics._correlation import CorrelationMetric
-from keras_softsort.ops.correlation._spearman import spearman_correlation
+from keras_softsort.ops.correlation import spearman_correlation
 
 
 @register
@@ -38,4 +38,4 @@ class SpearmanCorrelation(CorrelationMetric):
 
     def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Spearman's correlation of each list."""
-        return spearman_correlation(labels, scores, mask)
+        return spearman_correlation(labels, scores, mask=mask)

@@ -10,7 +10,7 @@ from keras_softsort._internal.keras_compat import register
 from keras_softsort._targets.reduction import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.losses._functions import read_function, written_function
+from keras_softsort.losses._configs import read_function, written_function
 from keras_softsort.ops.matching._set_losses import set_losses
 
 _FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")

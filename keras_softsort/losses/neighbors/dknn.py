@@ -9,8 +9,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import register
 from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort._targets.reduction import WeightedLosses
-from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.losses._noise import checked_seed, fresh_seed
+from keras_softsort.losses._base import WeightedLoss, checked_seed, fresh_seed
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.sorting._methods import registry
 

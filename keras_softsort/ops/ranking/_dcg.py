@@ -42,7 +42,7 @@ class NDCGOptions(NamedTuple):
         return -dcg if self.normalization == "none" else negative_ndcg(dcg, gains, rank_weights)
 
 
-def ndcg_options(k: Any, gain: Any, discount: Any, normalization: Any, *, ranks_are_soft: bool = False) -> NDCGOptions:
+def ndcg_options(*, k: Any, gain: Any, discount: Any, normalization: Any, ranks_are_soft: bool = False) -> NDCGOptions:
     """Check the arguments that the losses of the NDCG family share. Soft ranks need a discount with a formula."""
     if isinstance(discount, str) or ranks_are_soft:
         arguments.one_of("discount", discount, DISCOUNTS)

@@ -135,6 +135,11 @@ class LambdaWeight:
         """The constructor's arguments."""
         return {"metric": self.metric, **{name: getattr(self, name) for name in READERS}}
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
+        """The weight with these arguments."""
+        return cls(**config)
+
     def __repr__(self) -> str:
         given = {name: getattr(self, name) for name in READERS if getattr(self, name) is not None}
         return f"LambdaWeight({', '.join([repr(self.metric), *(f'{name}={each!r}' for name, each in given.items())])})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -20,8 +21,11 @@ from keras_softsort.ops.ranking._lists import (
 )
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
+# Check the options of ApproxNDCG.
+check_approx_ndcg = functools.partial(ndcg_options, ranks_are_soft=True)
 
-def approx_ndcg(
+
+def approx_ndcg_loss(
     scores: Any,
     labels: Any,
     *,
@@ -67,17 +71,17 @@ def approx_ndcg(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_ndcg(tf.constant([0.3, 0.9, 0.4]), [0, 2, 1])), 4)
+    >>> round(float(ks.ops.approx_ndcg_loss(tf.constant([0.3, 0.9, 0.4]), [0, 2, 1])), 4)
     -0.9823
 
     Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
     Retrieval Measures", Information Retrieval 13, 2010.
     """
-    options = ndcg_options(k, gain, discount, normalization, ranks_are_soft=True)
+    options = check_approx_ndcg(k=k, gain=gain, discount=discount, normalization=normalization)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
 
 
-def gumbel_approx_ndcg(
+def gumbel_approx_ndcg_loss(
     scores: Any,
     labels: Any,
     *,
@@ -95,7 +99,8 @@ def gumbel_approx_ndcg(
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` the order of a
-    sample has the Plackett-Luce distribution of the scores. The result is the mean of `approx_ndcg` over the samples.
+    sample has the Plackett-Luce distribution of the scores. The result is the mean of `approx_ndcg_loss` over the
+    samples.
 
     Args:
       scores: `[..., n]` floating-point.
@@ -120,34 +125,55 @@ def gumbel_approx_ndcg(
       ValueError: `tau` is not positive, `k` or `num_samples` is below 1, `noise_scale` is negative, or shapes do not
         match.
 
-    Cost: that of `approx_ndcg`, per sample.
+    Cost: that of `approx_ndcg_loss`, per sample.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.gumbel_approx_ndcg(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+    >>> round(float(ks.ops.gumbel_approx_ndcg_loss(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
     -1.0
 
     Source: S. Bruch, S. Han, M. Bendersky, M. Najork, "A Stochastic Treatment of Learning to Rank Scoring Functions",
     WSDM 2020.
     """
-    options = ndcg_options(k, gain, discount, normalization, ranks_are_soft=True)
-    count = arguments.positive_integer("num_samples", num_samples)
-    noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
+    options = check_gumbel_approx_ndcg(
+        k=k,
+        gain=gain,
+        discount=discount,
+        normalization=normalization,
+        num_samples=num_samples,
+        noise_scale=noise_scale,
+    )
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _sampled_losses(args, options, count, noise_scale, gumbel_noise.seed_tensor(seed))
+    return _sampled_losses(args, options, gumbel_noise.seed_tensor(seed))
+
+
+class GumbelOptions(NamedTuple):
+    """The static options of GumbelApproxNDCG."""
+
+    ndcg: NDCGOptions
+    num_samples: int
+    noise_scale: float
+
+
+def check_gumbel_approx_ndcg(*, num_samples: Any, noise_scale: Any, **ndcg: Any) -> GumbelOptions:
+    """Check the options of GumbelApproxNDCG."""
+    return GumbelOptions(
+        ndcg=check_approx_ndcg(**ndcg),
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
 
 
 @per_list(finite_with_gain)
-def _sampled_losses(
-    lists: RankingLists, options: NDCGOptions, num_samples: int, noise_scale: float, seed: tf.Tensor
-) -> tf.Tensor:
-    sampled = repeated(lists, num_samples)._replace(scores=flat_samples(lists.scores, num_samples, noise_scale, seed))
-    return mean_over_samples(approx_ndcg_losses(sampled, options), num_samples)
+def _sampled_losses(lists: RankingLists, options: GumbelOptions, seed: tf.Tensor) -> tf.Tensor:
+    samples = flat_samples(lists.scores, options.num_samples, options.noise_scale, seed)
+    sampled = repeated(lists, options.num_samples)._replace(scores=samples)
+    return mean_over_samples(approx_ndcg_losses(sampled, options.ndcg), options.num_samples)
 
 
-def approx_mrr(
+def approx_mrr_loss(
     scores: Any,
     labels: Any,
     *,
@@ -176,13 +202,13 @@ def approx_mrr(
       TypeError: `scores` are not floating-point, or an argument has another type.
       ValueError: `tau` is not positive, or shapes do not match.
 
-    Cost: that of `approx_ndcg`.
+    Cost: that of `approx_ndcg_loss`.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_mrr(tf.constant([0.3, 0.9, 0.4]), [0.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.approx_mrr_loss(tf.constant([0.3, 0.9, 0.4]), [0.0, 0.0, 1.0])), 4)
     -0.442
 
     Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -17,7 +17,7 @@ from keras_softsort.ops.ranking._lists import (
 )
 
 
-def click_em(
+def click_em_loss(
     logits: Any,
     labels: Any,
     *,
@@ -57,34 +57,55 @@ def click_em(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.click_em(tf.constant([[0.6, 0.9], [0.8, 0.2]]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.click_em_loss(tf.constant([[0.6, 0.9], [0.8, 0.2]]), [1.0, 0.0])), 4)
     1.1463
 
     Source: X. Wang, N. Golbandi, M. Bendersky, D. Metzler, M. Najork, "Position Bias Estimation for Unbiased Learning
     to Rank in Personal Search", WSDM 2018.
     """
-    exam_weight = arguments.non_negative_number("exam_loss_weight", exam_loss_weight)
-    rel_weight = arguments.non_negative_number("rel_loss_weight", rel_loss_weight)
+    options = check_click_em(
+        exam_loss_weight=exam_loss_weight, rel_loss_weight=rel_loss_weight, normalization=normalization
+    )
     args = item_logit_arguments(logits, labels, mask, weights)
     if args.scores.shape[-1] not in (2, None):
         raise ValueError(f"logits must have shape [..., n, 2], got {args.scores.shape}")
-    return _click_em_losses(args, exam_weight, rel_weight, checked_normalization(normalization, "items"))
+    return _click_em_losses(args, options)
+
+
+class ClickEMOptions(NamedTuple):
+    """The static options of the click model."""
+
+    exam_loss_weight: float
+    rel_loss_weight: float
+    normalization: str
+
+
+def check_click_em(*, exam_loss_weight: Any, rel_loss_weight: Any, normalization: Any) -> ClickEMOptions:
+    """Check the options of the click model."""
+    return ClickEMOptions(
+        exam_loss_weight=arguments.non_negative_number("exam_loss_weight", exam_loss_weight),
+        rel_loss_weight=arguments.non_negative_number("rel_loss_weight", rel_loss_weight),
+        normalization=checked_normalization(normalization, "items"),
+    )
 
 
 @per_list(finite_item_logits)
-def _click_em_losses(lists: RankingLists, exam_weight: float, rel_weight: float, normalization: str) -> tf.Tensor:
+def _click_em_losses(lists: RankingLists, options: ClickEMOptions) -> tf.Tensor:
     examination, relevance = lists.scores[..., 0], lists.scores[..., 1]
     clicked = lists.labels >= 1
     costs = tf.zeros_like(lists.labels)
-    for own, other, weight in ((examination, relevance, exam_weight), (relevance, examination, rel_weight)):
+    for own, other, weight in (
+        (examination, relevance, options.exam_loss_weight),
+        (relevance, examination, options.rel_loss_weight),
+    ):
         # Without a click: p (1 - q) / (1 - p q), of which this is the logit.
         posterior = tf.sigmoid(own - tf.math.softplus(other))
         target = tf.stop_gradient(tf.where(clicked, tf.ones_like(posterior), posterior))
         costs += weight * tf.nn.sigmoid_cross_entropy_with_logits(target, own)
-    return item_mean(lists, costs, normalization)
+    return item_mean(lists, costs, options.normalization)
 
 
-def mixture_em(
+def mixture_em_loss(
     logits: Any,
     labels: Any,
     *,
@@ -120,22 +141,33 @@ def mixture_em(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mixture_em(tf.constant([[0.6, 0.9], [0.8, 0.2]]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.mixture_em_loss(tf.constant([[0.6, 0.9], [0.8, 0.2]]), [1.0, 0.0])), 4)
     1.3199
 
     Source: L. Yan, Z. Qin, H. Zhuang, X. Wang, M. Bendersky, M. Najork, "Revisiting Two-tower Models for Unbiased
     Learning to Rank", SIGIR 2022.
     """
-    alpha = arguments.non_negative_number("alpha", alpha)
-    return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), alpha)
+    options = check_mixture_em(alpha=alpha)
+    return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), options)
+
+
+class MixtureEMOptions(NamedTuple):
+    """The static options of the mixture of click models."""
+
+    alpha: float
+
+
+def check_mixture_em(*, alpha: Any) -> MixtureEMOptions:
+    """Check the options of the mixture of click models."""
+    return MixtureEMOptions(arguments.non_negative_number("alpha", alpha))
 
 
 @per_list(finite_item_logits)
-def _mixture_em_losses(lists: RankingLists, alpha: float) -> tf.Tensor:
+def _mixture_em_losses(lists: RankingLists, options: MixtureEMOptions) -> tf.Tensor:
     labels = tf.broadcast_to(lists.labels[..., tf.newaxis], tf.shape(lists.scores))
     costs = tf.nn.sigmoid_cross_entropy_with_logits(labels, lists.scores)
     costs = tf.where(lists.mask[..., tf.newaxis], costs, tf.zeros_like(costs))
-    chances = tf.stop_gradient(tf.nn.softmax(-alpha * tf.reduce_sum(costs, axis=1)))
+    chances = tf.stop_gradient(tf.nn.softmax(-options.alpha * tf.reduce_sum(costs, axis=1)))
     total = tf.reduce_sum(chances * tf.linalg.matvec(costs, lists.weights, transpose_a=True), axis=-1)
     clicked = tf.reduce_sum(lists.labels, axis=-1) > 0
     return tf.where(clicked, total, tf.zeros_like(total))

@@ -41,7 +41,7 @@ class NeuralNDCGOptions(NamedTuple):
     noise_scale: float
 
 
-def neural_ndcg(
+def neural_ndcg_loss(
     scores: Any,
     labels: Any,
     *,
@@ -103,7 +103,7 @@ def neural_ndcg(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.neural_ndcg(tf.constant([0.4, 0.3, 0.9]), [0, 2, 1])), 4)
+    >>> round(float(ks.ops.neural_ndcg_loss(tf.constant([0.4, 0.3, 0.9]), [0, 2, 1])), 4)
     -0.7552
 
     Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
@@ -111,8 +111,11 @@ def neural_ndcg(
     Learning To Rank via Differentiable Sorting", NeurIPS 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    options = neural_ndcg_options(
-        ndcg_options(k, gain, discount, normalization),
+    options = check_neural_ndcg(
+        k=k,
+        gain=gain,
+        discount=discount,
+        normalization=normalization,
         method=method,
         power=power,
         num_iterations=num_iterations,
@@ -131,8 +134,7 @@ def neural_ndcg(
     return _losses(args, options, _operators.sized_thresholds(args.scores, options.method, options.power, names), seed)
 
 
-def neural_ndcg_options(
-    ndcg: NDCGOptions,
+def check_neural_ndcg(
     *,
     method: Any,
     power: Any,
@@ -141,11 +143,12 @@ def neural_ndcg_options(
     stochastic: Any,
     num_samples: Any,
     noise_scale: Any,
+    **ndcg: Any,
 ) -> NeuralNDCGOptions:
-    """Check the arguments."""
+    """Check the options of NeuralNDCG."""
     method = registry.checked_method(method)
     return NeuralNDCGOptions(
-        ndcg=ndcg,
+        ndcg=ndcg_options(**ndcg),
         method=method,
         power=registry.checked_power(power, method),
         num_iterations=arguments.non_negative_integer("num_iterations", num_iterations),

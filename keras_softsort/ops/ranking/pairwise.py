@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -20,10 +21,15 @@ from keras_softsort.ops.ranking._lists import (
 )
 from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_losses, pair_options
 
+# Check the options of a loss.
+check_hinge = functools.partial(pair_options, "hinge")
+check_mse = functools.partial(pair_options, "squared", ties="half")
+check_soft_zero_one = functools.partial(pair_options, "soft_zero_one")
+
 NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
 
 
-def pairwise_hinge(
+def pairwise_hinge_loss(
     scores: Any,
     labels: Any,
     *,
@@ -43,14 +49,14 @@ def pairwise_hinge(
       labels: `[..., n]` numbers of any sign; the greater, the more relevant.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
-      lambda_weight: the metric whose change weighs a pair, as for `ranknet`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet`.
+      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
     Returns:
-      `[...]` in the dtype of `scores`, with the values of `ranknet` for lists without pairs and numbers that are not
-      finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
+      `[...]` in the dtype of `scores`, with the values of `ranknet_loss` for lists without pairs and for numbers that
+      are not finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
 
     Raises:
       TypeError: `scores` are not floating-point, or an argument has another type.
@@ -63,17 +69,17 @@ def pairwise_hinge(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_hinge(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.pairwise_hinge_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
     0.8
 
     Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
     Large Margin Classifiers, 2000.
     """
-    options = pair_options("hinge", lambda_weight=lambda_weight, normalization=normalization)
+    options = check_hinge(lambda_weight=lambda_weight, normalization=normalization)
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
-def pairwise_mse(
+def pairwise_mse_loss(
     scores: Any,
     labels: Any,
     *,
@@ -93,8 +99,8 @@ def pairwise_mse(
       labels: `[..., n]` numbers of any sign.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
-      lambda_weight: the metric whose change weighs a pair, as for `ranknet`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet`.
+      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the mean weight of its items.
 
@@ -114,17 +120,17 @@ def pairwise_mse(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_mse(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.pairwise_mse_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
     1.6467
 
     Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
     (`PairwiseMSELoss`).
     """
-    options = pair_options("squared", ties="half", lambda_weight=lambda_weight, normalization=normalization)
+    options = check_mse(lambda_weight=lambda_weight, normalization=normalization)
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
-def pairwise_soft_zero_one(
+def pairwise_soft_zero_one_loss(
     scores: Any,
     labels: Any,
     *,
@@ -145,14 +151,14 @@ def pairwise_soft_zero_one(
       labels: `[..., n]` numbers of any sign; the greater, the more relevant.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
-      lambda_weight: the metric whose change weighs a pair, as for `ranknet`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet`.
+      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
     Returns:
-      `[...]` in the dtype of `scores`, with the values of `ranknet` for lists without pairs and numbers that are not
-      finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
+      `[...]` in the dtype of `scores`, with the values of `ranknet_loss` for lists without pairs and for numbers that
+      are not finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
 
     Raises:
       TypeError: `scores` are not floating-point, or an argument has another type.
@@ -165,14 +171,14 @@ def pairwise_soft_zero_one(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_soft_zero_one(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.pairwise_soft_zero_one_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
     0.452
 
     Source: Y. Song, A. Schwing, R. Zemel, R. Urtasun, "Training Deep Neural Networks via Direct Loss Minimization",
     ICML 2016, for the aim; the smooth count is that of TF-Ranking: R. Pasumarthi et al., "TF-Ranking: Scalable
     TensorFlow Library for Learning-to-Rank", KDD 2019.
     """
-    options = pair_options("soft_zero_one", lambda_weight=lambda_weight, normalization=normalization)
+    options = check_soft_zero_one(lambda_weight=lambda_weight, normalization=normalization)
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
@@ -185,7 +191,7 @@ def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     return pair_losses(lists, options)
 
 
-def yeti_logistic(
+def yeti_logistic_loss(
     scores: Any,
     labels: Any,
     *,
@@ -213,7 +219,7 @@ def yeti_logistic(
         axes.
       lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
         version=2, neighbors_only=True)`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
       mask: bool `[..., n]`, True for valid items.
@@ -235,24 +241,44 @@ def yeti_logistic(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.yeti_logistic(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+    >>> round(float(ks.ops.yeti_logistic_loss(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
     0.0
 
     Source: I. Lyzhin, A. Ustimenko, A. Gulin, L. Prokhorenkova, "Which Tricks are Important for Learning to Rank?",
     ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
     Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
-    weight = NEIGHBORS if lambda_weight is None else lambda_weight
-    options = pair_options("logistic", lambda_weight=weight, normalization=normalization)
-    count = arguments.positive_integer("num_samples", num_samples)
-    noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
+    options = check_yeti(
+        lambda_weight=lambda_weight, normalization=normalization, num_samples=num_samples, noise_scale=noise_scale
+    )
     args = _arguments(scores, labels, mask, weights, tau)
-    return _sampled_losses(args, options, count, noise_scale, gumbel_noise.seed_tensor(seed))
+    return _sampled_losses(args, options, gumbel_noise.seed_tensor(seed))
 
 
-@per_list(have_pairs)
-def _sampled_losses(
-    lists: RankingLists, options: PairOptions, num_samples: int, noise_scale: float, seed: tf.Tensor
-) -> tf.Tensor:
-    sampled = repeated(lists, num_samples)._replace(scores=flat_samples(lists.scores, num_samples, noise_scale, seed))
-    return mean_over_samples(pair_losses(sampled, options), num_samples)
+class YetiOptions(NamedTuple):
+    """The static options of YetiLoss."""
+
+    pairs: PairOptions
+    num_samples: int
+    noise_scale: float
+
+
+def check_yeti(*, lambda_weight: Any, normalization: Any, num_samples: Any, noise_scale: Any) -> YetiOptions:
+    """Check the options of YetiLoss."""
+    weight = NEIGHBORS if lambda_weight is None else lambda_weight
+    return YetiOptions(
+        pairs=pair_options("logistic", lambda_weight=weight, normalization=normalization),
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
+
+
+def _have_sampled_pairs(scores: tf.Tensor, labels: tf.Tensor, options: YetiOptions, *_: Any) -> tf.Tensor:
+    return have_pairs(scores, labels, options.pairs)
+
+
+@per_list(_have_sampled_pairs)
+def _sampled_losses(lists: RankingLists, options: YetiOptions, seed: tf.Tensor) -> tf.Tensor:
+    samples = flat_samples(lists.scores, options.num_samples, options.noise_scale, seed)
+    sampled = repeated(lists, options.num_samples)._replace(scores=samples)
+    return mean_over_samples(pair_losses(sampled, options.pairs), options.num_samples)

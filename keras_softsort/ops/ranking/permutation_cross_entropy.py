@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -47,7 +47,7 @@ def cross_entropies(shares: tf.Tensor, weights: tf.Tensor, log_weights: tf.Tenso
     return -tf.reduce_sum(terms, axis=[1, 2]) / tf.minimum(sizes, ranks)
 
 
-def neural_sort_cross_entropy(
+def neural_sort_cross_entropy_loss(
     scores: Any, labels: Any, *, tau: Any = 1.0, label_tau: float | None = None, mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
@@ -79,27 +79,38 @@ def neural_sort_cross_entropy(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.neural_sort_cross_entropy(tf.constant([2.0, 5.0, 3.0]), [20.0, 50.0, 30.0])), 3)
+    >>> round(float(ks.ops.neural_sort_cross_entropy_loss(tf.constant([2.0, 5.0, 3.0]), [20.0, 50.0, 30.0])), 3)
     0.285
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.1.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    label_tau = None if label_tau is None else arguments.positive_number("label_tau", label_tau)
-    return _neural_sort_cross_entropy_losses(
-        args, label_tau, _operators.sized_thresholds(args.scores, "neural_sort", 1.0, _operators.MATRIX)
+    options = check_neural_sort_cross_entropy(label_tau=label_tau)
+    return _neural_sort_losses(
+        args, options, _operators.sized_thresholds(args.scores, "neural_sort", 1.0, _operators.MATRIX)
     )
 
 
+class NeuralSortOptions(NamedTuple):
+    """The static options of NeuralSort's cross-entropy."""
+
+    label_tau: float | None
+
+
+def check_neural_sort_cross_entropy(*, label_tau: Any) -> NeuralSortOptions:
+    """Check the options of NeuralSort's cross-entropy."""
+    return NeuralSortOptions(None if label_tau is None else arguments.positive_number("label_tau", label_tau))
+
+
 @per_list(finite)
-def _neural_sort_cross_entropy_losses(
-    lists: RankingLists, label_tau: float | None, thresholds: Thresholds
-) -> tf.Tensor:
-    if label_tau is None:
+def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions, thresholds: Thresholds) -> tf.Tensor:
+    if options.label_tau is None:
         shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
     else:
-        shares = _dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask, thresholds=thresholds))
+        shares = _dispatch.permutation(
+            sort_arguments(lists.labels, options.label_tau, mask=lists.mask, thresholds=thresholds)
+        )
     log_weights = _dispatch.log_permutation(
         sort_arguments(lists.scores, lists.tau, mask=lists.mask, thresholds=thresholds)
     )
@@ -110,7 +121,7 @@ def _neural_sort_cross_entropy_losses(
     return tf.where(tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1), losses, tf.zeros_like(losses))
 
 
-def permutation_cross_entropy(
+def permutation_cross_entropy_loss(
     permutation: Any, labels: Any, *, direction: str = "DESCENDING", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
     """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
@@ -143,7 +154,7 @@ def permutation_cross_entropy(
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> matrix = ks.ops.neural_sort(tf.constant([2.0, 5.0, 3.0]), tau=1.0)
-    >>> round(float(ks.ops.permutation_cross_entropy(matrix, [20.0, 50.0, 30.0])), 3)
+    >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
     0.285
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
@@ -165,13 +176,13 @@ def permutation_cross_entropy(
     labels = arguments.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
     mask = arguments.list_mask(mask, labels, "labels")
     weights = checked_weights(weights, expected, dtype)
-    return _permutation_cross_entropy_losses(
+    return _permutation_losses(
         permutation, labels, mask, weights, arguments.one_of("direction", direction, arguments.DIRECTIONS)
     )
 
 
 @traced_if_eager
-def _permutation_cross_entropy_losses(
+def _permutation_losses(
     permutation: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor | None, direction: str
 ) -> tf.Tensor:
     shape, labels_shape = tf.shape(labels), labels.shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -20,7 +20,7 @@ from keras_softsort.ops.ranking._lists import (
 from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 
-def pl_rank(
+def pl_rank_loss(
     scores: Any,
     labels: Any,
     *,
@@ -73,21 +73,32 @@ def pl_rank(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pl_rank(tf.constant([9.0, -9.0, 0.0]), [2, 0, 1], seed=[1, 2])), 2)
+    >>> round(float(ks.ops.pl_rank_loss(tf.constant([9.0, -9.0, 0.0]), [2, 0, 1], seed=[1, 2])), 2)
     -1.0
 
     Source: H. Oosterhuis, "Learning-to-Rank at the Speed of Sampling: Plackett-Luce Gradient Estimation With Minimal
     Computational Complexity", SIGIR 2022 (PL-Rank-3).
     """
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
-    options = ndcg_options(k, gain, discount, normalization)
-    count = arguments.positive_integer("num_samples", num_samples)
-    return _losses(args, options, count, gumbel_noise.seed_tensor(seed))
+    options = check_pl_rank(k=k, gain=gain, discount=discount, normalization=normalization, num_samples=num_samples)
+    return _losses(args, options, gumbel_noise.seed_tensor(seed))
+
+
+class PLRankOptions(NamedTuple):
+    """The static options of PL-Rank."""
+
+    ndcg: NDCGOptions
+    num_samples: int
+
+
+def check_pl_rank(*, num_samples: Any, **ndcg: Any) -> PLRankOptions:
+    """Check the options of PL-Rank."""
+    return PLRankOptions(ndcg_options(**ndcg), arguments.positive_integer("num_samples", num_samples))
 
 
 @per_list(finite_with_gain)
-def _losses(lists: RankingLists, options: NDCGOptions, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
-    gains, rank_weights = options.gains(lists.labels, lists.mask), options.rank_weights(lists.scores)
-    keys = sampled_scores(lists.scores, num_samples, 1.0, seed)
+def _losses(lists: RankingLists, options: PLRankOptions, seed: tf.Tensor) -> tf.Tensor:
+    gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
+    keys = sampled_scores(lists.scores, options.num_samples, 1.0, seed)
     reward = expected_reward(keys, lists.scores, lists.mask, lists.weights * gains, rank_weights)
-    return options.losses(reward, gains, rank_weights)
+    return options.ndcg.losses(reward, gains, rank_weights)

@@ -35,7 +35,7 @@ class ListMLEOptions(NamedTuple):
     discount: str | Callable | None
 
 
-def list_mle(
+def plackett_luce_loss(
     scores: Any,
     labels: Any,
     *,
@@ -83,7 +83,7 @@ def list_mle(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> loss = ks.ops.list_mle(tf.math.log([3.0, 1.0, 2.0]), [2, 0, 1])
+    >>> loss = ks.ops.plackett_luce_loss(tf.math.log([3.0, 1.0, 2.0]), [2, 0, 1])
     >>> round(float(tf.exp(-loss)), 6)  # 3 / (3 + 2 + 1) * 2 / (2 + 1)
     0.333333
 
@@ -91,11 +91,11 @@ def list_mle(
     ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
     Algorithms", ICML 2009; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
     """
-    options = list_mle_options(k=k, ties=ties, discount=discount)
+    options = check_list_mle(k=k, ties=ties, discount=discount)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
 
 
-def list_mle_options(*, k: Any = None, ties: Any = "breslow", discount: Any = None) -> ListMLEOptions:
+def check_list_mle(*, k: Any = None, ties: Any = "breslow", discount: Any = None) -> ListMLEOptions:
     """Check the options."""
     known = discount is None or callable(discount)
     return ListMLEOptions(
@@ -110,7 +110,7 @@ def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     return tf.logical_and(scores < math.inf, labels <= math.inf)  # False for NaN
 
 
-def coupled_rank_distil(
+def coupled_rank_distil_loss(
     scores: Any,
     labels: Any,
     *,
@@ -153,22 +153,34 @@ def coupled_rank_distil(
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> teacher, scores = [0.0, 90.0, 45.0], tf.constant([0.0, 1.0986123, 0.6931472])  # the order is certain
-    >>> round(float(ks.ops.coupled_rank_distil(scores, teacher, seed=[1, 2])), 4)
+    >>> round(float(ks.ops.coupled_rank_distil_loss(scores, teacher, seed=[1, 2])), 4)
     1.0986
 
     Source: S. Reddi, R. Pasumarthi, A. Menon, A. Rawat, F. Yu, S. Kim, A. Veit, S. Kumar, "RankDistil: Knowledge
     Distillation for Ranking", AISTATS 2021.
     """
-    options = list_mle_options(k=k, ties="first")
-    count = arguments.positive_integer("num_samples", num_samples)
+    options = check_distil(k=k, num_samples=num_samples)
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _distilled_losses(args, options, count, gumbel_noise.seed_tensor(seed))
+    return _distilled_losses(args, options, gumbel_noise.seed_tensor(seed))
+
+
+class DistilOptions(NamedTuple):
+    """The static options of RankDistil."""
+
+    orders: ListMLEOptions
+    num_samples: int
+
+
+def check_distil(*, k: Any, num_samples: Any) -> DistilOptions:
+    """Check the options of RankDistil."""
+    return DistilOptions(check_list_mle(k=k, ties="first"), arguments.positive_integer("num_samples", num_samples))
 
 
 @per_list(finite)
-def _distilled_losses(lists: RankingLists, options: ListMLEOptions, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
-    sampled = repeated(lists, num_samples)._replace(labels=flat_samples(lists.labels, num_samples, 1.0, seed))
-    losses = mean_over_samples(negative_log_likelihood(sampled, options), num_samples)
+def _distilled_losses(lists: RankingLists, options: DistilOptions, seed: tf.Tensor) -> tf.Tensor:
+    samples = flat_samples(lists.labels, options.num_samples, 1.0, seed)
+    sampled = repeated(lists, options.num_samples)._replace(labels=samples)
+    losses = mean_over_samples(negative_log_likelihood(sampled, options.orders), options.num_samples)
     taught = tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1)
     return tf.where(taught, losses, tf.zeros_like(losses))
 

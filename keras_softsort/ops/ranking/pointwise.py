@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -19,7 +19,18 @@ from keras_softsort.ops.ranking._lists import (
 )
 
 
-def mean_squared(
+class ItemOptions(NamedTuple):
+    """The static options of losses of items."""
+
+    normalization: str
+
+
+def check_items(*, normalization: Any) -> ItemOptions:
+    """Check the options of losses of items."""
+    return ItemOptions(checked_normalization(normalization, "items"))
+
+
+def mean_squared_loss(
     scores: Any,
     labels: Any,
     *,
@@ -52,22 +63,22 @@ def mean_squared(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mean_squared(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.mean_squared_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
     0.4
 
     Source: least squares; for ranking D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
     return _mean_squared_losses(
-        ranking_arguments(scores, labels, mask, weights), checked_normalization(normalization, "items")
+        ranking_arguments(scores, labels, mask, weights), check_items(normalization=normalization)
     )
 
 
 @per_list(finite)
-def _mean_squared_losses(lists: RankingLists, normalization: str) -> tf.Tensor:
-    return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), normalization)
+def _mean_squared_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor:
+    return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), options.normalization)
 
 
-def sigmoid_cross_entropy(
+def sigmoid_cross_entropy_loss(
     scores: Any,
     labels: Any,
     *,
@@ -101,24 +112,24 @@ def sigmoid_cross_entropy(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.sigmoid_cross_entropy(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.sigmoid_cross_entropy_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
     0.8043
 
     Source: the negative log-likelihood of independent Bernoulli variables; for ranking W. Cooper, F. Gey, D. Dabney,
     "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
     return _sigmoid_cross_entropy_losses(
-        ranking_arguments(scores, labels, mask, weights), checked_normalization(normalization, "items")
+        ranking_arguments(scores, labels, mask, weights), check_items(normalization=normalization)
     )
 
 
 @per_list(finite)
-def _sigmoid_cross_entropy_losses(lists: RankingLists, normalization: str) -> tf.Tensor:
+def _sigmoid_cross_entropy_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor:
     costs = tf.nn.sigmoid_cross_entropy_with_logits(lists.labels, lists.scores)
-    return item_mean(lists, costs, normalization)
+    return item_mean(lists, costs, options.normalization)
 
 
-def ordinal(
+def ordinal_loss(
     logits: Any,
     labels: Any,
     *,
@@ -156,24 +167,39 @@ def ordinal(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ordinal(tf.constant([[0.6, 0.2], [0.8, 0.3]]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.ordinal_loss(tf.constant([[0.6, 0.2], [0.8, 0.3]]), [1.0, 0.0])), 4)
     1.6305
 
     Source: Z. Niu, M. Zhou, L. Wang, X. Gao, G. Hua, "Ordinal Regression with Multiple Output CNN for Age Estimation",
     CVPR 2016; P. Pobrotyn, T. Bartczak, M. Synowiec, R. Bialobrzeski, J. Bojar, "Context-Aware Learning to Rank with
     Self-Attention", SIGIR eCom 2020.
     """
-    arguments.boolean("use_fraction_label", use_fraction_label)
+    options = check_ordinal(use_fraction_label=use_fraction_label, normalization=normalization)
     args = item_logit_arguments(logits, labels, mask, weights)
-    return _ordinal_losses(args, use_fraction_label, checked_normalization(normalization, "items"))
+    return _ordinal_losses(args, options)
+
+
+class OrdinalOptions(NamedTuple):
+    """The static options of the ordinal loss."""
+
+    use_fraction_label: bool
+    normalization: str
+
+
+def check_ordinal(*, use_fraction_label: Any, normalization: Any) -> OrdinalOptions:
+    """Check the options of the ordinal loss."""
+    return OrdinalOptions(
+        use_fraction_label=arguments.boolean("use_fraction_label", use_fraction_label),
+        normalization=checked_normalization(normalization, "items"),
+    )
 
 
 @per_list(finite_item_logits)
-def _ordinal_losses(lists: RankingLists, use_fraction_label: bool, normalization: str) -> tf.Tensor:
+def _ordinal_losses(lists: RankingLists, options: OrdinalOptions) -> tf.Tensor:
     levels = tf.cast(tf.range(1, tf.shape(lists.scores)[-1] + 1), lists.labels.dtype)
     reached = lists.labels[..., tf.newaxis] - levels + 1
-    if not use_fraction_label:
+    if not options.use_fraction_label:
         reached = tf.floor(reached)
     targets = tf.clip_by_value(reached, 0, 1)
     costs = tf.nn.sigmoid_cross_entropy_with_logits(targets, lists.scores)
-    return item_mean(lists, tf.reduce_sum(costs, axis=-1), normalization)
+    return item_mean(lists, tf.reduce_sum(costs, axis=-1), options.normalization)

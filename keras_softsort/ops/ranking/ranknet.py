@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -20,8 +21,11 @@ from keras_softsort.ops.ranking._pair_sums import (
     scaled_scores,
 )
 
+# Check the options of RankNet.
+check_ranknet = functools.partial(pair_options, "logistic")
 
-def ranknet(
+
+def ranknet_loss(
     scores: Any,
     labels: Any,
     *,
@@ -68,13 +72,13 @@ def ranknet(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ranknet(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.ranknet_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
     0.6235
 
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
     Gradient Descent", ICML 2005; the lambda weights: see `RankNetLoss`.
     """
-    options = pair_options("logistic", lambda_weight=lambda_weight, ties=ties, normalization=normalization)
+    options = check_ranknet(lambda_weight=lambda_weight, ties=ties, normalization=normalization)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True), options)
 
 
@@ -127,7 +131,7 @@ def ranknet_lambdas(
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
-    options = pair_options("logistic", lambda_weight=lambda_weight, ties=ties)
+    options = check_ranknet(lambda_weight=lambda_weight, ties=ties)
     return _lambdas(ranking_arguments(scores, labels, mask, None, tau=tau), options)
 
 

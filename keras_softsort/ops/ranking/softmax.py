@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -23,7 +23,7 @@ from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, AgainstLater
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
-def softmax_cross_entropy(
+def softmax_loss(
     scores: Any,
     labels: Any,
     *,
@@ -64,17 +64,19 @@ def softmax_cross_entropy(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.softmax_cross_entropy(tf.constant([1.0986123, 0.0, 1.3862944]), [1.0, 0.0, 0.0])), 4)
+    >>> round(float(ks.ops.softmax_loss(tf.constant([1.0986123, 0.0, 1.3862944]), [1.0, 0.0, 0.0])), 4)
     0.9808
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
     Approach", ICML 2007; S. Bruch, X. Wang, M. Bendersky, M. Najork, "An Analysis of the Softmax Cross Entropy Loss for
     Learning-to-Rank with Binary Relevance", ICTIR 2019.
     """
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), relevance_options(lambda_weight))
+    return _losses(
+        ranking_arguments(scores, labels, mask, weights, tau=tau), check_softmax(lambda_weight=lambda_weight)
+    )
 
 
-def calibrated_softmax(
+def calibrated_softmax_loss(
     scores: Any,
     labels: Any,
     *,
@@ -115,30 +117,45 @@ def calibrated_softmax(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.calibrated_softmax(tf.constant([0.6, 0.8]), [1.0, 0.0], virtual_label=0.1)), 4)
+    >>> round(float(ks.ops.calibrated_softmax_loss(tf.constant([0.6, 0.8]), [1.0, 0.0], virtual_label=0.1)), 4)
     1.1808
 
     Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
-    virtual_label = arguments.non_negative_number("virtual_label", virtual_label)
+    options = check_calibrated_softmax(virtual_label=virtual_label, lambda_weight=lambda_weight)
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _calibrated_losses(args, virtual_label, relevance_options(lambda_weight))
+    return _calibrated_losses(args, options)
+
+
+class CalibratedOptions(NamedTuple):
+    """The static options of the calibrated softmax."""
+
+    virtual_label: float
+    metric: MetricOptions | None
+
+
+def check_calibrated_softmax(*, virtual_label: Any, lambda_weight: Any) -> CalibratedOptions:
+    """Check the options of the calibrated softmax."""
+    return CalibratedOptions(
+        virtual_label=arguments.non_negative_number("virtual_label", virtual_label),
+        metric=check_softmax(lambda_weight=lambda_weight),
+    )
 
 
 @per_list(finite_with_gain)
-def _calibrated_losses(lists: RankingLists, virtual_label: float, options: MetricOptions | None) -> tf.Tensor:
+def _calibrated_losses(lists: RankingLists, options: CalibratedOptions) -> tf.Tensor:
     mean_weights = tf.reduce_sum(lists.weights, axis=-1, keepdims=True) / lists.sizes()[:, tf.newaxis]
     extended = RankingLists(
         scores=tf.concat([lists.scores, tf.zeros_like(mean_weights)], axis=-1),
-        labels=tf.concat([lists.labels, virtual_label * tf.ones_like(mean_weights)], axis=-1),
+        labels=tf.concat([lists.labels, options.virtual_label * tf.ones_like(mean_weights)], axis=-1),
         mask=tf.concat([lists.mask, tf.ones_like(mean_weights, tf.bool)], axis=-1),
         weights=tf.concat([lists.weights, mean_weights], axis=-1),
         tau=lists.tau,
     )
-    return softmax_losses(extended, options)
+    return softmax_losses(extended, options.metric)
 
 
-def unique_softmax(
+def unique_softmax_loss(
     scores: Any,
     labels: Any,
     *,
@@ -175,7 +192,7 @@ def unique_softmax(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.unique_softmax(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.unique_softmax_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
     0.7981
 
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
@@ -199,7 +216,7 @@ def _unique_losses(lists: RankingLists) -> tf.Tensor:
     return tf.cast(losses * largest[:, 0], lists.scores.dtype)
 
 
-def relevance_options(lambda_weight: Any) -> MetricOptions | None:
+def check_softmax(*, lambda_weight: Any) -> MetricOptions | None:
     """Check the lambda weight whose discounted gains stand in for the labels."""
     options = metric_options(lambda_weight)
     if options is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -17,7 +17,7 @@ from keras_softsort.ops.sorting._methods import registry
 MIN_SPREAD = 0.01
 
 
-def spearman(
+def spearman_loss(
     scores: Any,
     labels: Any,
     *,
@@ -57,7 +57,7 @@ def spearman(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.spearman(tf.constant([0.1, 0.4, 0.3, 0.9]), [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
+    >>> round(float(ks.ops.spearman_loss(tf.constant([0.1, 0.4, 0.3, 0.9]), [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
     0.2
 
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
@@ -65,19 +65,32 @@ def spearman(
     Sorting and Ranking", ICML 2020.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    options = check_spearman(method=method, power=power)
+    thresholds = _operators.sized_thresholds(args.scores, options.method, options.power, _operators.PRODUCT)
+    return _losses(args, options, thresholds)
+
+
+class SpearmanOptions(NamedTuple):
+    """The static options of Spearman's correlation."""
+
+    method: str
+    power: float
+
+
+def check_spearman(*, method: Any, power: Any) -> SpearmanOptions:
+    """Check the options of Spearman's correlation."""
     method = registry.checked_method(method, "ranks")
-    power = registry.checked_power(power, method)
-    return _losses(args, method, power, _operators.sized_thresholds(args.scores, method, power, _operators.PRODUCT))
+    return SpearmanOptions(method, registry.checked_power(power, method))
 
 
 @per_list(finite)
-def _losses(lists: RankingLists, method: str, power: float, thresholds: Thresholds) -> tf.Tensor:
+def _losses(lists: RankingLists, options: SpearmanOptions, thresholds: Thresholds) -> tf.Tensor:
     sort = sort_arguments(
         lists.scores,
         lists.tau,
         mask=lists.mask,
-        method=method,
-        power=power,
+        method=options.method,
+        power=options.power,
         capability="ranks",
         thresholds=thresholds,
     )

@@ -10,7 +10,6 @@ import tensorflow as tf
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
-from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
@@ -21,8 +20,6 @@ FLOAT32_SIZE = 1000
 # Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists,
 # which count as this many while their number is unknown. Others are computed by blocks.
 DENSE_SIZE, MAX_PAIRS, UNKNOWN_BATCH = 1000, 2**26, 256
-# Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
-COMPARED_SIZE_COMPILED, COMPARED_SIZE = 128, 24
 
 
 class Sequence(NamedTuple):
@@ -93,56 +90,7 @@ class AgainstLater(NamedTuple):
         return logsumexp(tf.stack([values, take(behind, self.last + 1)], axis=-1))
 
 
-class Comparisons(NamedTuple):
-    """Choices of each item from those whose keys are not above its own, or only from itself and those below."""
-
-    keys: tf.Tensor  # [B, n]
-    only_below: bool = False
-
-    def others(self, terms: tf.Tensor) -> tf.Tensor:
-        """As those of `Sequence`."""
-        if self._by_products():
-            return tf.reduce_sum(self._of_others(terms.dtype) * terms[:, tf.newaxis, :], axis=2)
-        return tf.linalg.matvec(self._of_others(terms.dtype), terms)
-
-    def choices(self, values: tf.Tensor) -> tf.Tensor:
-        """As those of `Sequence`."""
-        if self._by_products():
-            return values + tf.reduce_sum(self._of_others(values.dtype) * values[:, :, tf.newaxis], axis=1)
-        return values + tf.linalg.matvec(self._of_others(values.dtype), values, transpose_a=True)
-
-    def _by_products(self) -> bool:
-        """Whether a product of all pairs and its sums take less time than a product of a matrix and a vector.
-
-        Without XLA only short lists are compared, for which the product of a matrix takes longer to start.
-        """
-        return not is_compiled()
-
-    def _of_others(self, dtype: tf.DType) -> tf.Tensor:
-        """1 where the choice i [., i, .] is from another item j [., ., j]."""
-        if self.only_below:
-            return tf.cast(self._are_below(), dtype)
-        items = tf.range(tf.shape(self.keys)[1])
-        return tf.cast(tf.logical_and(self.pairs(), tf.not_equal(items[:, tf.newaxis], items)), dtype)
-
-    def _are_below(self) -> tf.Tensor:
-        return self.keys[:, tf.newaxis, :] < self.keys[:, :, tf.newaxis]
-
-    def pairs(self, size: tf.Tensor | None = None) -> tf.Tensor:
-        """As those of `Sequence`."""
-        del size
-        if self.only_below:
-            items = tf.range(tf.shape(self.keys)[1])
-            return tf.logical_or(self._are_below(), tf.equal(items[:, tf.newaxis], items))
-        return self.keys[:, tf.newaxis, :] <= self.keys[:, :, tf.newaxis]
-
-
-def is_compared(scores: tf.Tensor) -> bool:
-    """Whether the choices of lists [B, n] are best made by `Comparisons`, which need no order."""
-    return bool(is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE))
-
-
-Choices = Sequence | AgainstLater | Comparisons
+Choices = Sequence | AgainstLater
 
 
 def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tf.Tensor:
@@ -191,7 +139,7 @@ def _by_logarithms(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choice
     batch, size = scores.shape
     lists = UNKNOWN_BATCH if batch is None else batch
     is_large = not is_at_most(size, DENSE_SIZE) or lists * size * size > MAX_PAIRS
-    if not isinstance(choices, Comparisons) and is_large:
+    if is_large:
         return _by_blocks(scores, weights, choices)
     zero, nowhere = tf.zeros([], scores.dtype), tf.constant(-math.inf, scores.dtype)
     every = tf.where(choices.pairs(tf.shape(scores)[1]), scores[:, tf.newaxis, :], nowhere)

@@ -62,7 +62,7 @@ def test_tied_labels(name, mode, rng):
         scores, weights = rng.normal(size=shape).astype(np.float32), np.float32(fixed_weights(shape[:1]))
         for kind, make in LABELS.items():
             labels, mask = make(rng, shape).astype(np.float32), np.ones(shape, bool)
-            if name == "permutation_cross_entropy":
+            if name == "permutation_cross_entropy_loss":
                 # Its oracle takes lists of zeros as lists without relevant items, and in float32 the weights of items
                 # that are far apart are 0.
                 labels, scores = labels + 1, scores / 10
@@ -80,6 +80,6 @@ def test_pairs_of_tied_items_have_no_lambda_weight(lambda_weight):
     scores, labels = tf.random.stateless_normal([1, 123], [1, 2]), tf.ones([1, 123])
     with tf.GradientTape() as tape:
         tape.watch(scores)
-        losses = ops.ranknet(scores, labels, lambda_weight=lambda_weight, normalization="none")
+        losses = ops.ranknet_loss(scores, labels, lambda_weight=lambda_weight, normalization="none")
     np.testing.assert_array_equal(losses, [0])
     np.testing.assert_array_equal(tape.gradient(losses, scores), np.zeros([1, 123]))

@@ -176,7 +176,7 @@ PARITY = {
     ),
     "pairwise_logistic_loss, mrr": weighted_pairs(LambdaWeight("mrr", k=2, smooth_fraction=0), reciprocal_rank),
     "yeti_logistic_loss": sampled(
-        lambda s, y, **more: ks.ops.yeti_logistic(s, y, tau=0.5, normalization="none", **more),
+        lambda s, y, **more: ks.ops.yeti_logistic_loss(s, y, tau=0.5, normalization="none", **more),
         lambda t, r: t.YetiLogisticLoss(r, temperature=0.25, gumbel_temperature=2.0, sample_size=SAMPLES),
         factor=SIZE * SAMPLES,
         means_over=BATCH * SIZE * SAMPLES,
@@ -233,14 +233,14 @@ PARITY = {
         each(ks.ApproxMRRLoss(0.5)), lambda t, r: t.ApproxMRRLoss(r, temperature=0.5), averages_weights=True
     ),
     "gumbel_approx_ndcg_loss": sampled(
-        lambda s, y, **more: ks.ops.gumbel_approx_ndcg(s, y, tau=0.5, **more),
+        lambda s, y, **more: ks.ops.gumbel_approx_ndcg_loss(s, y, tau=0.5, **more),
         lambda t, r: t.GumbelApproxNDCGLoss(r, temperature=0.25, gumbel_temperature=2.0, sample_size=SAMPLES),
         averages_weights=True,
         factor=SAMPLES,
         means_over=BATCH * SAMPLES,
     ),
     "coupled_rankdistil_loss": sampled(
-        lambda s, y, **more: ks.ops.coupled_rank_distil(s, y, k=2, tau=0.5, **more),
+        lambda s, y, **more: ks.ops.coupled_rank_distil_loss(s, y, k=2, tau=0.5, **more),
         lambda t, r: t.CoupledRankDistilLoss(r, topk=2, temperature=0.5, sample_size=SAMPLES),
         averages_weights=True,
     ),
