@@ -10,9 +10,11 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.tfrecordio import WriteToTFRecord
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data._elwc.records import Records
 
 
+@export
 class WriteELWC(beam.PTransform):
     """Write lists as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 

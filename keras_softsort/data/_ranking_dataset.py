@@ -9,7 +9,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from keras_softsort._internal.export import export
 
+
+@export
 @dataclass(frozen=True, eq=False)
 class RankingDataset:
     """A data set of lists of different lengths: the items of all lists, one list after another.

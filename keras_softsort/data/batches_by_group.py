@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _options
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._shared import SharedLists, without_copies
 
 
+@export
 def batches_by_group(
     lists: RankingDataset | Sequence[tuple[Any, ...]],
     *,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _buckets, _options
 from keras_softsort.data._elwc.errors import checked_counts, checked_features
 from keras_softsort.data._elwc.parsing import parse_elwc
@@ -17,6 +18,7 @@ Files: TypeAlias = "Paths | tf.data.Dataset"
 _CHUNK = 64  # records whose sizes are found at a time
 
 
+@export
 def elwc_batches(
     files: Files,
     context_features: Mapping[str, Any] | None,

@@ -11,11 +11,13 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data._elwc.records import Records
 from keras_softsort.data._files import check_new, shard_names
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
+@export
 def write_elwc(
     lists: RankingDataset | Iterable[tuple[Any, ...]],
     path: str | os.PathLike,

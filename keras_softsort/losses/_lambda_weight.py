@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort.losses._functions import read_function, written_function
 from keras_softsort.ops.ranking._pairs import metric as plain
 
 
-@register
+@export
 class LambdaWeight(plain.LambdaWeight):
     """The weight of each pair in a pairwise loss: the change of a metric if the two items of the pair were swapped.
 

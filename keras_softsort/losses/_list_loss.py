@@ -7,12 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import LISTS
 from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists
 from keras_softsort._targets.reduction import WeightedLosses
 from keras_softsort.losses._base import WeightedLoss
 
 
+@export
 class ListLoss(WeightedLoss):
     """Base class of losses with one value per list. It describes the arguments that all list losses share.
 

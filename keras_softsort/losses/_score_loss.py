@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._list_loss import ListLoss
 from keras_softsort.ops._core.gradients import nan_lists
 
 
+@export
 class ScoreLoss(ListLoss):
     """Base class for your own losses of scores: implement `score_losses`; this class handles shapes, masks and weights.
 
@@ -20,7 +22,7 @@ class ScoreLoss(ListLoss):
     item weights, 0 in the padding. A list with a NaN label or score always gives NaN. The ranking losses in
     `keras_softsort.ops` have this signature.
 
-    Example, a loss of your own:
+    Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
@@ -41,7 +43,7 @@ class ScoreLoss(ListLoss):
     >>> float(PairwiseHinge()(labels, scores))
     0.5
 
-    Example, in `model.compile`:
+    In `model.compile`:
 
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
     >>> model.compile("adam", loss=PairwiseHinge(margin=0.5))

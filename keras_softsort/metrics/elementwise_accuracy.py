@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.metrics._base import OrderMetric
 
 
-@register
+@export
 class ElementwiseAccuracy(OrderMetric):
     """The share of ranks that hold a correct item, averaged over the ranks of each list and then over lists.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.metrics._correlation import CorrelationMetric
 from keras_softsort.ops.correlation._kendall_tau import kendall_tau
 
 
-@register
+@export
 class KendallTau(CorrelationMetric):
     """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
 

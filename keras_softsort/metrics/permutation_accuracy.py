@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.metrics._base import OrderMetric
 
 
-@register
+@export
 class PermutationAccuracy(OrderMetric):
     """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
 

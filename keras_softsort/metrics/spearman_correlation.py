@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.metrics._correlation import CorrelationMetric
 from keras_softsort.ops.correlation._spearman import spearman_correlation
 
 
-@register
+@export
 class SpearmanCorrelation(CorrelationMetric):
     """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
 

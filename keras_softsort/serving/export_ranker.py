@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._names import IDS, SINGLE, SIZES
@@ -22,6 +23,7 @@ from keras_softsort.serving._warmup import checked_warmup, write_warmup
 ID_TYPES = ("int32", "int64", "string")
 
 
+@export
 def export_ranker(
     model: Any,
     path: str | Path,

@@ -11,12 +11,14 @@ import pandas as pd
 from pyspark.sql.types import FloatType, StructType
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving import Scorer
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 SCORE = "score"
 
 
+@export
 def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch_items: int = 8192) -> Any:
     """Add the column `score`: each group of rows is a list, scored by a model from `serving.export_ranker`.
 

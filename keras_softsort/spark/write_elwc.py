@@ -12,12 +12,14 @@ import pandas as pd
 import tensorflow as tf
 from pyspark import TaskContext
 
+from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._elwc.records import Records
 from keras_softsort.data._files import check_new
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 
+@export
 def write_elwc(
     frame: Any, path: str | os.PathLike, *, group: str, label: str, features: Sequence[str], weight: str | None = None
 ) -> list[str]:

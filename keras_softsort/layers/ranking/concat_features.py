@@ -8,11 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import keras, layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras, layer_shape
 from keras_softsort.layers.ranking._masks import without_padding
 
 
-@register
+@export
 class ConcatFeatures(keras.layers.Layer):
     """Join features by name into one tensor `[batch, n, d]`, with the features of a list repeated for each item.
 

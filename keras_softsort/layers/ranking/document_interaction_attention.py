@@ -7,14 +7,15 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape
 from keras_softsort.layers.ranking._masks import everything_if_empty, without_padding
 
 # Small beside the variance of features, and large enough that items of equal features keep a moderate gradient.
 _EPSILON = 1e-6
 
 
-@register
+@export
 class DocumentInteractionAttention(keras.layers.Layer):
     """Compute features of items that depend on the other items of their list, by masked self-attention.
 

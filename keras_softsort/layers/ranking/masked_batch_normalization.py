@@ -6,11 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort.layers.ranking._masks import everything_if_empty, without_padding
 
 
-@register
+@export
 class MaskedBatchNormalization(keras.layers.BatchNormalization):
     """Normalize features of items by the mean and variance of the valid items of a batch, as `BatchNormalization` does.
 

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
 from keras_softsort.ops._core import lists
@@ -16,7 +17,7 @@ from keras_softsort.ops._core.lists import temperature_per_example
 from keras_softsort.ops.sampling._arguments import METHODS
 
 
-@register
+@export
 class GumbelSoftmaxLayer(TemperatureLayer):
     """Choose one or k items: at random by their logits during training, and those with the largest logits otherwise.
 

@@ -7,11 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.layers.sorting._permutation_layer import PermutationLayer
 
 
-@register
+@export
 class NeuralSortLayer(PermutationLayer):
     """Sort scores softly with NeuralSort: a soft permutation matrix, sorted values or soft ranks.
 

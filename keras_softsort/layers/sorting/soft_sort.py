@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.layers.sorting._permutation_layer import PermutationLayer
 
 
-@register
+@export
 class SoftSortLayer(PermutationLayer):
     """Sort scores softly with SoftSort: a soft permutation matrix, sorted values or soft ranks.
 

@@ -8,14 +8,15 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, leading_ranks
 from keras_softsort.ops.sorting._methods import registry
 
 RESULTS = ("membership", "values", "weights")
 
 
-@register
+@export
 class SoftTopKLayer(SortingLayer):
     """Compute the k largest (or smallest) scores of each list softly, or the items that they belong to.
 

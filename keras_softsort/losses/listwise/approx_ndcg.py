@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
 from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
 
 
-@register
+@export
 class ApproxNDCGLoss(ScoreOperatorLoss):
     """Minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
@@ -13,7 +13,7 @@ from keras_softsort.ops.ranking.listwise._softmax import relevance_options
 from keras_softsort.ops.ranking.listwise.calibrated_softmax import calibrated_softmax
 
 
-@register
+@export
 class CalibratedSoftmaxLoss(ScoreOperatorLoss):
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 

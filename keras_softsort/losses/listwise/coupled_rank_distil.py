@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking.listwise.coupled_rank_distil import coupled_rank_distil
 
 
-@register
+@export
 class CoupledRankDistilLoss(ScoreOperatorLoss):
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
 from keras_softsort.ops.ranking.listwise.gumbel_approx_ndcg import gumbel_approx_ndcg
 
 
-@register
+@export
 class GumbelApproxNDCGLoss(ScoreOperatorLoss):
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 

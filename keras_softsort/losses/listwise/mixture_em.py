@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._item_logits_loss import ItemLogitsLoss
 from keras_softsort.ops.ranking.listwise.mixture_em import mixture_em
 
 
-@register
+@export
 class MixtureEMLoss(ItemLogitsLoss):
     """Compute the expectation-maximization loss of a mixture of click models.
 

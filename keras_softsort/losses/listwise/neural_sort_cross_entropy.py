@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural_sort_cross_entropy
 
 
-@register
+@export
 class NeuralSortCrossEntropyLoss(ScoreOperatorLoss):
     """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._functions import read_function
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._likelihood import list_mle_options
 from keras_softsort.ops.ranking.listwise.list_mle import list_mle
 
 
-@register
+@export
 class PlackettLuceLoss(ScoreOperatorLoss):
     """Negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores (ListMLE).
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking.listwise.spearman import spearman
 from keras_softsort.ops.sorting._methods import registry
 
 
-@register
+@export
 class SpearmanLoss(ScoreOperatorLoss):
     """1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 

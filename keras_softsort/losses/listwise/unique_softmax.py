@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking.listwise.unique_softmax import unique_softmax
 
 
-@register
+@export
 class UniqueSoftmaxLoss(ScoreOperatorLoss):
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort._targets.reduction import WeightedLosses
 from keras_softsort.losses._base import WeightedLoss
@@ -17,7 +17,7 @@ from keras_softsort.ops.sorting._methods import registry
 OBJECTIVES = ("linear", "log")
 
 
-@register
+@export
 class DkNNLoss(WeightedLoss):
     """Minus the share of the k soft nearest neighbors of each embedding that have its class.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses.pairwise._pairwise_loss import PairwiseLoss
 from keras_softsort.ops.ranking.pairwise.pairwise_hinge import pairwise_hinge
 
 
-@register
+@export
 class PairwiseHingeLoss(PairwiseLoss):
     """Compute the hinge loss of the pairs of items with different labels.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS, pair_options
@@ -13,7 +13,7 @@ from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
 
 
-@register
+@export
 class RankNetLoss(ScoreOperatorLoss):
     """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
 from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
@@ -14,7 +14,7 @@ from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 from keras_softsort.ops.ranking.pairwise.yeti_logistic import yeti_logistic
 
 
-@register
+@export
 class YetiLogisticLoss(ScoreOperatorLoss):
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._item_logits_loss import ItemLogitsLoss
 from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
 from keras_softsort.ops.ranking.pointwise.ordinal import ordinal
 
 
-@register
+@export
 class OrdinalLoss(ItemLogitsLoss):
     """Compute the binary cross-entropy of each level of an ordinal label.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking.pointwise._items import NORMALIZATIONS
 from keras_softsort.ops.ranking.pointwise.sigmoid_cross_entropy import sigmoid_cross_entropy
 
 
-@register
+@export
 class SigmoidCrossEntropyLoss(ScoreOperatorLoss):
     """Compute the mean binary cross-entropy of each list's items.
 

@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._augmenting_paths import solve
 from keras_softsort.ops.matching._initial_pairs import GROUPS, Costs
 
 
+@export
 class MatchResult(NamedTuple):
     """The pairs of a matching of rows (targets) and columns (predictions)."""
 

@@ -8,11 +8,13 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._arguments import Matching, checked_matching, solve
 
 
+@export
 def gumbel_sinkhorn(
     logits: Any,
     tau: Any = 1.0,

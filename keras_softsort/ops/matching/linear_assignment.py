@@ -7,10 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._masked_assignment import assign
 
 
+@export(top_level=True)
 def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = None) -> tf.Tensor:
     """Find the assignment of rows to columns with the largest total score: argmax_a sum_i scores[i, a(i)].
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_pairs
 
 
+@export
 def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchResult:
     """Match targets (rows) to predictions (columns) with the smallest total cost.
 

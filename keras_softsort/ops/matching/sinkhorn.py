@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._arguments import checked_matching, solve
 
 
+@export
 class SinkhornResult(NamedTuple):
     """The result of `sinkhorn` with `return_residual=True`."""
 
@@ -18,6 +20,7 @@ class SinkhornResult(NamedTuple):
     residual: tf.Tensor  # [...]
 
 
+@export(top_level=True)
 def sinkhorn(
     logits: Any,
     tau: Any = 1.0,

@@ -6,10 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._sigmoid_ranks.sigmoid_ranks import sigmoid_ranks
 
 
+@export
 def approx_mrr(
     scores: Any,
     labels: Any,

@@ -6,11 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._smooth_ndcg import approx_ndcg_losses
 
 
+@export
 def approx_ndcg(
     scores: Any,
     labels: Any,

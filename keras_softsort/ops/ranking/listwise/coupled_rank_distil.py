@@ -7,12 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._likelihood import ListMLEOptions, negative_log_likelihood
 from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._sampled_scores import flat_samples, mean_over_samples, repeated
 
 
+@export
 def coupled_rank_distil(
     scores: Any,
     labels: Any,

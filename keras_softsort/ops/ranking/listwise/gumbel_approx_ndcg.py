@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
@@ -14,6 +15,7 @@ from keras_softsort.ops.ranking._sampled_scores import flat_samples, mean_over_s
 from keras_softsort.ops.ranking._smooth_ndcg import approx_ndcg_losses
 
 
+@export
 def gumbel_approx_ndcg(
     scores: Any,
     labels: Any,

@@ -7,10 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._likelihood import ListMLEOptions, list_mle_options, negative_log_likelihood
 from keras_softsort.ops.ranking._lists import RankingLists, per_list, ranking_arguments
 
 
+@export
 def list_mle(
     scores: Any,
     labels: Any,

@@ -7,9 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import RankingLists, finite_item_logits, item_logit_arguments, per_list
 
 
+@export
 def mixture_em(
     logits: Any,
     labels: Any,

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._true_order import cross_entropies, true_shares
@@ -14,6 +15,7 @@ from keras_softsort.ops.sorting import _dispatch, _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export
 def neural_sort_cross_entropy(
     scores: Any, labels: Any, *, tau: Any = 1.0, label_tau: float | None = None, mask: Any = None, weights: Any = None
 ) -> tf.Tensor:

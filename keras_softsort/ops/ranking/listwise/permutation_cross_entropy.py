@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
@@ -15,6 +16,7 @@ from keras_softsort.ops.ranking._lists import checked_weights, flat_weights
 from keras_softsort.ops.ranking._true_order import cross_entropies, true_shares
 
 
+@export
 def permutation_cross_entropy(
     permutation: Any, labels: Any, *, direction: str = "DESCENDING", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
@@ -15,6 +16,7 @@ from keras_softsort.ops.ranking._sampled_scores import sampled_scores
 from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 
+@export
 def pl_rank(
     scores: Any,
     labels: Any,

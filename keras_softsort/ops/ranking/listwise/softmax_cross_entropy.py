@@ -7,12 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._pairs.arguments import PairOptions
 from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 from keras_softsort.ops.ranking.listwise._softmax import relevance_options, softmax_losses
 
 
+@export
 def softmax_cross_entropy(
     scores: Any,
     labels: Any,

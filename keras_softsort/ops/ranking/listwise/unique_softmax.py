@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, take, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.ranking._dcg import absolute_gains
@@ -21,6 +22,7 @@ from keras_softsort.ops.sampling._choice_costs import (
 )
 
 
+@export
 def unique_softmax(
     scores: Any,
     labels: Any,

@@ -8,10 +8,12 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import broadcasts
 
 
+@export
 def pairwise_logistic(score_difference: Any, weight: Any = None, *, sigma: float = 1.0) -> tf.Tensor:
     """Compute the logistic cost of explicit pairs: `weight log(1 + exp(-sigma d))`, d = preferred score - other score.
 

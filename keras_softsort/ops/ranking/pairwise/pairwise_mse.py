@@ -6,11 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._pairs.arguments import pair_options, scale
 from keras_softsort.ops.ranking._pairs.list_losses import pairwise_losses
 from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
 
 
+@export
 def pairwise_mse(
     scores: Any,
     labels: Any,

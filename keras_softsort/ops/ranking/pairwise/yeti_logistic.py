@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import RankingArguments, ranking_arguments, with_leading_axes
@@ -19,6 +20,7 @@ from keras_softsort.ops.ranking._sampled_scores import flat_samples, mean_over_s
 NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
 
 
+@export
 def yeti_logistic(
     scores: Any,
     labels: Any,

@@ -6,10 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking.pointwise._items import checked_normalization, item_mean
 
 
+@export
 def mean_squared(
     scores: Any,
     labels: Any,

@@ -7,10 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import RankingLists, finite_item_logits, item_logit_arguments, per_list
 from keras_softsort.ops.ranking.pointwise._items import checked_normalization, item_mean
 
 
+@export
 def ordinal(
     logits: Any,
     labels: Any,
