@@ -203,7 +203,9 @@ def test_errors_of_arguments(frame, ranker, tmp_path):
     [
         ({"query": [1.0, np.nan]}, "group 'query' must have a value in every row, got nan"),
         ({"query": ["a", None]}, "group 'query' must have a value in every row, got "),
-        ({"x0": ["a", "b"]}, r"column 'x0' must hold numbers or arrays of numbers, got .*'a'"),
+        ({"x0": ["a", "b"]}, r"column 'x0' must hold numbers, got .* with 'a'"),
+        ({"x0": [np.ones(2), np.ones(3)]}, "column 'x0' must be one array, got rows of different lengths"),
+        ({"x0": [1.0, 1e39]}, r"column 'x0' must fit into float32, got 1e\+39"),
     ],
 )
 @pytest.mark.nightly
