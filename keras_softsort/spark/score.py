@@ -38,7 +38,7 @@ def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch
 
     Raises:
       ValueError: `frame` lacks a column, or has a column `score` already, or `batch_items` is below 1. In the job: a
-        row has no group, a column does not hold numbers, or an error of `serving.Scorer`.
+        row has no group, a column does not hold numbers or has one beyond float32, or an error of `serving.Scorer`.
       TypeError: `features` is one string.
 
     Cost: one shuffle of the frame. Memory per worker for an Arrow batch of rows, and for the largest group.
