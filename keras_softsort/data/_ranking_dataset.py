@@ -9,12 +9,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from keras_softsort._internal.export import export
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 
 LISTS = "pairs (features [n, f], labels [n])"  # in errors
-
 
 
 @export

@@ -59,7 +59,7 @@ def batches_by_group(
     (2, 2) [-1.0, 0.0]
     """
     arguments.boolean("shuffle", shuffle)
-    seed = _options.checked_seed(seed)
+    seed = _options.arguments.optional_integer("seed", seed)
     index, count = _options.checked_shard(shard)
     flat = RankingDataset.of(lists)
     if not flat.labels.size:

@@ -82,7 +82,7 @@ def bucketed_batches(
     batch_size = arguments.positive_integer("batch_size", batch_size)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
-    seed = _options.checked_seed(seed)
+    seed = _options.arguments.optional_integer("seed", seed)
     index, count = _options.checked_shard(shard)
     padded_label = _options.padded_label(padding, optional=True)
     flat = RankingDataset.of(lists)

@@ -101,7 +101,7 @@ def elwc_batches(
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
     padded_label = _options.padded_label(padding, optional=False)
-    seed = _options.checked_seed(seed)
+    seed = _options.arguments.optional_integer("seed", seed)
     index, count = _options.checked_shard(shard)
     bounds = _buckets.POWERS if boundaries is None else _buckets.checked_boundaries(boundaries)
     arguments.boolean("truncate", truncate)

@@ -6,19 +6,15 @@ from keras_softsort.layers.matching.gumbel_sinkhorn import GumbelSinkhornLayer a
 from keras_softsort.layers.matching.sinkhorn import SinkhornLayer as SinkhornLayer
 from keras_softsort.layers.neighbors.dknn import DkNNLayer as DkNNLayer
 from keras_softsort.layers.neighbors.knn_classifier import KNNClassifier as KNNClassifier
-from keras_softsort.layers.ranking.concat_features import ConcatFeatures as ConcatFeatures
-from keras_softsort.layers.ranking.document_interaction_attention import (
-    DocumentInteractionAttention as DocumentInteractionAttention,
-)
-from keras_softsort.layers.ranking.masked_batch_normalization import (
-    MaskedBatchNormalization as MaskedBatchNormalization,
-)
+from keras_softsort.layers.ranking import ConcatFeatures as ConcatFeatures
+from keras_softsort.layers.ranking import DocumentInteractionAttention as DocumentInteractionAttention
+from keras_softsort.layers.ranking import MaskedBatchNormalization as MaskedBatchNormalization
 from keras_softsort.layers.sampling.gumbel_softmax import GumbelSoftmaxLayer as GumbelSoftmaxLayer
 from keras_softsort.layers.sampling.plackett_luce_sampler import PlackettLuceSampler as PlackettLuceSampler
-from keras_softsort.layers.sorting.neural_sort import NeuralSortLayer as NeuralSortLayer
+from keras_softsort.layers.sorting.permutation_layers import NeuralSortLayer as NeuralSortLayer
+from keras_softsort.layers.sorting.permutation_layers import SoftSortLayer as SoftSortLayer
 from keras_softsort.layers.sorting.soft_quantile import SoftQuantileLayer as SoftQuantileLayer
 from keras_softsort.layers.sorting.soft_rank import SoftRankLayer as SoftRankLayer
-from keras_softsort.layers.sorting.soft_sort import SoftSortLayer as SoftSortLayer
 from keras_softsort.layers.sorting.soft_top_k import SoftTopKLayer as SoftTopKLayer
 
 _set_all(__name__)

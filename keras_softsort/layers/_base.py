@@ -142,7 +142,7 @@ class SortingLayer(TemperatureLayer):
         return self.split_mask(mask)
 
 
-def leading_ranks(mask: Any, count: int | None = None) -> Any:
+def ranks_mask(mask: Any, count: int | None = None) -> Any:
     """The mask of ranks: as many leading ranks as there are valid items, of all ranks or of the first `count`."""
     if mask is None:
         return None

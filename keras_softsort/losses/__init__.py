@@ -1,8 +1,8 @@
 """Losses for `model.compile`, and the base classes of those of lists."""
 
 from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.losses._base import ListLoss as ListLoss
 from keras_softsort.losses._lambda_weight import LambdaWeight as LambdaWeight
-from keras_softsort.losses._list_loss import ListLoss as ListLoss
 from keras_softsort.losses._score_loss import ScoreLoss as ScoreLoss
 from keras_softsort.losses.listwise.approx_mrr import ApproxMRRLoss as ApproxMRRLoss
 from keras_softsort.losses.listwise.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss

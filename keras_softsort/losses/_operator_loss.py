@@ -8,10 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._targets.lists import Lists
+from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.losses._functions import written_function
 from keras_softsort.losses._lambda_weight import serialized_lambda_weight
-from keras_softsort.losses._list_loss import ListLoss
-from keras_softsort.losses._noise import fresh_seed
 
 
 class OperatorLoss(ListLoss):

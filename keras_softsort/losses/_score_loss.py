@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
-from keras_softsort.losses._list_loss import ListLoss
+from keras_softsort.losses._base import ListLoss
 from keras_softsort.ops._core.gradients import nan_lists
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking.listwise.coupled_rank_distil import coupled_rank_distil
 
@@ -80,4 +79,4 @@ class CoupledRankDistilLoss(ScoreOperatorLoss):
         self.temperature = arguments.positive_number("temperature", temperature)
         self.k = None if k is None else arguments.positive_integer("k", k)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)

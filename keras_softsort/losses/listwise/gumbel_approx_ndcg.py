@@ -6,7 +6,6 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
 from keras_softsort.ops.ranking.listwise.gumbel_approx_ndcg import gumbel_approx_ndcg
@@ -90,4 +89,4 @@ class GumbelApproxNDCGLoss(ScoreOperatorLoss):
         self.discount = discount
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
 from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg, neural_ndcg_options
@@ -145,7 +144,7 @@ class NeuralNDCGLoss(ScoreOperatorLoss):
         self.stochastic = options.stochastic
         self.num_samples = options.num_samples
         self.noise_scale = options.noise_scale
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
 
     def _operator_seed(self, seed: int | None) -> tf.Tensor | None:
         """The seed of one call; without noise there is none."""

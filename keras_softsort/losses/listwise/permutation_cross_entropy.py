@@ -7,9 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort._targets.lists import Lists
-from keras_softsort._targets.true_order import sort_direction
-from keras_softsort.losses._list_loss import ListLoss
+from keras_softsort._targets.lists import Lists, sort_direction
+from keras_softsort.losses._base import ListLoss
 from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permutation_cross_entropy
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._dcg import ndcg_options
 from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
@@ -96,4 +95,4 @@ class PLRankLoss(ScoreOperatorLoss):
         self.k, self.gain, _, self.normalization = ndcg_options(k, gain, discount, normalization)
         self.discount = discount if isinstance(discount, str) else list(discount)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses._functions import read_function, written_function

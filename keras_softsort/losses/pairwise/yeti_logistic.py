@@ -7,7 +7,6 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import checked_lambda_weight
-from keras_softsort.losses._noise import checked_seed
 from keras_softsort.losses._operator_loss import ScoreOperatorLoss
 from keras_softsort.ops.ranking._pairs.arguments import NORMALIZATIONS
 from keras_softsort.ops.ranking._pairs.metric import LambdaWeight
@@ -91,4 +90,4 @@ class YetiLogisticLoss(ScoreOperatorLoss):
         self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
