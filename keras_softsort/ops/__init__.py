@@ -1,8 +1,7 @@
 """Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
 from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
-from keras_softsort.ops.matching.linear_assignment import linear_assignment
-from keras_softsort.ops.matching.match import MatchResult, match
+from keras_softsort.ops.matching.linear_assignment import MatchResult, linear_assignment, match
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
