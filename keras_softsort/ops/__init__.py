@@ -1,10 +1,10 @@
 """Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort.ops.matching._masked_assignment import MatchResult as MatchResult
 from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn as gumbel_sinkhorn
+from keras_softsort.ops.matching.linear_assignment import MatchResult as MatchResult
 from keras_softsort.ops.matching.linear_assignment import linear_assignment as linear_assignment
-from keras_softsort.ops.matching.match import match as match
+from keras_softsort.ops.matching.linear_assignment import match as match
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult as SinkhornResult
 from keras_softsort.ops.matching.sinkhorn import sinkhorn as sinkhorn
 from keras_softsort.ops.neighbors.neighbor_share import neighbor_share as neighbor_share

@@ -11,7 +11,7 @@ from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses._functions import read_function, written_function
-from keras_softsort.ops.matching._set_losses import set_losses
+from keras_softsort.ops.matching.set_loss import set_losses
 
 _FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")
 
