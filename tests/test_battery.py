@@ -56,14 +56,18 @@ def registered():
     return {cls for name, cls in known.items() if name.startswith("keras_softsort>")}
 
 
+# Base classes to derive from, which compute nothing.
+BASES = {ks.layers.TemperatureLayer, ks.losses.ListLoss, ks.losses.ScoreLoss}
+
+
 def public_classes():
     names = [(module, name) for module in (ks.layers, ks.losses, ks.metrics) for name in module.__all__]
-    bases = {ks.layers.TemperatureLayer, ks.losses.ListLoss, ks.losses.ScoreLoss}
-    return {getattr(module, name) for module, name in names} - bases
+    return {getattr(module, name) for module, name in names} - BASES
 
 
 def test_every_object_is_registered_and_has_a_case():
-    assert registered() == public_classes() == {case.cls for case in objects.ALL}
+    assert registered() == public_classes() | BASES
+    assert public_classes() == {case.cls for case in objects.ALL}
 
 
 def names_in(file):

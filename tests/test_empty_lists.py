@@ -7,7 +7,7 @@ from support.cases import objects
 from keras_softsort import ops
 from keras_softsort.ops.sorting._methods import registry
 
-pytestmark = pytest.mark.traced_eagerly
+pytestmark = [pytest.mark.traced_eagerly, pytest.mark.default_stack_only]
 SEED = [1, 2]
 METHODS = {capability: registry.names(capability) for capability in registry.CAPABILITIES}
 

@@ -15,7 +15,7 @@ ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 # each other. The same holds for the folders inside a folder.
 FLOORS = {
     NAME: [
-        ["_internal.arguments"],
+        ["_internal.arguments", "_internal.export"],
         ["ops"],
         ["linalg", "distributions"],
         ["_internal.keras_compat"],

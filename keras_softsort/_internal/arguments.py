@@ -75,6 +75,13 @@ def integer(name: str, value: Any) -> int:
     return int(value)
 
 
+def optional_integer(name: str, value: Any) -> int | None:
+    """`value` as an int, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
+        raise TypeError(f"{name} must be an integer or None, got {value!r}")
+    return None if value is None else int(value)
+
+
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """`value`, which must be one of `choices`."""
     if value not in choices:

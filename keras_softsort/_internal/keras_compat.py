@@ -35,8 +35,6 @@ keras: Any = _tensorflow_keras()
 # Keras 2.15 as `tf.keras` has no version of its own.
 IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 
-register = keras.utils.register_keras_serializable(package="keras_softsort")
-
 
 def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
     """Scale the mean loss of a replica to its share of the mean over replicas, as Keras 3 expects; Keras 2 does it."""

@@ -1,4 +1,4 @@
-"""Labels, padding and weights of lists: losses and metrics resolve here which items are valid and their weights."""
+"""Lists of items for losses and metrics: which items are valid, their weights, and the reduction of losses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.keras_compat import share_of_replica
 from keras_softsort._targets.layout import list_inputs
 
 PADDINGS = ("nan_labels", "negative_labels")
@@ -149,3 +150,55 @@ def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:
     # Without the check, items that do not fit would be cut off.
     size = arguments.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
     return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))
+
+
+REDUCTIONS = ("auto", "mean", "mean_with_sample_weight", "none", "sum", "sum_over_batch_size")
+
+
+class WeightedLosses(NamedTuple):
+    """The losses of a batch, each already multiplied by its weight."""
+
+    values: tf.Tensor  # [m]
+    count: tf.Tensor  # the number of losses that a mean is taken over
+    weights: tf.Tensor  # [m]
+
+
+def minus_gains(gains: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
+    """Losses from gains [m]; their mean counts only entries where the mask is True."""
+    return WeightedLosses(-gains * weights, tf.math.count_nonzero(mask), weights)
+
+
+def checked_reduction(reduction: str | None) -> str:
+    """Check `reduction`. None becomes "none", and Keras 2's "auto" the mean, its meaning outside of custom loops."""
+    name = arguments.one_of("reduction", reduction or "none", REDUCTIONS)
+    return "sum_over_batch_size" if name == "auto" else name
+
+
+def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
+    """All losses, their sum, their mean, or their sum divided by the sum of the weights. An empty mean is 0."""
+    if reduction == "none":
+        return losses.values
+    total = tf.reduce_sum(losses.values)
+    if reduction == "sum":
+        return total
+    if reduction == "mean_with_sample_weight":
+        return share_of_replica(tf.math.divide_no_nan(total, tf.reduce_sum(losses.weights)))
+    known = tf.get_static_value(losses.count)
+    mean = total / known if known else tf.math.divide_no_nan(total, tf.cast(losses.count, total.dtype))
+    return share_of_replica(mean)
+
+
+TARGETS = ("labels", "ranks")
+
+
+def sort_direction(target: str, direction: str) -> str:
+    """The direction in which sorting `y_true` gives the rows of the prediction."""
+    arguments.one_of("target", target, TARGETS)
+    arguments.one_of("direction", direction, arguments.DIRECTIONS)
+    if target == "labels":
+        return direction
+    if direction != "DESCENDING":
+        raise ValueError(
+            f"direction must be left at 'DESCENDING' with target='ranks' (rank 1 is row 0), got {direction!r}"
+        )
+    return "ASCENDING"

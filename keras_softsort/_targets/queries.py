@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._targets.reduction import WeightedLosses, minus_gains
+from keras_softsort._targets.lists import WeightedLosses, minus_gains
 from keras_softsort.ops.neighbors._classes import class_rows
 
 

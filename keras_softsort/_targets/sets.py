@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import not_negative
-from keras_softsort._targets.reduction import WeightedLosses
-from keras_softsort.ops.matching._set_losses import over_items
+from keras_softsort.ops.matching.set_loss import over_items
 
 NORMALIZATIONS = ("batch", "set", "none")
 Mask = str | Callable[[Any], Any] | None

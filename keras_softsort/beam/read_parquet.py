@@ -9,6 +9,7 @@ from typing import Any
 from apache_beam.io.filesystem import CompressionTypes
 from pyarrow import parquet
 
+from keras_softsort._internal.export import export
 from keras_softsort.beam._grouped_files import GroupedFiles
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._tables.frames import table
@@ -17,6 +18,7 @@ from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 _ROWS = 2**14  # number of rows that are decoded at a time
 
 
+@export
 class ReadParquet(GroupedFiles):
     """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
 

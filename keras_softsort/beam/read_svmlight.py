@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.beam._grouped_files import GroupedFiles
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._svmlight.blocks import read_blocks
 
 
+@export
 class ReadSVMlight(GroupedFiles):
     """Read lists from SVMlight or LETOR files: elements `(query, (features [n, f], labels [n]))`.
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 
 FREQUENCIES = ("batch", "epoch")
 
 
+@export
 class TauSchedule(keras.callbacks.Callback):
     """Set the temperature `layer.tau` of layers during `fit`: `tau = schedule(step)`.
 

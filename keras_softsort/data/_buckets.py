@@ -11,13 +11,17 @@ from keras_softsort._internal import arguments
 
 # No list of 8 or more items is padded to more than twice its size.
 POWERS = tuple(2**power for power in range(3, 31))
+_LARGEST = 2**31 - 1  # sizes in a graph are int32
 
 
 def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
     """Check that `boundaries` are strictly increasing integers of at least 1."""
-    sizes = tuple(arguments.positive_integer("boundaries", size) for size in boundaries)
+    given = arguments.elements("boundaries", boundaries, "integers")
+    sizes = tuple(arguments.positive_integer("boundaries", size) for size in given)
     if not sizes or list(sizes) != sorted(set(sizes)):
-        raise ValueError(f"boundaries must be non-empty and strictly increasing, got {tuple(boundaries)}")
+        raise ValueError(f"boundaries must be non-empty and strictly increasing, got {sizes}")
+    if sizes[-1] > _LARGEST:
+        raise ValueError(f"boundaries must be at most 2^31 - 1, got {sizes[-1]}")
     return sizes
 
 

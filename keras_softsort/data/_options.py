@@ -22,6 +22,13 @@ def padded_label(padding: str | None, *, optional: bool) -> float | None:
     return _PADDED_LABEL[padding]
 
 
+def checked_seed(seed: int | None) -> int | None:
+    """The seed of an order, which TensorFlow takes as int64."""
+    if seed is not None and not -(2**63) <= arguments.integer("seed", seed) < 2**63:
+        raise ValueError(f"seed must fit into int64, got {seed}")
+    return seed
+
+
 def checked_shard(shard: Sequence[int] | None) -> tuple[int, int]:
     """The index of a worker and the number of workers; None stands for a single worker."""
     if shard is None:

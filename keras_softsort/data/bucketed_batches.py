@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _buckets, _options
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._shared import SharedLists, without_copies
 
 
+@export
 def bucketed_batches(
     lists: RankingDataset | Sequence[tuple[Any, ...]],
     batch_size: int,
@@ -60,7 +62,7 @@ def bucketed_batches(
     Raises:
       ValueError: there is no item, lists have different numbers of features, a label is not finite, a label is below 0
         with `padding="negative_labels"`, `batch_size` is below 1, `boundaries` do not increase, a list is longer than
-        the last of them without `truncate`, or `shard` is not a pair.
+        the last of them without `truncate`, `shard` is not a pair, or an error of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one gather per batch. Features are copied once into the memory of TensorFlow. Those that `read_svmlight`,
@@ -80,6 +82,7 @@ def bucketed_batches(
     batch_size = arguments.positive_integer("batch_size", batch_size)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
+    seed = _options.arguments.optional_integer("seed", seed)
     index, count = _options.checked_shard(shard)
     padded_label = _options.padded_label(padding, optional=True)
     flat = RankingDataset.of(lists)
@@ -132,7 +135,7 @@ def _check_no_label_is_padding(lists: RankingDataset) -> None:
 
 def _sizes_without_padding(boundaries: Sequence[int] | None, sizes: np.ndarray) -> tuple[int, ...]:
     if boundaries is not None:
-        raise ValueError(f"boundaries must be None with padding=None, got {tuple(boundaries)}")
+        raise ValueError(f"boundaries must be None with padding=None, got {boundaries!r}")
     return tuple(map(int, np.unique(sizes)))
 
 

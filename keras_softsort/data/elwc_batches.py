@@ -8,15 +8,17 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _buckets, _options
 from keras_softsort.data._elwc.errors import checked_counts, checked_features
-from keras_softsort.data._elwc.parsing import parse_elwc
+from keras_softsort.data._elwc.parsing import check_mappings, parse_elwc
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
 _CHUNK = 64  # records whose sizes are found at a time
 
 
+@export
 def elwc_batches(
     files: Files,
     context_features: Mapping[str, Any] | None,
@@ -99,9 +101,11 @@ def elwc_batches(
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
     padded_label = _options.padded_label(padding, optional=False)
+    seed = _options.arguments.optional_integer("seed", seed)
     index, count = _options.checked_shard(shard)
     bounds = _buckets.POWERS if boundaries is None else _buckets.checked_boundaries(boundaries)
     arguments.boolean("truncate", truncate)
+    check_mappings(context_features, example_features)
     _check_label(label, example_features)
     if mask and "mask" in {*(context_features or {}), *example_features}:
         raise ValueError('mask must be False if a feature has the name "mask", got True')
@@ -162,7 +166,7 @@ def _named_records(files: Files, shuffle: bool, seed: int | None, index: int, co
 
 
 def _check_label(label: str, example_features: Mapping[str, Any]) -> None:
-    if label not in example_features:
+    if not isinstance(label, str) or label not in example_features:
         raise ValueError(f"label must be one of example_features, {sorted(example_features)}, got {label!r}")
     spec = example_features[label]
     if list(getattr(spec, "shape", [None])) not in ([], [1]) or spec.dtype == tf.string:

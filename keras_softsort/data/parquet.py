@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_softsort._internal.export import export
 from keras_softsort.data._files import existing_files
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._tables.frames import Table, table
@@ -16,6 +17,7 @@ from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 _ROWS = 2**16  # decoded at a time
 
 
+@export
 def read_parquet(
     path: str | os.PathLike | Sequence[str | os.PathLike],
     *,

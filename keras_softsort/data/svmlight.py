@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._svmlight.blocks import read_blocks
@@ -20,6 +21,7 @@ from keras_softsort.data._svmlight.lines import content
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
+@export
 def read_svmlight(
     path: str | os.PathLike,
     *,

@@ -11,12 +11,14 @@ import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.distributions._without_replacement import set_weights
 
 ESTIMATORS = ("reparameterized", "rloo", "score_function", "without_replacement")
 Cost = Callable[[tf.Tensor], tf.Tensor]
 
 
+@export
 def expected_cost(
     distribution: Any, cost: Cost, *, num_samples: int, seed: Any = None, estimator: str = "rloo"
 ) -> tf.Tensor:

@@ -10,6 +10,7 @@ import tensorflow_probability as tfp
 from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._base import OrderDistribution
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
@@ -21,6 +22,7 @@ from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
 
+@export
 class PlackettLuce(OrderDistribution):
     """The Plackett-Luce distribution over orders: items are drawn one after another without replacement.
 

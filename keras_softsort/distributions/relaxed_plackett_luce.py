@@ -11,6 +11,7 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._base import OrderDistribution
 from keras_softsort.ops._core import gumbel_noise
@@ -20,6 +21,7 @@ from keras_softsort.ops.sorting._arguments import sort_arguments
 from keras_softsort.ops.sorting._methods import registry
 
 
+@export
 class RelaxedPlackettLuce(OrderDistribution):
     """The distribution of soft permutation matrices `P(logits + Gumbel noise)`, by NeuralSort or SoftSort.
 

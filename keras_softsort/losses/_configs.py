@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import keras, register
-from keras_softsort.ops.ranking import _lambda_weights
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 
-LambdaWeight = register(_lambda_weights.LambdaWeight)
+# Plain Python in `ops`, which knows nothing of Keras; a Keras object here.
+export(folder="losses")(LambdaWeight)
 
 
 def written_option(value: Any) -> Any:

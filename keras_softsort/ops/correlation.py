@@ -9,12 +9,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import flatten_lists, inverse, take, tied_ranks
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 Correlation = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
+@export
 def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Kendall's tau-b of two lists of numbers.
 
@@ -48,6 +50,7 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     return _tau_b(*_checked(first, second, mask))
 
 
+@export
 def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Spearman's rank correlation of two lists of numbers: Pearson's correlation of their ranks.
 

@@ -11,7 +11,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
+from keras_softsort.data._elwc.parsing import check_mappings
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._names import IDS, SINGLE, SIZES
 from keras_softsort.serving._saved_model import remove_gradients
@@ -22,6 +24,7 @@ from keras_softsort.serving._warmup import checked_warmup, write_warmup
 ID_TYPES = ("int32", "int64", "string")
 
 
+@export
 def export_ranker(
     model: Any,
     path: str | Path,
@@ -156,13 +159,12 @@ def _checked_padding(padding: float, inputs: ModelInputs) -> float:
 def _records(
     inputs: ModelInputs, context: Mapping[str, Any] | None, examples: Mapping[str, Any] | None
 ) -> Records | None:
-    specs = "from names to tf.io.FixedLenFeature or tf.io.FixedLenSequenceFeature"
-    context = {} if context is None else arguments.mapping("context_features", context, specs)
+    check_mappings(context, {} if examples is None else examples)
+    context = context or {}
     if examples is None:
         if context:
             raise ValueError(f"context_features must come with example_features, got only {sorted(context)}")
         return None
-    arguments.mapping("example_features", examples, specs)
     received, expected = sorted([*context, *examples]), sorted(inputs.request_inputs)
     if inputs.structure != SINGLE and received != expected:
         raise ValueError(

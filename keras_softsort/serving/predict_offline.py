@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving._process import Answer, c_api_process
 from keras_softsort.serving._saved_model import REQUESTS, check_lists, checked_request, local_folder, signature_inputs
 
 
+@export
 def predict_offline(
     path: str | Path,
     requests: Sequence[Mapping[str, Any]],

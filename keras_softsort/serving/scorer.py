@@ -10,11 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving._list_batches import ListInput, Lists
 from keras_softsort.serving._names import DEFAULT, SCORES, SIZES, WITH_IDS
 from keras_softsort.serving._versions import local_path
 
 
+@export
 class Scorer:
     """Score lists of any lengths, given as NumPy arrays, with a model from `export_ranker`.
 

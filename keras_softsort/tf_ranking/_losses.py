@@ -6,6 +6,7 @@ from typing import Any
 
 from keras_softsort import losses
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.tf_ranking._stack import tfr
 
 # TF-Ranking has losses under the names without "keras_softsort_".
@@ -35,6 +36,7 @@ LOSSES: dict[str, type] = {
 }
 
 
+@export
 def get_loss(
     loss: str,
     reduction: str | None = "auto",

@@ -4,6 +4,7 @@ import functools
 import gc
 import json
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ beam = pytest.importorskip("apache_beam", reason="needs the extra beam")
 pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
 # Beam's imports warn.
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.filterwarnings("ignore")]
+ONES = np.ones([2, 3])
 TWO_PROCESSES = ["--runner=DirectRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 
 
@@ -169,12 +171,18 @@ def test_errors_in_a_pipeline(folder):
 
     (folder / "no_query.txt").write_text("1 1:0.5\n")
     (folder / "malformed.txt").write_text("1 qid:1 1:0.5\n2 qid:1 1:x\n")
-    two = beam.Create([(1, (np.ones([2, 3]), np.ones(2))), (2, (np.ones([2, 3]), np.ones(3)))])
+    two = beam.Create([(1, (ONES, ONES[:, 0])), (2, (ONES, np.ones(3)))])
+    # Beam itself refuses the integer where it knows that the query is one.
+    unsigned = [beam.Create([2**62]), beam.Map(lambda one: (2 * one, (ONES, ONES[:, 0]))).with_output_types(Any)]
     for steps, message in [
         ([ReadSVMlight(str(folder / "no_query.txt"), num_features=3)], "no_query.txt must name the query of each"),
         ([ReadSVMlight(str(folder / "malformed.txt"), num_features=3)], "malformed.txt, line 2: expected"),
         ([ReadSVMlight(str(folder / "nothing*"), num_features=3)], "nothing"),
         ([ReadParquet(str(folder / "part-0.parquet"), group="query", label="x")], "label must name one column of"),
+        (
+            [*unsigned, WriteELWC(folder / "bad", shards=1)],
+            "must have a query id that fits into int64, or text, got 92",
+        ),
         ([two, WriteELWC(folder / "bad", shards=1)], r"the list of query 2 must be features \[n, f\]"),
     ]:
         run = pipeline()

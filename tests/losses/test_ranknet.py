@@ -60,23 +60,23 @@ def test_lambdas_are_the_gradient_of_the_sum(options):
     options = {**options, "normalization": "none"}
     wanted = slopes(LABELS, SCORES, np.ones(len(SCORES)), **options)
     del options["normalization"]
-    found = ks.ranknet_lambdas(tf.constant(SCORES), LABELS, mask=LABELS >= 0, **options)
+    found = ks.ops.ranknet_lambdas(tf.constant(SCORES), LABELS, mask=LABELS >= 0, **options)
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(tf.reduce_sum(found, axis=-1), 0, atol=1e-13)
 
 
 def test_lambdas_of_any_leading_axes():
     scores, labels = np.float16(SCORES[:4].reshape(2, 2, 5)), LABELS[:4].reshape(2, 2, 5)
-    found = ks.ranknet_lambdas(scores, labels, mask=labels >= 0, lambda_weight="ndcg")
+    found = ks.ops.ranknet_lambdas(scores, labels, mask=labels >= 0, lambda_weight="ndcg")
     assert found.dtype == tf.float16
-    flat = ks.ranknet_lambdas(
+    flat = ks.ops.ranknet_lambdas(
         np.float32(np.float16(SCORES[:4])), LABELS[:4], mask=LABELS[:4] >= 0, lambda_weight="ndcg"
     )
     np.testing.assert_allclose(np.reshape(found, (4, 5)), flat, rtol=1e-3, atol=1e-4)
     # A label below 0 is a label like others here, where the mask says what is padding.
-    shifted = ks.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0] - 2)
-    np.testing.assert_allclose(shifted, ks.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0]), rtol=1e-6)
-    assert ks.ranknet_lambdas(tf.zeros([2, 0]), tf.zeros([2, 0])).shape == (2, 0)
+    shifted = ks.ops.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0] - 2)
+    np.testing.assert_allclose(shifted, ks.ops.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0]), rtol=1e-6)
+    assert ks.ops.ranknet_lambdas(tf.zeros([2, 0]), tf.zeros([2, 0])).shape == (2, 0)
 
 
 @pytest.mark.parametrize("scale", [8.0, 1e4, 1e30])
@@ -260,7 +260,7 @@ def test_bad_arguments(arguments, error, message):
         ks.RankNetLoss(**arguments)
     if "normalization" not in arguments:
         with pytest.raises(error, match=message):
-            ks.ranknet_lambdas(SCORES, LABELS, **arguments)
+            ks.ops.ranknet_lambdas(SCORES, LABELS, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -274,4 +274,4 @@ def test_bad_arguments(arguments, error, message):
 )
 def test_bad_inputs_of_lambdas(arguments, error, message):
     with pytest.raises(error, match=message):
-        ks.ranknet_lambdas(**{"scores": SCORES, "labels": LABELS, **arguments})
+        ks.ops.ranknet_lambdas(**{"scores": SCORES, "labels": LABELS, **arguments})

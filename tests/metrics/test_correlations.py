@@ -152,7 +152,7 @@ def hard_scores(labels, soft):
     for own, label, matrix in zip(scores, labels, np.asarray(soft), strict=True):
         kept = label >= 0
         if kept.any():
-            own[kept] = rank_scores(ks.harden(matrix[np.newaxis, : kept.sum()][..., kept]).numpy())[0]
+            own[kept] = rank_scores(ks.ops.harden(matrix[np.newaxis, : kept.sum()][..., kept]).numpy())[0]
     return scores
 
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.neighbors._exact import nearest_references
@@ -19,7 +20,7 @@ from keras_softsort.ops.neighbors._votes import class_shares
 VOTES = ("count", "distance")
 
 
-@register
+@export
 class KNNClassifier(keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 

@@ -8,15 +8,16 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.ops._core import lists
 from keras_softsort.ops._core.lists import temperature_per_example
 from keras_softsort.ops.sampling._arguments import METHODS
 
 
-@register
+@export
 class GumbelSoftmaxLayer(TemperatureLayer):
     """Choose one or k items: at random by their logits during training, and those with the largest logits otherwise.
 
@@ -90,7 +91,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         self.method = arguments.one_of("method", method, METHODS)
         self.hard = arguments.boolean("hard", hard)
         self.axis = arguments.integer("axis", axis)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def build(self, input_shape: Any) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal.keras_compat import layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
 
-@register
+@export
 class SoftQuantileLayer(SortingLayer):
     """Compute soft quantiles of each list of scores, such as the soft median for `q=0.5`.
 

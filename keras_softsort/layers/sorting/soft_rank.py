@@ -8,12 +8,13 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import layer_shape, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.ops.sorting._methods import registry
 
 
-@register
+@export
 class SoftRankLayer(SortingLayer):
     """Compute the soft rank of each item of a list: `P^T (1, ..., n)`, or the ranks of a method without a matrix P.
 

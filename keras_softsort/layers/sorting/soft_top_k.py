@@ -8,14 +8,15 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import layer_shape, register
-from keras_softsort.layers._base import SortingLayer, leading_ranks
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort.layers._base import SortingLayer, ranks_mask
 from keras_softsort.ops.sorting._methods import registry
 
 RESULTS = ("membership", "values", "weights")
 
 
-@register
+@export
 class SoftTopKLayer(SortingLayer):
     """Compute the k largest (or smallest) scores of each list softly, or the items that they belong to.
 
@@ -102,7 +103,7 @@ class SoftTopKLayer(SortingLayer):
         """The mask of the ranks for `"values"`, that of the items for `"membership"`, and None for `"weights"`."""
         mask = self.split_mask(mask)
         if self.returns == "values":
-            return leading_ranks(mask, self.k)
+            return ranks_mask(mask, self.k)
         return mask if self.returns == "membership" else None
 
     def get_config(self) -> dict[str, Any]:

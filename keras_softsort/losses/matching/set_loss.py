@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
-from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses._configs import read_function, written_function
-from keras_softsort.ops.matching._set_losses import set_losses
+from keras_softsort.ops.matching.set_loss import set_losses
 
 _FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")
 
 
-@register
+@export
 class SetLoss(WeightedLoss):
     """The loss of a predicted set: match predictions to targets, then add up the losses of matched and unmatched ones.
 

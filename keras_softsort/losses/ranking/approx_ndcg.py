@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.approx_ndcg import (
     approx_mrr_loss,
     approx_ndcg_loss,
@@ -15,7 +15,7 @@ from keras_softsort.ops.ranking.approx_ndcg import (
 )
 
 
-@register
+@export
 class ApproxNDCGLoss(OperatorLoss):
     """Minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
@@ -81,7 +81,7 @@ class ApproxNDCGLoss(OperatorLoss):
         )
 
 
-@register
+@export
 class GumbelApproxNDCGLoss(OperatorLoss):
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
@@ -160,7 +160,7 @@ class GumbelApproxNDCGLoss(OperatorLoss):
         )
 
 
-@register
+@export
 class ApproxMRRLoss(OperatorLoss):
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
 

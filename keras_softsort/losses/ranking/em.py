@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.em import check_click_em, check_mixture_em, click_em_loss, mixture_em_loss
 
 
-@register
+@export
 class ClickEMLoss(OperatorLoss):
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
@@ -70,7 +70,7 @@ class ClickEMLoss(OperatorLoss):
         )
 
 
-@register
+@export
 class MixtureEMLoss(OperatorLoss):
     """Compute the expectation-maximization loss of a mixture of click models.
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.neural_ndcg import check_neural_ndcg, neural_ndcg_loss
 
 
-@register
+@export
 class NeuralNDCGLoss(OperatorLoss):
     """Minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 

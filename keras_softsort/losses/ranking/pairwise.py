@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking.pairwise import (
     check_hinge,
@@ -19,7 +19,7 @@ from keras_softsort.ops.ranking.pairwise import (
 )
 
 
-@register
+@export
 class PairwiseHingeLoss(OperatorLoss):
     """Compute the hinge loss of the pairs of items with different labels.
 
@@ -73,7 +73,7 @@ class PairwiseHingeLoss(OperatorLoss):
         super().__init__({"tau": tau, "lambda_weight": lambda_weight, "normalization": normalization}, **kwargs)
 
 
-@register
+@export
 class PairwiseMSELoss(OperatorLoss):
     """Compute the squared error of the score differences of all pairs.
 
@@ -128,7 +128,7 @@ class PairwiseMSELoss(OperatorLoss):
         super().__init__({"tau": tau, "lambda_weight": lambda_weight, "normalization": normalization}, **kwargs)
 
 
-@register
+@export
 class PairwiseSoftZeroOneLoss(OperatorLoss):
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
@@ -183,7 +183,7 @@ class PairwiseSoftZeroOneLoss(OperatorLoss):
         super().__init__({"tau": tau, "lambda_weight": lambda_weight, "normalization": normalization}, **kwargs)
 
 
-@register
+@export
 class YetiLogisticLoss(OperatorLoss):
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort._targets.lists import Lists
-from keras_softsort._targets.true_order import sort_direction
-from keras_softsort.losses._list_loss import ListLoss, OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import Lists, sort_direction
+from keras_softsort.losses._base import ListLoss
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.permutation_cross_entropy import (
     check_neural_sort_cross_entropy,
     neural_sort_cross_entropy_loss,
@@ -17,7 +17,7 @@ from keras_softsort.ops.ranking.permutation_cross_entropy import (
 )
 
 
-@register
+@export
 class PermutationCrossEntropyLoss(ListLoss):
     """Cross-entropy of soft permutations `[batch, rank, item]` with the true order.
 
@@ -85,7 +85,7 @@ class PermutationCrossEntropyLoss(ListLoss):
         }
 
 
-@register
+@export
 class NeuralSortCrossEntropyLoss(OperatorLoss):
     """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 

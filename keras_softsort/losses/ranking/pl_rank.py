@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.pl_rank import check_pl_rank, pl_rank_loss
 
 
-@register
+@export
 class PLRankLoss(OperatorLoss):
     """Minus the expected NDCG of an order drawn from the Plackett-Luce distribution, trained by PL-Rank.
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.plackett_luce import (
     check_distil,
-    check_list_mle,
+    check_plackett_luce,
     coupled_rank_distil_loss,
     plackett_luce_loss,
 )
 
 
-@register
+@export
 class PlackettLuceLoss(OperatorLoss):
     """Negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores (ListMLE).
 
@@ -71,7 +71,7 @@ class PlackettLuceLoss(OperatorLoss):
     """
 
     _operator = staticmethod(plackett_luce_loss)
-    _check = staticmethod(check_list_mle)
+    _check = staticmethod(check_plackett_luce)
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class PlackettLuceLoss(OperatorLoss):
         super().__init__({"k": k, "ties": ties, "tau": tau, "discount": discount}, **kwargs)
 
 
-@register
+@export
 class CoupledRankDistilLoss(OperatorLoss):
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
 

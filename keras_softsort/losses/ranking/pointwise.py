@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.pointwise import (
     check_items,
     check_ordinal,
@@ -15,7 +15,7 @@ from keras_softsort.ops.ranking.pointwise import (
 )
 
 
-@register
+@export
 class MeanSquaredLoss(OperatorLoss):
     """Compute the mean squared error of each list's scores.
 
@@ -63,7 +63,7 @@ class MeanSquaredLoss(OperatorLoss):
         super().__init__({"normalization": normalization}, **kwargs)
 
 
-@register
+@export
 class SigmoidCrossEntropyLoss(OperatorLoss):
     """Compute the mean binary cross-entropy of each list's items.
 
@@ -112,7 +112,7 @@ class SigmoidCrossEntropyLoss(OperatorLoss):
         super().__init__({"normalization": normalization}, **kwargs)
 
 
-@register
+@export
 class OrdinalLoss(OperatorLoss):
     """Compute the binary cross-entropy of each level of an ordinal label.
 

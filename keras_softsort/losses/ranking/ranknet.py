@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking.ranknet import check_ranknet, ranknet_loss
 
 
-@register
+@export
 class RankNetLoss(OperatorLoss):
     """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 

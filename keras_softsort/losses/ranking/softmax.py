@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking.softmax import (
     calibrated_softmax_loss,
@@ -16,7 +16,7 @@ from keras_softsort.ops.ranking.softmax import (
 )
 
 
-@register
+@export
 class SoftmaxLoss(OperatorLoss):
     """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
 
@@ -70,7 +70,7 @@ class SoftmaxLoss(OperatorLoss):
         super().__init__({"tau": tau, "lambda_weight": lambda_weight}, **kwargs)
 
 
-@register
+@export
 class CalibratedSoftmaxLoss(OperatorLoss):
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
@@ -126,7 +126,7 @@ class CalibratedSoftmaxLoss(OperatorLoss):
         super().__init__({"tau": tau, "virtual_label": virtual_label, "lambda_weight": lambda_weight}, **kwargs)
 
 
-@register
+@export
 class UniqueSoftmaxLoss(OperatorLoss):
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 

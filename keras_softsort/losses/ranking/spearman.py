@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort._internal.export import export
+from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.spearman import check_spearman, spearman_loss
 
 
-@register
+@export
 class SpearmanLoss(OperatorLoss):
     """1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._classes import agreement, class_rows
 from keras_softsort.ops.neighbors._soft import (
@@ -19,6 +20,7 @@ from keras_softsort.ops.neighbors._soft import (
 )
 
 
+@export
 def neighbor_share(
     embeddings: Any,
     labels: Any,

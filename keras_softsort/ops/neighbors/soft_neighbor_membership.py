@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._shapes import checked_candidates
 from keras_softsort.ops.neighbors._soft import (
@@ -18,6 +19,7 @@ from keras_softsort.ops.neighbors._soft import (
 )
 
 
+@export
 def soft_neighbor_membership(
     queries: Any,
     candidates: Any,

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_where
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._classes import agreement, class_rows
@@ -38,6 +39,7 @@ class RetrievalBatch(NamedTuple):
     candidate_mask: tf.Tensor  # [c]
 
 
+@export
 def soft_retrieval_metric(
     queries: Any,
     candidates: Any = None,

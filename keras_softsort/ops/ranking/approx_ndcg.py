@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts, ndcg_options
 from keras_softsort.ops.ranking._lists import (
@@ -25,6 +26,7 @@ from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 check_approx_ndcg = functools.partial(ndcg_options, ranks_are_soft=True)
 
 
+@export
 def approx_ndcg_loss(
     scores: Any,
     labels: Any,
@@ -81,6 +83,7 @@ def approx_ndcg_loss(
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
 
 
+@export
 def gumbel_approx_ndcg_loss(
     scores: Any,
     labels: Any,
@@ -173,6 +176,7 @@ def _sampled_losses(lists: RankingLists, options: GumbelOptions, seed: tf.Tensor
     return mean_over_samples(approx_ndcg_losses(sampled, options.ndcg), options.num_samples)
 
 
+@export
 def approx_mrr_loss(
     scores: Any,
     labels: Any,

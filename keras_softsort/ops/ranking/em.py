@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import (
     RankingLists,
     checked_normalization,
@@ -17,6 +18,7 @@ from keras_softsort.ops.ranking._lists import (
 )
 
 
+@export
 def click_em_loss(
     logits: Any,
     labels: Any,
@@ -105,6 +107,7 @@ def _click_em_losses(lists: RankingLists, options: ClickEMOptions) -> tf.Tensor:
     return item_mean(lists, costs, options.normalization)
 
 
+@export
 def mixture_em_loss(
     logits: Any,
     labels: Any,

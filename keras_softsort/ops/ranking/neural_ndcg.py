@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.thresholds import Thresholds
@@ -41,6 +42,7 @@ class NeuralNDCGOptions(NamedTuple):
     noise_scale: float
 
 
+@export
 def neural_ndcg_loss(
     scores: Any,
     labels: Any,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
@@ -29,6 +30,7 @@ check_soft_zero_one = functools.partial(pair_options, "soft_zero_one")
 NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
 
 
+@export
 def pairwise_hinge_loss(
     scores: Any,
     labels: Any,
@@ -79,6 +81,7 @@ def pairwise_hinge_loss(
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
+@export
 def pairwise_mse_loss(
     scores: Any,
     labels: Any,
@@ -130,6 +133,7 @@ def pairwise_mse_loss(
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
+@export
 def pairwise_soft_zero_one_loss(
     scores: Any,
     labels: Any,
@@ -191,6 +195,7 @@ def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     return pair_losses(lists, options)
 
 
+@export
 def yeti_logistic_loss(
     scores: Any,
     labels: Any,

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.thresholds import Thresholds
@@ -47,6 +48,7 @@ def cross_entropies(shares: tf.Tensor, weights: tf.Tensor, log_weights: tf.Tenso
     return -tf.reduce_sum(terms, axis=[1, 2]) / tf.minimum(sizes, ranks)
 
 
+@export
 def neural_sort_cross_entropy_loss(
     scores: Any, labels: Any, *, tau: Any = 1.0, label_tau: float | None = None, mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
@@ -121,6 +123,7 @@ def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions, thresho
     return tf.where(tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1), losses, tf.zeros_like(losses))
 
 
+@export
 def permutation_cross_entropy_loss(
     permutation: Any, labels: Any, *, direction: str = "DESCENDING", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import (
@@ -20,6 +21,7 @@ from keras_softsort.ops.ranking._lists import (
 from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 
+@export
 def pl_rank_loss(
     scores: Any,
     labels: Any,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import descending, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
@@ -27,14 +28,15 @@ from keras_softsort.ops.sampling._choice_costs import Sequence, choice_costs
 TIES = ("breslow", "first")
 
 
-class ListMLEOptions(NamedTuple):
-    """The static options of ListMLE."""
+class PlackettLuceOptions(NamedTuple):
+    """The static options of the Plackett-Luce loss."""
 
     k: int | None
     ties: str
     discount: str | Callable | None
 
 
+@export
 def plackett_luce_loss(
     scores: Any,
     labels: Any,
@@ -91,14 +93,14 @@ def plackett_luce_loss(
     ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
     Algorithms", ICML 2009; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
     """
-    options = check_list_mle(k=k, ties=ties, discount=discount)
+    options = check_plackett_luce(k=k, ties=ties, discount=discount)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
 
 
-def check_list_mle(*, k: Any = None, ties: Any = "breslow", discount: Any = None) -> ListMLEOptions:
-    """Check the options."""
+def check_plackett_luce(*, k: Any = None, ties: Any = "breslow", discount: Any = None) -> PlackettLuceOptions:
+    """Check the options of the Plackett-Luce loss."""
     known = discount is None or callable(discount)
-    return ListMLEOptions(
+    return PlackettLuceOptions(
         k=None if k is None else arguments.positive_integer("k", k),
         ties=arguments.one_of("ties", ties, TIES),
         discount=discount if known else arguments.one_of("discount", discount, DISCOUNTS),
@@ -110,6 +112,7 @@ def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     return tf.logical_and(scores < math.inf, labels <= math.inf)  # False for NaN
 
 
+@export
 def coupled_rank_distil_loss(
     scores: Any,
     labels: Any,
@@ -167,13 +170,13 @@ def coupled_rank_distil_loss(
 class DistilOptions(NamedTuple):
     """The static options of RankDistil."""
 
-    orders: ListMLEOptions
+    orders: PlackettLuceOptions
     num_samples: int
 
 
 def check_distil(*, k: Any, num_samples: Any) -> DistilOptions:
     """Check the options of RankDistil."""
-    return DistilOptions(check_list_mle(k=k, ties="first"), arguments.positive_integer("num_samples", num_samples))
+    return DistilOptions(check_plackett_luce(k=k, ties="first"), arguments.positive_integer("num_samples", num_samples))
 
 
 @per_list(finite)
@@ -185,7 +188,7 @@ def _distilled_losses(lists: RankingLists, options: DistilOptions, seed: tf.Tens
     return tf.where(taught, losses, tf.zeros_like(losses))
 
 
-def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.Tensor:
+def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
     """The loss of each list [B]."""
     dtype = lists.scores.dtype
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
@@ -204,7 +207,9 @@ def negative_log_likelihood(lists: RankingLists, options: ListMLEOptions) -> tf.
 _losses = per_list(_has_meaning)(negative_log_likelihood)
 
 
-def _counted(first: tf.Tensor, last: tf.Tensor, options: ListMLEOptions, size: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def _counted(
+    first: tf.Tensor, last: tf.Tensor, options: PlackettLuceOptions, size: tf.Tensor, dtype: tf.DType
+) -> tf.Tensor:
     """The mean weight of the ranks from `first` to `last`, counted from 0; ranks after the k-th weigh 0."""
     after = last + 1
     if options.discount is not None:

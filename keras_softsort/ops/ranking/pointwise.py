@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import (
     RankingLists,
     checked_normalization,
@@ -30,6 +31,7 @@ def check_items(*, normalization: Any) -> ItemOptions:
     return ItemOptions(checked_normalization(normalization, "items"))
 
 
+@export
 def mean_squared_loss(
     scores: Any,
     labels: Any,
@@ -78,6 +80,7 @@ def _mean_squared_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor
     return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), options.normalization)
 
 
+@export
 def sigmoid_cross_entropy_loss(
     scores: Any,
     labels: Any,
@@ -129,6 +132,7 @@ def _sigmoid_cross_entropy_losses(lists: RankingLists, options: ItemOptions) -> 
     return item_mean(lists, costs, options.normalization)
 
 
+@export
 def ordinal_loss(
     logits: Any,
     labels: Any,

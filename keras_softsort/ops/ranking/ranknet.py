@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import RankingLists, broadcasts, per_list, ranking_arguments
@@ -25,6 +26,7 @@ from keras_softsort.ops.ranking._pair_sums import (
 check_ranknet = functools.partial(pair_options, "logistic")
 
 
+@export
 def ranknet_loss(
     scores: Any,
     labels: Any,
@@ -87,6 +89,7 @@ def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     return pair_losses(lists, options)
 
 
+@export
 def ranknet_lambdas(
     scores: Any,
     labels: Any,
@@ -140,6 +143,7 @@ def _lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     return tf.stop_gradient(pair_sums(scaled_scores(lists), lists, options).slopes / lists.tau)
 
 
+@export
 def pairwise_logistic(score_difference: Any, weight: Any = None, *, tau: float = 1.0) -> tf.Tensor:
     """Compute the logistic cost of explicit pairs: `weight log(1 + exp(-d / tau))`, d = preferred score - other score.
 

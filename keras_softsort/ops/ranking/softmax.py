@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, take, tied_ranks
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts
@@ -23,6 +24,7 @@ from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, AgainstLater
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
+@export
 def softmax_loss(
     scores: Any,
     labels: Any,
@@ -76,6 +78,7 @@ def softmax_loss(
     )
 
 
+@export
 def calibrated_softmax_loss(
     scores: Any,
     labels: Any,
@@ -155,6 +158,7 @@ def _calibrated_losses(lists: RankingLists, options: CalibratedOptions) -> tf.Te
     return softmax_losses(extended, options.metric)
 
 
+@export
 def unique_softmax_loss(
     scores: Any,
     labels: Any,

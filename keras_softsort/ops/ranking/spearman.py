@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import mean_ranks
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
@@ -17,6 +18,7 @@ from keras_softsort.ops.sorting._methods import registry
 MIN_SPREAD = 0.01
 
 
+@export
 def spearman_loss(
     scores: Any,
     labels: Any,

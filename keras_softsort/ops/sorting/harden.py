@@ -8,11 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 
+@export
 def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     """Turn a soft permutation into an exact one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 

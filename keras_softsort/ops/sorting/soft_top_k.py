@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export
 class SoftTopK(NamedTuple):
     """The result of `soft_top_k`."""
 
@@ -18,6 +20,7 @@ class SoftTopK(NamedTuple):
     weights: tf.Tensor
 
 
+@export(top_level=True)
 def soft_top_k(
     scores: Any,
     k: int,

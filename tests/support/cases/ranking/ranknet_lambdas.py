@@ -8,5 +8,7 @@ from support.oracles import pairs as oracles
 
 ORACLE = oracles.list_loss  # of which they are the gradient
 OPERATIONS = [
-    Operation("ranknet_lambdas", lambda s: ks.ranknet_lambdas(s, tf.range(2.0 * N)[::2] + s), SCORES, forward_only=True)
+    Operation(
+        "ranknet_lambdas", lambda s: ks.ops.ranknet_lambdas(s, tf.range(2.0 * N)[::2] + s), SCORES, forward_only=True
+    )
 ]

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.matching._masked_assignment import MatchResult, matched_pairs
+from keras_softsort.ops.matching.linear_assignment import MatchResult, matched_pairs
 
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
 

@@ -1,4 +1,4 @@
-"""Base class of rank correlations as metrics."""
+"""Rank correlations of labels and predictions as metrics."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
-from keras_softsort.metrics._base import ListMetric, has_nan, without_padding
+from keras_softsort.metrics._base import ListMetric, has_nan, with_lowest_padding
 
 STATISTICS = ("mean", "mean_over_std")
 
@@ -99,7 +100,7 @@ class CorrelationMetric(ListMetric):
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], with all ranks, got {y_pred.shape}")
         shape = tf.shape(y_pred)
         y_pred = arguments.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
-        hard = ops.harden(without_padding(y_pred, mask))
+        hard = ops.harden(with_lowest_padding(y_pred, mask))
         rank = tf.cast(tf.argmax(hard, axis=1, output_type=tf.int32), y_pred.dtype)
         return -rank if self._sort_direction == "DESCENDING" else rank
 
@@ -109,3 +110,91 @@ def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     infinity = tf.constant(math.inf, values.dtype)
     largest = tf.reduce_max(tf.where(mask, values, -infinity), axis=-1)
     return largest > tf.reduce_min(tf.where(mask, values, infinity), axis=-1)
+
+
+@export
+class KendallTau(CorrelationMetric):
+    """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
+
+    `tau_b = (C - D) / sqrt((C + D + P) * (C + D + L))`. Of all pairs of items of a list, C have the same order in
+    labels and predictions, D have opposite orders, L are tied only in the labels and P only in the predictions. The
+    metric is the mean over lists, or with `statistic="mean_over_std"` the mean divided by the standard deviation.
+
+    Args:
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the rows of a soft permutation, `"DESCENDING"` or `"ASCENDING"`. It does not affect scores.
+      statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
+        the population, and 0 if the deviation is 0).
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
+        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
+      name: name of the metric.
+      dtype: dtype of the result.
+
+    Call arguments:
+      y_true: `[batch, n]` or `[batch, n, 1]`.
+      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]` with all n ranks, which `ops.harden`
+        turns into ranks without ties. Scores follow `target`: they are large for large labels, or for late ranks.
+      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
+        each list.
+
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. A list with
+    constant scores or a NaN has the value 0. Lists with constant labels, and so all lists of fewer than two items, do
+    not count.
+
+    Raises:
+      ValueError: `target`, `direction`, `statistic`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
+        `target="ranks"`; shapes do not match, or a list can hold only one item.
+      TypeError: `y_pred` is not floating-point.
+
+    Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.KendallTau()
+    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> round(float(metric.result()), 4)
+    0.6667
+
+    Source: M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika, 1945.
+    """
+
+    default_name = "kendall_tau"
+
+    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Tau-b of each list."""
+        return ops.kendall_tau(labels, scores, mask=mask)
+
+
+@export
+class SpearmanCorrelation(CorrelationMetric):
+    """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
+
+    `rho = cov(r, q) / (std(r) std(q))`, where r are the ranks of a list's labels and q those of its predictions. Tied
+    items have their mean rank, as in SciPy's `spearmanr`. The metric is the mean over lists, or with
+    `statistic="mean_over_std"` the mean divided by the standard deviation.
+
+    Arguments, call arguments, padding, NaN and errors are those of `KendallTau`.
+
+    Cost: O(n log n) time and O(n) memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.SpearmanCorrelation()
+    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> round(float(metric.result()), 4)
+    0.8
+
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
+    Psychology 15, 1904.
+    """
+
+    default_name = "spearman_correlation"
+
+    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Spearman's correlation of each list."""
+        return ops.spearman_correlation(labels, scores, mask=mask)
