@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.thresholds import Thresholds
-from keras_softsort.ops.matching._soft_permutations import doubly_stochastic
+from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import (
     RankingLists,
