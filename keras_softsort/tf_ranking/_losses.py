@@ -93,8 +93,8 @@ def get_loss(
     Example:
 
     >>> from keras_softsort import tf_ranking
-    >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", k=10).k
-    10
+    >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", tau=0.5).tau
+    0.5
     >>> type(tf_ranking.get_loss("softmax_loss", ragged=True)).__module__
     'tensorflow_ranking.python.keras.losses'
     """
