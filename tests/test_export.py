@@ -20,11 +20,13 @@ KERAS_OBJECTS = (ks.callbacks, ks.distributions, ks.layers, ks.linalg, ks.losses
 
 
 def exported(tree):
-    """The names of definitions with the decorator `@export`, in either of its forms."""
+    """The names of definitions with the decorator `@export`, in each of its forms, or exported to another folder."""
     for node in tree.body:
         decorators = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
         if {"export", "export(top_level=True)"} & set(decorators):
             yield node.name
+        if isinstance(node, ast.Expr) and ast.unparse(node).startswith("export(folder="):
+            yield ast.unparse(node.value.args[0])
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
