@@ -166,6 +166,22 @@ def test_errors_of_arguments(step, error, message):
         step(beams)
 
 
+def test_queries_below_zero(folder):
+    """Also the least one, before which there is none."""
+    from keras_softsort.beam import ReadSVMlight
+
+    ids = [-(2**63), -1, 2**63 - 1]
+    (folder / "negative.txt").write_text("".join(f"1 qid:{query} 1:{i}\n" for i, query in enumerate(ids, 1)))
+
+    def are_all(found):
+        assert sorted((query, parts[0].tolist()) for query, parts in found) == [
+            (i, [[j]]) for j, i in enumerate(ids, 1)
+        ]
+
+    with pipeline() as run:
+        checked(run | ReadSVMlight(str(folder / "negative.txt"), num_features=1), are_all)
+
+
 def test_errors_in_a_pipeline(folder):
     from keras_softsort.beam import ReadParquet, ReadSVMlight, WriteELWC
 
