@@ -13,7 +13,7 @@ class ScoreLoss(ListLoss):
     """Base class for your own losses of scores: implement `score_losses`; this class handles shapes, masks and weights.
 
     Args:
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      lists, padding, reduction, name, dtype: see `ListLoss`.
 
     `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
     `[batch, n]` in float32 or float64: scores and labels, both 0 in the padding; the mask, True for valid items; and

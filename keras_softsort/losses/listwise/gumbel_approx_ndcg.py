@@ -29,9 +29,9 @@ class GumbelApproxNDCGLoss(ScoreOperatorLoss):
       discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
       normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
       num_samples: number of samples of each list.
-      noise_scale: factor of the Gumbel noise, at least 0.      seed: integer seed or None. Each call draws new noise
-        from TensorFlow's generator. With a seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator
-        takes no seed.
+      noise_scale: factor of the Gumbel noise, at least 0.
+      seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
+        `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.

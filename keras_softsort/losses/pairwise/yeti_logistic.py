@@ -32,9 +32,9 @@ class YetiLogisticLoss(ScoreOperatorLoss):
         version=2, neighbors_only=True)`.
       normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
       num_samples: number of samples of each list.
-      noise_scale: factor of the Gumbel noise, at least 0.      seed: integer seed or None. Each call draws new noise
-        from TensorFlow's generator. With a seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator
-        takes no seed.
+      noise_scale: factor of the Gumbel noise, at least 0.
+      seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
+        `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       lists: `"rows"` or `"batch"`, see `ListLoss`.
       padding: which labels mark padding, see `ListLoss`.
       reduction: see `ListLoss`.
