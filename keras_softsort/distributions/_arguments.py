@@ -29,6 +29,17 @@ def tau_parameter(value: Any, dtype: tf.DType) -> Any:
     return tensor if variable is None else variable
 
 
+def order_dtype(value: Any) -> tf.DType:
+    """Return `value` as a dtype of orders."""
+    try:
+        dtype = tf.as_dtype(value)
+    except TypeError:
+        dtype = None
+    if dtype not in (tf.int32, tf.int64):
+        raise ValueError(f"dtype must be int32 or int64, got {value!r}")
+    return dtype
+
+
 def _variable(value: Any) -> Any:
     """Return the variable, or function of a variable, that must be read anew each time; None for other values."""
     within = getattr(value, "value", None)  # a variable of Keras 3 holds one of TensorFlow

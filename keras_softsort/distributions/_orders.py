@@ -35,6 +35,15 @@ def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
     return tf.reduce_all(tf.logical_and(is_item, tf.equal(ranks, tf.range(tf.shape(orders)[-1]))), axis=-1)
 
 
+def as_int32(orders: tf.Tensor) -> tf.Tensor:
+    """Integers as int32. A number beyond int32 becomes its largest or smallest one, which is no item either."""
+    if orders.dtype.max > tf.int32.max:
+        orders = tf.minimum(orders, tf.constant(tf.int32.max, orders.dtype))
+    if orders.dtype.min < tf.int32.min:
+        orders = tf.maximum(orders, tf.constant(tf.int32.min, orders.dtype))
+    return tf.cast(orders, tf.int32)
+
+
 @functools.lru_cache(maxsize=8)
 def all_orders(size: int, count: int) -> np.ndarray:
     """Every order of `count` of `size` items: `[orders, count]` int32."""
