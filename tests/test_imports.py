@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -292,3 +293,29 @@ def test_legacy_keras():
     module, loss = json_from(LEGACY, TF_USE_LEGACY_KERAS="1")
     assert module == "tf_keras"
     assert 0 < loss < 10
+
+
+# A docstring is a sentence with a subject, or a noun phrase; it does not lean on the one before it.
+LEANING = re.compile(r"(Of|As|The same|Their)\b")
+# Folders whose docstrings are not mended yet.
+NOT_YET = ("ops/ranking/", "ops/sampling/", "ops/sorting/")
+
+
+def leaning_docstrings(source):
+    """The first lines of docstrings that do not stand on their own."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    return [text.splitlines()[0] for text in texts if LEANING.match(text)]
+
+
+def test_docstrings_stand_on_their_own():
+    paths = [path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).as_posix().startswith(NOT_YET)]
+    assert {path.name: found for path in paths if (found := leaning_docstrings(path.read_text()))} == {}
+
+
+def test_the_check_finds_docstrings_that_lean_on_others():
+    assert leaning_docstrings('"""Of the rows."""\ndef f():\n    """The same for columns."""') == [
+        "Of the rows.",
+        "The same for columns.",
+    ]
+    assert leaning_docstrings('"""Often used."""\ndef f():\n    """The sums of rows."""') == []

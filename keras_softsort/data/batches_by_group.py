@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import _options
+from keras_softsort.data import _batching
+from keras_softsort.data._batching import SharedLists, without_copies
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._shared import SharedLists, without_copies
 
 
 @export
@@ -59,8 +59,8 @@ def batches_by_group(
     (2, 2) [-1.0, 0.0]
     """
     arguments.boolean("shuffle", shuffle)
-    seed = _options.arguments.optional_integer("seed", seed)
-    index, count = _options.checked_shard(shard)
+    seed = _batching.int64_seed(seed)
+    index, count = _batching.checked_shard(shard)
     flat = RankingDataset.of(lists)
     if not flat.labels.size:
         raise ValueError("lists must hold at least one item, got none")

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._names import IDS, SINGLE, SIZES
+from keras_softsort.serving._model_inputs import IDS, SINGLE, SIZES
 from keras_softsort.serving._saved_model import fitted
 
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.

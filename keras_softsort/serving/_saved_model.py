@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_softsort.serving._names import SIZES
+from keras_softsort.serving._model_inputs import SIZES
 from keras_softsort.serving._versions import local_path
 
 REQUESTS = "dictionaries, one per request"  # in errors

@@ -1,13 +1,24 @@
-"""Losses by name, of this package and of TF-Ranking."""
+"""Losses by name, of this package and of TF-Ranking, and the one import of TF-Ranking."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from keras_softsort import losses
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.tf_ranking._stack import tfr
+
+try:
+    import tensorflow_ranking as _tensorflow_ranking
+except ImportError as error:
+    raise ImportError(
+        "keras_softsort.tf_ranking needs TF-Ranking 0.5.5 with TensorFlow 2.15, which are installed by "
+        f'pip install "keras-softsort[tf-ranking]" on Python 3.10 or 3.11; got TensorFlow {tf.__version__} and: {error}'
+    ) from error
+
+tfr: Any = _tensorflow_ranking
 
 # TF-Ranking has losses under the names without "keras_softsort_".
 LOSSES: dict[str, type] = {

@@ -9,8 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.tf_ranking._losses import get_loss
-from keras_softsort.tf_ranking._stack import tfr
+from keras_softsort.tf_ranking._losses import get_loss, tfr
 
 
 class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
@@ -30,7 +29,7 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
         return tf.nest.map_structure(self._metric, super().build_metrics())
 
     def build_weighted_metrics(self) -> Any:
-        """The same, which are given the weights."""
+        """The metrics that are given the weights."""
         return tf.nest.map_structure(self._metric, super().build_weighted_metrics())
 
     def _metric(self, metric: Any) -> Any:

@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.layers import SoftRankLayer
 from keras_softsort.ops.sorting._methods import registry
-from keras_softsort.tf_ranking._stack import tfr
+from keras_softsort.tf_ranking._losses import tfr
 
 
 @export

@@ -264,7 +264,7 @@ def test_batches_by_group():
     assert len({str(list(dataset.as_numpy_iterator())) for _ in range(3)}) > 1
     with pytest.raises(ValueError, match="lists must hold at least one item, got none"):
         ks.data.batches_by_group([LISTS[7]])
-    with pytest.raises(TypeError, match="seed must be an integer, got 'a'"):
+    with pytest.raises(TypeError, match="seed must be an integer or None, got 'a'"):
         ks.data.batches_by_group(LISTS, seed="a")
 
 
@@ -399,8 +399,8 @@ def test_bad_ranking_dataset(arguments, message):
         ({"boundaries": "ab"}, TypeError, "boundaries must be a sequence of integers, got 'ab'"),
         ({"boundaries": (5, 2**31)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 2147483648"),
         ({"boundaries": 5, "padding": None}, ValueError, "boundaries must be None with padding=None, got 5"),
-        ({"seed": "a"}, TypeError, "seed must be an integer, got 'a'"),
-        ({"seed": 1.5}, TypeError, "seed must be an integer, got 1.5"),
+        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer or None, got 1.5"),
         ({"seed": 2**63}, ValueError, "seed must fit into int64, got 9223372036854775808"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
@@ -492,7 +492,7 @@ def test_padding_of_a_label_without_default_is_no_judgement():
         ({"label": ["x"]}, ValueError, r"label must be one of example_features, \['label', 'x'\], got \['x'\]"),
         ({"label": "grade"}, ValueError, r"label must be one of example_features, \['label', 'x'\], got 'grade'"),
         ({"label": "x"}, ValueError, r"label must be one number per item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
-        ({"seed": "a"}, TypeError, "seed must be an integer, got 'a'"),
+        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
         ({"boundaries": 5}, TypeError, "boundaries must be a sequence of integers, got 5"),
         ({"boundaries": (4, 2**32 + 8)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 4294967304"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
