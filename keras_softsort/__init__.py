@@ -2,6 +2,10 @@
 
 from importlib.metadata import version as _version
 
+from keras_softsort._internal import probability_version as _probability_version  # noqa: F401  before TFP is imported
+
+# isort: split
+
 from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, models, ops
 from keras_softsort._internal import keras_compat as _keras_compat  # noqa: F401  first: it checks the backend
 from keras_softsort.callbacks import TauSchedule
