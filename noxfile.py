@@ -19,6 +19,9 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = False
 
 TF_RANKING_PYTHONS = ("3.11", "3.10")
+# The oldest default stack, on a Python that its TensorFlow supports; tests/test_frame.py compares it with the bounds.
+OLDEST_PYTHONS = ("3.10", "3.11", "3.12")
+OLDEST = ("tensorflow==2.18.0", "keras==3.11.0", "tensorflow-probability==0.24.0", "tf-keras==2.18.0", "numpy==1.26.0")
 # Only what goes wrong: TensorFlow's own start-up notes are no news.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 # Should it fail, so does the session itself, which says why.
@@ -30,15 +33,20 @@ PROCESSES = str((os.cpu_count() or 1) + 1)
 PYTEST = ("pytest", "-q", "-n", PROCESSES, "--dist", "loadfile", "--no-loadscope-reorder")
 
 
-def tf_ranking_python() -> str | None:
-    """An interpreter that TensorFlow 2.15 supports: this one, or another that really starts."""
-    if "{}.{}".format(*sys.version_info) in TF_RANKING_PYTHONS:
+def python_among(versions: tuple[str, ...]) -> str | None:
+    """An interpreter of one of these versions: this one, or another that really starts."""
+    if "{}.{}".format(*sys.version_info) in versions:
         return sys.executable
-    for version in TF_RANKING_PYTHONS:
+    for version in versions:
         found = shutil.which(f"python{version}")
         if found and subprocess.run([found, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
             return found
     return None
+
+
+def tf_ranking_python() -> str | None:
+    """An interpreter that TensorFlow 2.15 supports."""
+    return python_among(TF_RANKING_PYTHONS)
 
 
 def run_tests(session: nox.Session, *options: str) -> None:
@@ -106,6 +114,37 @@ def everything(session: nox.Session) -> None:
     session.notify("tests_tf_ranking", posargs=["--everything", *session.posargs])
     session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
     run_tests(session, "--everything")
+
+
+def run_smoke_test(session: nox.Session, *install: str) -> None:
+    """Train, save, load and export a model with the versions that pip chooses for `install`."""
+    session.install(NO_COMPILE, "--upgrade", "--upgrade-strategy", "eager", *install)
+    session.run("pip", "check")
+    session.run("python", "tests/smoke.py", env=QUIET)
+
+
+@nox.session(python=python_among(OLDEST_PYTHONS) or False)
+def oldest(session: nox.Session) -> None:
+    """A smoke test with the oldest versions of the default stack."""
+    if python_among(OLDEST_PYTHONS) is None:
+        session.skip(f"the oldest versions need Python {', '.join(OLDEST_PYTHONS)}, and there is none here")
+    run_smoke_test(session, ".", *OLDEST)
+
+
+@nox.session
+def newest(session: nox.Session) -> None:
+    """A smoke test with the newest versions that pip finds."""
+    run_smoke_test(session, ".")
+
+
+@nox.session(python=tf_ranking_python() or False)
+def tf_ranking(session: nox.Session) -> None:
+    """A smoke test with TensorFlow 2.15, without TF-Ranking and then with it."""
+    if tf_ranking_python() is None:
+        session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
+    run_smoke_test(session, ".", "tensorflow==2.15.1")
+    run_smoke_test(session, ".[tf-ranking]")
+    session.run("python", "-c", "from keras_softsort import tf_ranking", env=QUIET)
 
 
 @nox.session

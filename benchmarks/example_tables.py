@@ -1,10 +1,12 @@
-"""Tables of the examples that train with several seeds themselves: number sorting, jigsaw puzzles and slates.
+"""Tables of examples: those that train with several seeds themselves, and the latency of a served ranker.
 
 Options that are not known here go to the example.
 
     python benchmarks/example_tables.py number_sorting --seeds 0 1 2
     python benchmarks/example_tables.py jigsaw
     python benchmarks/example_tables.py recommender_slate
+    python benchmarks/example_tables.py tabular_ranks
+    python benchmarks/example_tables.py serve_ranker
 """
 
 from __future__ import annotations
@@ -80,10 +82,40 @@ def recommender_slate(
     return {"rewards": rows()}
 
 
+def tabular_ranks(results: dict[str, list[list[float]]]) -> dict[str, Iterator[harness.Row]]:
+    """The rank correlation of each method per year, over random halves of the men; of each half the mean over years."""
+    means = {name: np.mean(halves, axis=1) for name, halves in results.items()}
+    first = next(iter(means))
+
+    def rows() -> Iterator[harness.Row]:
+        for name, halves in results.items():
+            found = means[name]
+            yield {
+                "rank correlation per year": name,
+                "mean": f"{found.mean():.3f}",
+                "lowest": f"{found.min():.3f}",
+                "highest": f"{found.max():.3f}",
+                "mean / standard deviation over years": f"{np.mean(found / np.std(halves, axis=1)):.1f}",
+                f"ahead of {first}": "" if name == first else f"{np.sum(found > means[first])} of {len(found)}",
+            }
+
+    return {"correlations": rows()}
+
+
+def serve_ranker(tau: float, wards: int, milliseconds: list[dict[str, Any]]) -> dict[str, Iterator[harness.Row]]:
+    """Milliseconds in the session of a process that loads the export, and the quality of the ranker."""
+    return {
+        "milliseconds": iter(milliseconds),
+        "tau": iter([{"wards of unseen patients": wards, "Kendall's tau": round(tau, 3)}]),
+    }
+
+
 EXAMPLES: dict[str, Callable[..., dict[str, Iterator[harness.Row]]]] = {
     "number_sorting": lambda report: number_sorting(report["results"], report["trainings"]),
     "jigsaw": lambda report: jigsaw(report["results"]),
     "recommender_slate": lambda report: recommender_slate(report["baselines"], report["curves"]),
+    "tabular_ranks": lambda report: tabular_ranks(report["results"]),
+    "serve_ranker": lambda report: serve_ranker(report["tau"], report["wards"], report["milliseconds"]),
 }
 
 

@@ -18,13 +18,6 @@ from typing import Any
 import harness
 
 NAMES = {"same CNN, cross-entropy": "cross-entropy", "DkNNLoss + kNN": "DkNN"}
-# What others got from the reference code with a ResNet18, k = 9 and tau = 80, by dataset and epoch.
-OTHERS = {
-    "cifar10": {
-        "cross-entropy, others": {5: 0.719},
-        "DkNN, others": {1: 0.422, 2: 0.504, 3: 0.564, 4: 0.621, 5: 0.649, 30: 0.824},
-    }
-}
 Run = dict[str, Any]
 
 
@@ -39,14 +32,13 @@ def runs_of(report: dict[str, Any]) -> Iterator[Run]:
 
 
 def curves(runs: Sequence[Run]) -> Iterator[harness.Row]:
-    """The accuracy after each epoch that was measured, a column for each training and for those of others."""
+    """The accuracy after each epoch that was measured, a column for each training."""
     columns: dict[str, dict[int, float]] = {}
     for run in runs:
         name = f"{run['method']}, seed {run['seed']}"
         if name in columns:
             raise ValueError(f"the folders must hold each training once, got two of {name}")
         columns[name] = {point["epoch"]: point["accuracy"] for point in run["curve"]}
-    columns |= OTHERS.get(runs[0]["options"]["dataset"], {}) if runs else {}
     for epoch in sorted({epoch for found in columns.values() for epoch in found}):
         cells = {name: f"{found[epoch]:.4f}" if epoch in found else "" for name, found in columns.items()}
         yield {"epoch": epoch, **cells}

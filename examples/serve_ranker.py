@@ -46,8 +46,10 @@ from keras_softsort import serving
 SIZES = (20, 7, 1)  # of lists in the requests that are checked: a ward, and parts of one
 
 
-def train(options: argparse.Namespace, training: ks.data.RankingDataset, test: ks.data.RankingDataset) -> keras.Model:
-    """Features `[ward, patient, 10]` to scores `[ward, patient, 1]`."""
+def train(
+    options: argparse.Namespace, training: ks.data.RankingDataset, test: ks.data.RankingDataset
+) -> tuple[keras.Model, float]:
+    """Features `[ward, patient, 10]` to scores `[ward, patient, 1]`, and Kendall's tau on wards of unseen patients."""
     keras.utils.set_random_seed(options.seed)
     parts = [keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)]
     model = keras.Sequential([keras.Input((None, training.features.shape[1])), *parts])
@@ -55,7 +57,7 @@ def train(options: argparse.Namespace, training: ks.data.RankingDataset, test: k
     model.fit(*wards(training), batch_size=16, epochs=options.epochs, verbose=0)
     tau = model.evaluate(*wards(test), verbose=0, return_dict=True)["tau"]
     print(f"Kendall's tau with the true order, {len(test)} wards of unseen patients: {tau:.3f}")
-    return model
+    return model, tau
 
 
 def wards(lists: ks.data.RankingDataset) -> tuple[np.ndarray, np.ndarray]:
@@ -88,17 +90,20 @@ def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
         print(f"{how}: the same scores and order as the model, for lists of {', '.join(map(str, SIZES))}")
 
 
-def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> None:
-    """Milliseconds in the session: the first request, the median of later ones."""
-    size = wards.shape[1]
+def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Milliseconds in the session: the first request, and the median and 99th percentile of later ones."""
+    size, rows = wards.shape[1], []
     for lists in (1, options.lists):
         request = {"features": wards[:lists], "sizes": [size] * lists}
         answers = serving.predict_offline(folder, [request] * (options.requests + 1))
         first, *later = [1000 * answer.seconds for answer in answers]
+        median, slow = float(np.median(later)), float(np.quantile(later, 0.99))
         print(
-            f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {np.median(later):.2f} ms, "
-            f"99th percentile {np.quantile(later, 0.99):.2f} ms"
+            f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {median:.2f} ms, "
+            f"99th percentile {slow:.2f} ms"
         )
+        rows.append({"request": f"{lists} x {size}", "first": first, "median": median, "99th percentile": slow})
+    return rows
 
 
 def warmup_requests(training: ks.data.RankingDataset) -> dict[str, list[dict[str, Any]]] | None:
@@ -108,22 +113,22 @@ def warmup_requests(training: ks.data.RankingDataset) -> dict[str, list[dict[str
     return {"serving_default": [{"features": wards(training)[0][:1], "sizes": training.sizes[:1]}]}
 
 
-def main(options: argparse.Namespace) -> Path:
+def main(options: argparse.Namespace) -> dict[str, Any]:
     """Train, export, check, measure; then print how to go on."""
     started = time.monotonic()
     print("Training a ranker of patients")
     training, test = patients()
-    model = train(options, training, test)
+    model, tau = train(options, training, test)
     unseen = wards(test)[0]
     warmup = warmup_requests(training)
     folder = serving.export_ranker(model, options.output / "patients", top_k=3, warmup=warmup)
     without = "without a warm-up file, which needs tensorflow-serving-api"
     print(f"exported to {folder}, {'with a warm-up file' if warmup else without}")
     check(folder, model, unseen)
-    latency(folder, unseen, options)
+    milliseconds = latency(folder, unseen, options)
     print(f"{time.monotonic() - started:.0f} s in all\n")
     serving.print_client_commands(folder)
-    return folder
+    return command_line.save_report(options, "serve_ranker", tau=tau, wards=len(test), milliseconds=milliseconds)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 from importlib.metadata import version as _version
 
+from keras_softsort._internal import probability_version as _probability_version  # noqa: F401  before TFP is imported
+
+# isort: split
+
 from keras_softsort import callbacks as callbacks
 from keras_softsort import data as data
 from keras_softsort import distributions as distributions

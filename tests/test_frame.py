@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from packaging.requirements import Requirement
 from support.readme import README
 
 ROOT = README.parent
@@ -42,3 +43,37 @@ def test_ci_covers_the_supported_pythons():
     supported = set(re.findall(r'Python :: (3\.\d+)"', section("project")))
     tested = set(re.findall(r'python: "(3\.\d+)", session: tests}', (ROOT / ".github/workflows/ci.yml").read_text()))
     assert tested == supported
+
+
+def oldest():
+    """The versions that `nox -s oldest` installs, by package."""
+    (pins,) = re.findall(r"^OLDEST = \((.*?)\)$", (ROOT / "noxfile.py").read_text(), flags=re.MULTILINE)
+    return dict(re.findall(r'"([\w-]+)==([\d.]+)"', pins))
+
+
+def test_the_oldest_session_has_the_lowest_versions_of_the_default_stack():
+    dependencies = section("project").partition("dependencies = [")[2].partition("]\n")[0]
+    allowed = {each.name: each.specifier for each in map(Requirement, re.findall(r'"(.*)"', dependencies))}
+    assert set(allowed) <= set(oldest())
+    for name, specifier in allowed.items():
+        assert oldest()[name] in specifier
+    for name, below in (("tensorflow", ("2.17.1", "2.16.2")), ("keras", ("3.10.0", "3.9.2", "3.5.0"))):
+        assert not any(release in allowed[name] for release in below)
+    for release in ("2.15.1", "2.21.0"):
+        assert release in allowed["tensorflow"]
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/install.md"])
+def test_pages_name_the_oldest_versions(path):
+    text = (ROOT / path).read_text()
+    for name, package in (("TensorFlow", "tensorflow"), ("Keras", "keras")):
+        minor = ".".join(oldest()[package].split(".")[:2])
+        assert f"{name} {minor} or later" in text
+
+
+def test_the_smoke_test_runs_every_night_on_the_first_and_the_last_python():
+    supported = re.findall(r'Python :: (3\.\d+)"', section("project"))
+    nightly = (ROOT / ".github/workflows/nightly.yml").read_text()
+    tested = set(re.findall(r'python: "(3\.\d+)", session: (\w+)}', nightly))
+    assert {(supported[0], "oldest"), (supported[0], "newest"), (supported[-1], "newest")} <= tested
+    assert "tf_ranking" in {session for _, session in tested}

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from support.models import IS_KERAS_3
 from support.processes import json_from, run_python
 
+from keras_softsort._internal.probability_version import check_probability_version
+
 NAME = "keras_softsort"
 ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 # From the ground up. A folder may import what stands on a lower floor, and itself; folders on one floor do not know
@@ -17,6 +20,7 @@ ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 FLOORS = {
     NAME: [
         ["_internal.arguments", "_internal.export"],
+        ["_internal.arguments", "_internal.probability_version"],
         ["ops"],
         ["linalg", "distributions"],
         ["_internal.keras_compat"],
@@ -273,6 +277,36 @@ def test_other_backends_get_one_clear_error(backend):
         f"ImportError: keras_softsort needs Keras on the TensorFlow backend, got backend '{backend}'"
     )
     assert "KERAS_BACKEND=tensorflow" in last
+
+
+@pytest.mark.parametrize(
+    ("tensorflow", "fitting", "others", "wanted"),
+    [
+        ("2.15.1", ["0.23.0"], ["0.22.1", "0.24.0", "0.25.0"], "==0.23.*"),
+        ("2.16.2", ["0.24.0"], ["0.23.0", "0.25.0"], "==0.24.*"),
+        ("2.17.1", ["0.24.0"], ["0.23.0", "0.25.0"], "==0.24.*"),
+        ("2.18.0", ["0.24.0", "0.25.0", "1.0.0"], ["0.23.0"], ">=0.24"),
+        ("2.22.0rc0", ["0.25.0", "0.26.0-dev20261101"], ["0.23.0"], ">=0.24"),
+    ],
+)
+def test_releases_of_tfp_that_fit_tensorflow(tensorflow, fitting, others, wanted):
+    for release in fitting:
+        check_probability_version(tensorflow, release)
+    for release in others:
+        message = f'TensorFlow {tensorflow} needs tensorflow-probability{wanted}, got {release}; run pip install "tens'
+        with pytest.raises(ImportError, match=re.escape(message)):
+            check_probability_version(tensorflow, release)
+
+
+def test_tfp_that_does_not_fit_is_one_clear_error(tmp_path):
+    release = "0.23.0" if IS_KERAS_3 else "0.25.0"
+    metadata = tmp_path / f"tensorflow_probability-{release}.dist-info" / "METADATA"  # found before the installed one
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: tensorflow-probability\nVersion: {release}\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = run_python("import keras_softsort", check=False, PYTHONPATH=path)
+    assert done.stderr.strip().splitlines()[-1].startswith("ImportError: keras_softsort with TensorFlow 2.")
+    assert f"got {release}" in done.stderr
 
 
 LEGACY = """

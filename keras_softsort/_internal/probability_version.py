@@ -1,0 +1,41 @@
+"""Whether TensorFlow Probability (TFP) fits TensorFlow, which is checked before TFP is imported.
+
+A release of TFP runs on a span of TensorFlow versions. pip chooses one that fits, but keeps another that is installed
+already. TFP then fails at import with an attribute that Keras does not have, or asks for a newer TensorFlow.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import tensorflow as tf
+
+
+def _minor(release: str) -> tuple[int, int]:
+    """Return (2, 15) for "2.15.1"."""
+    major, minor = release.split(".")[:2]
+    return int(major), int(minor)
+
+
+def check_probability_version(tensorflow: str, probability: str) -> None:
+    """Raise an ImportError that names the fitting releases if this release of TFP does not fit this TensorFlow."""
+    found, on = _minor(probability), _minor(tensorflow)
+    if on < (2, 16):
+        fits, wanted = found == (0, 23), "==0.23.*"
+    elif on < (2, 18):
+        fits, wanted = found == (0, 24), "==0.24.*"
+    else:
+        fits, wanted = found >= (0, 24), ">=0.24"
+    if not fits:
+        raise ImportError(
+            f"keras_softsort with TensorFlow {tensorflow} needs tensorflow-probability{wanted}, got "
+            f'{probability}; run pip install "tensorflow-probability{wanted}"'
+        )
+
+
+try:
+    _installed = version("tensorflow-probability")
+except PackageNotFoundError:  # a nightly build has another name; if there is none, importing TFP says so
+    pass
+else:
+    check_probability_version(tf.__version__, _installed)
