@@ -49,9 +49,12 @@ NOT_LISTS = {
     "click_em",
     "ordinal",
     "mixture_em",
-    "neighbor_share",
+    "dknn_loss",
     "soft_neighbor_membership",
-    "soft_retrieval_metric",
+    "retrieval_loss",
+    "set_loss",
+    "nearest_neighbors",
+    "neighbor_votes",
 }
 
 

@@ -1,11 +1,13 @@
 """Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
-from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
-from keras_softsort.ops.matching.linear_assignment import MatchResult, linear_assignment, match
-from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
-from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
+from keras_softsort.ops.matching._assignment import MatchResult
+from keras_softsort.ops.matching.linear_assignment import linear_assignment, match
+from keras_softsort.ops.matching.set_loss import set_loss
+from keras_softsort.ops.matching.sinkhorn import SinkhornResult, gumbel_sinkhorn, sinkhorn
+from keras_softsort.ops.neighbors.dknn_loss import dknn_loss
+from keras_softsort.ops.neighbors.nearest_neighbors import NearestNeighbors, nearest_neighbors, neighbor_votes
+from keras_softsort.ops.neighbors.retrieval_loss import retrieval_loss
 from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
-from keras_softsort.ops.neighbors.soft_retrieval_metric import soft_retrieval_metric
 from keras_softsort.ops.ranking.listwise.approx_mrr import approx_mrr
 from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
 from keras_softsort.ops.ranking.listwise.calibrated_softmax import calibrated_softmax
@@ -58,6 +60,9 @@ __all__ = [
     "pairwise_mse",
     "pairwise_hinge",
     "MatchResult",
+    "NearestNeighbors",
+    "nearest_neighbors",
+    "neighbor_votes",
     "SinkhornResult",
     "SoftTopK",
     "approx_ndcg",
@@ -67,7 +72,7 @@ __all__ = [
     "linear_assignment",
     "list_mle",
     "match",
-    "neighbor_share",
+    "dknn_loss",
     "neural_ndcg",
     "neural_sort",
     "neural_sort_cross_entropy",
@@ -77,11 +82,12 @@ __all__ = [
     "ranknet",
     "ranknet_lambdas",
     "relaxed_top_k",
+    "set_loss",
     "sinkhorn",
     "soft_neighbor_membership",
     "soft_quantile",
     "soft_rank",
-    "soft_retrieval_metric",
+    "retrieval_loss",
     "soft_sort",
     "soft_top_k",
     "soft_top_k_membership",

@@ -11,8 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import layer_shape, register
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops.neighbors._distances import DISTANCES
-from keras_softsort.ops.neighbors._shapes import check_embedding_shapes
+from keras_softsort.ops.neighbors._embeddings import DISTANCES, check_embedding_shapes
 from keras_softsort.ops.sorting._methods import registry
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
-from keras_softsort.ops.neighbors._distances import paired_distances
+from keras_softsort.ops.neighbors._embeddings import paired_distances
 
 MAX_QUERIES = 256  # number of queries that are compared with a block at once
 CHUNK_SIZE = 32  # number of references that share a bound
