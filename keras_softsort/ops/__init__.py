@@ -33,8 +33,7 @@ from keras_softsort.ops.ranking.pointwise.click_em import click_em
 from keras_softsort.ops.ranking.pointwise.mean_squared import mean_squared
 from keras_softsort.ops.ranking.pointwise.ordinal import ordinal
 from keras_softsort.ops.ranking.pointwise.sigmoid_cross_entropy import sigmoid_cross_entropy
-from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
-from keras_softsort.ops.sampling.relaxed_top_k import relaxed_top_k
+from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax, relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden
 from keras_softsort.ops.sorting.neural_sort import neural_sort
 from keras_softsort.ops.sorting.soft_quantile import soft_quantile
