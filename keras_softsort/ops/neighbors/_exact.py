@@ -107,7 +107,8 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tens
     best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(math.inf, queries.dtype))
     ids = tf.fill(tf.shape(best), tf.int32.max)
     if search.approximate:
-        _, chunks = tf.math.approx_max_k(bounds, search.chunks_per_round())
+        # Not in float64, which the operation does not take.
+        _, chunks = tf.math.approx_max_k(tf.cast(bounds, tf.float32), search.chunks_per_round())
         return _merge(best, ids, *_members(queries, chunks, search), search.k)[1]
 
     def search_chunks(count: int, bounds: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tuple:
