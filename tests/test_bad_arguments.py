@@ -26,7 +26,7 @@ WRONG = {
     "q": (2.0, "a"),
     "dropout": (1.0, "a"),
     "version": (3,),
-    **dict.fromkeys(["hard", "stochastic", "learn_tau", "log", "approximate", "return_residual"], FLAG),
+    **dict.fromkeys(["hard", "stochastic", "learn_tau", "approximate", "return_residual"], FLAG),
     **dict.fromkeys(["exclude_self", "neighbors_only"], FLAG),
     **dict.fromkeys(["direction", "method", "returns", "ties", "lambda_weight", "gain", "discount"], NAME),
     **dict.fromkeys(["normalization", "distance", "objective", "target", "lists", "padding", "reduction"], NAME),

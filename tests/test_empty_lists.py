@@ -51,9 +51,12 @@ NOT_LISTS = {
     "click_em_loss",
     "ordinal_loss",
     "mixture_em_loss",
-    "neighbor_share",
+    "dknn_loss",
     "soft_neighbor_membership",
-    "soft_retrieval_metric",
+    "retrieval_loss",
+    "set_loss",
+    "nearest_neighbors",
+    "neighbor_votes",
 }
 
 

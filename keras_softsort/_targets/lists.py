@@ -163,9 +163,9 @@ class WeightedLosses(NamedTuple):
     weights: tf.Tensor  # [m]
 
 
-def minus_gains(gains: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
-    """Losses from gains [m]; their mean counts only entries where the mask is True."""
-    return WeightedLosses(-gains * weights, tf.math.count_nonzero(mask), weights)
+def masked_losses(losses: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
+    """Weighted losses [m], whose mean counts only entries where the mask is True."""
+    return WeightedLosses(losses * weights, tf.math.count_nonzero(mask), weights)
 
 
 def checked_reduction(reduction: str | None) -> str:

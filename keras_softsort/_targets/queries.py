@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._targets.lists import WeightedLosses, minus_gains
-from keras_softsort.ops.neighbors._classes import class_rows
+from keras_softsort._targets.lists import WeightedLosses, masked_losses
+from keras_softsort.ops.neighbors._embeddings import class_rows
 
 
 class LabelledEmbeddings(NamedTuple):
@@ -20,9 +20,9 @@ class LabelledEmbeddings(NamedTuple):
     mask: tf.Tensor  # [batch] bool, True for valid items
     weights: tf.Tensor  # [batch]; 0 where masked
 
-    def losses_of_shares(self, shares: tf.Tensor, num_queries: int | None) -> WeightedLosses:
-        """Minus the weighted shares of the queries: the first `num_queries` items, or all."""
-        return minus_gains(shares, self.weights[:num_queries], self.mask[:num_queries])
+    def weighted(self, losses: tf.Tensor, num_queries: int | None) -> WeightedLosses:
+        """The weighted losses of the queries, which are the first `num_queries` items, or all."""
+        return masked_losses(losses, self.weights[:num_queries], self.mask[:num_queries])
 
 
 def labelled_embeddings(

@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import not_negative
-from keras_softsort.ops.matching.set_loss import over_items
+from keras_softsort.ops.matching.set_loss import checked_items
 
 NORMALIZATIONS = ("batch", "set", "none")
 Mask = str | Callable[[Any], Any] | None
@@ -20,7 +20,7 @@ Mask = str | Callable[[Any], Any] | None
 class Sets(NamedTuple):
     """A batch of sets of targets and of predictions, each a tensor or a nest of tensors."""
 
-    targets: Any  # [batch, m, ...], 0 where masked
+    targets: Any  # [batch, m, ...]
     predictions: Any  # [batch, n, ...]
     target_mask: tf.Tensor  # [batch, m] bool, True for valid items
     prediction_mask: tf.Tensor  # [batch, n] bool, True for valid items
@@ -45,7 +45,7 @@ def predicted_sets(
 ) -> Sets:
     """Check the call arguments of a loss of sets, and cast them to the compute dtype."""
     keras_masks = [getattr(each, "_keras_mask", None) for each in tf.nest.flatten(y_pred)]
-    y_true, y_pred = _items("y_true", y_true, "m"), _items("y_pred", y_pred, "n")
+    y_true, y_pred = checked_items("y_true", y_true, "m"), checked_items("y_pred", y_pred, "n")
     leaves = tf.nest.flatten(y_pred)
     floating = [each.dtype for each in leaves if each.dtype.is_floating]
     if not floating:
@@ -60,21 +60,7 @@ def predicted_sets(
                 prediction_mask, _of_items("the Keras mask of y_pred", keras_mask, predictions)
             )
     weights = _weights(sample_weight, leaves[0], any(mask is not None for mask in keras_masks))
-    targets = tf.nest.map_structure(
-        lambda each: tf.where(over_items(target_mask, each), each, tf.zeros_like(each)), targets
-    )
     return Sets(targets, predictions, target_mask, prediction_mask, weights)
-
-
-def _items(name: str, value: Any, size: str) -> Any:
-    """`value` as a nest of tensors with the same batch size and number of items."""
-    tensors = [arguments.dense_tensor(name, each) for each in tf.nest.flatten(value)]
-    shapes = [tensor.shape for tensor in tensors]
-    if not shapes or any(shape.rank is None or shape.rank < 2 for shape in shapes):
-        raise ValueError(f"{name} must hold tensors [batch, {size}, ...], got {', '.join(map(str, shapes)) or 'none'}")
-    if not all(shape[:2].is_compatible_with(shapes[0][:2]) for shape in shapes):
-        raise ValueError(f"{name} must hold tensors with equal batch and {size}, got {', '.join(map(str, shapes))}")
-    return tf.nest.pack_sequence_as(value, tensors)
 
 
 def _cast(structure: Any, dtype: Callable[[tf.DType], tf.DType]) -> Any:

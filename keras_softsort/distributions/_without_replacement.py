@@ -1,18 +1,29 @@
-"""Samples of orders without replacement, and the weight of each order in an unbiased estimate (Kool et al.).
+"""Samples of orders without replacement, the weight of each in an unbiased estimate, and marginal probabilities.
 
 The key of an order is its log-probability plus Gumbel noise, and the orders with the largest keys are a sample without
-replacement. The keys of all n! orders are never computed. A beam search walks the tree of prefixes from the top: the
-key of a prefix is the largest key of the orders that start with it.
+replacement (Kool et al.). The keys of all n! orders are never computed. A beam search walks the tree of prefixes from
+the top: the key of a prefix is the largest key of the orders that start with it.
+
+Weights and marginal probabilities are integrals over an exponential time. With t = exp(-G) for a Gumbel key G of
+location 0, a key of location b is below G with probability exp(-t exp(b)).
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
-from keras_softsort.distributions._quadrature import quadrature
 from keras_softsort.ops._core import gumbel_noise
+
+# In x = log t the integrand is analytic in a strip of half width pi / 2, so the error of the trapezoidal rule is about
+# exp(-pi^2 / STEP) = 5e-15. The integral below the first node is less than exp(-36) = 2e-16. An integrand that counts
+# `count` keys has features as narrow as 1 / sqrt(count), and a peak at t = count if the keys are improbable.
+STEP, FIRST = 0.3, -36.0
+# exp(exp(7)) is already infinite; a larger exponent would only overflow the gradient.
+LARGEST_EXPONENT = 7.0
 
 
 def draw_orders(logits: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
@@ -51,13 +62,13 @@ def draw_orders(logits: tf.Tensor, length: int, num_samples: int, seed: tf.Tenso
 def _given_maximum(keys: tf.Tensor, maximum: tf.Tensor) -> tf.Tensor:
     """Condition independent Gumbel keys `[..., n]` on having the largest key `maximum` `[...]`."""
     largest = tf.reduce_max(keys, axis=-1, keepdims=True)
-    possible = tf.logical_and(keys > -math.inf, maximum[..., tf.newaxis] > -math.inf)
-    keys, largest = (tf.where(possible, value, tf.zeros_like(keys)) for value in (keys, largest))
-    top = tf.where(possible, maximum[..., tf.newaxis], tf.zeros_like(keys))
+    is_allowed = tf.logical_and(keys > -math.inf, maximum[..., tf.newaxis] > -math.inf)
+    keys, largest = (tf.where(is_allowed, value, tf.zeros_like(keys)) for value in (keys, largest))
+    top = tf.where(is_allowed, maximum[..., tf.newaxis], tf.zeros_like(keys))
     # -log(exp(-top) - exp(-largest) + exp(-key)) without overflow (Kool et al. 2019, appendix B.3).
     v = top - keys + _log1mexp(keys - largest)
     moved = top - tf.nn.relu(v) - tf.math.log1p(tf.exp(-tf.abs(v)))
-    return tf.where(possible, moved, tf.constant(-math.inf, keys.dtype))
+    return tf.where(is_allowed, moved, tf.constant(-math.inf, keys.dtype))
 
 
 def _log1mexp(x: tf.Tensor) -> tf.Tensor:
@@ -72,15 +83,15 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     Kool et al. 2020, p(s) times the leave-one-out ratio. Row i of the second result `[S, S, ...]` has the weights of
     the same sum given that member i was drawn first. That sum is a baseline for member i.
     """
-    possible = log_probs > -math.inf
+    is_allowed = log_probs > -math.inf
     log_rest = _log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
-    log_ratios = tf.where(possible, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf if no other order is left
-    nodes, log_weights = quadrature(log_probs.shape[0])
+    log_ratios = tf.where(is_allowed, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf if no other order is left
+    nodes, log_weights = _quadrature(log_probs.shape[0])
     # The log-probability that a member comes before a node's time. Members that cannot be drawn add nothing.
     exponents = nodes + log_ratios[..., tf.newaxis]
     before = _log1mexp(-tf.exp(tf.clip_by_value(exponents, -40.0, 7.0)))
     before = tf.where(exponents < -40, exponents, before)  # equal to float precision, where the exp underflows
-    before = tf.where(possible[..., tf.newaxis], before, tf.zeros_like(before))
+    before = tf.where(is_allowed[..., tf.newaxis], before, tf.zeros_like(before))
     total = tf.reduce_sum(before, axis=0) + log_weights
 
     def integral(without: tf.Tensor) -> tf.Tensor:
@@ -98,3 +109,50 @@ def _square(log_probs: tf.Tensor) -> tf.Tensor:
     """The shape [S, S, 1, ...] of an identity matrix that broadcasts against the weights."""
     count = tf.shape(log_probs)[:1]
     return tf.concat([count, count, tf.ones([log_probs.shape.rank - 1], tf.int32)], axis=0)
+
+
+def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
+    """P(fewer than `count` other items have a larger key) for each item, from float64 `logits` `[..., n]`.
+
+    Given an item's key, each other item is above it independently. A recursion over the other items gives the
+    distribution of how many are above. Items with a logit of -inf have probability 0. The result is float64 `[..., n]`.
+    """
+    is_allowed = logits > -float("inf")
+    finite = tf.where(is_allowed, logits, tf.zeros_like(logits))
+    size, (nodes, log_weights) = tf.shape(logits)[-1], _quadrature(count)
+    item = tf.range(size)
+    # [..., item, node, number of others that are above the item]
+    none = tf.one_hot(0, count, dtype=tf.float64)
+    shares = tf.zeros(tf.concat([tf.shape(logits), tf.shape(nodes), [count]], axis=0), tf.float64) + none
+
+    def add(other: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        gap = tf.gather(finite, [other], axis=-1) - finite
+        counts = tf.logical_and(tf.gather(is_allowed, [other], axis=-1), tf.not_equal(item, other))
+        above = -tf.math.expm1(-tf.exp(tf.minimum(nodes + gap[..., tf.newaxis], LARGEST_EXPONENT)))
+        above = tf.where(counts[..., tf.newaxis], above, tf.zeros_like(above))[..., tf.newaxis]
+        one_more = tf.concat([tf.zeros_like(shares[..., :1]), shares[..., :-1]], axis=-1)
+        return other + 1, shares * (1 - above) + one_more * above
+
+    _, shares = tf.while_loop(lambda other, _: other < size, add, (0, shares), maximum_iterations=size)
+    fewer = tf.reduce_sum(shares, axis=-1)
+    total = tf.reduce_sum(tf.exp(log_weights) * fewer, axis=-1)
+    return tf.where(is_allowed, tf.clip_by_value(total, 0, 1), tf.zeros_like(total))
+
+
+class Quadrature(NamedTuple):
+    """Nodes log t and the logs of their weights, for the integral of `exp(-t) g(t)` over t > 0: float64 [nodes]."""
+
+    log_times: tf.Tensor
+    log_weights: tf.Tensor
+
+
+def _quadrature(count: Any) -> Quadrature:
+    """Nodes and weights for integrands that count up to `count` keys, a number or a scalar tensor."""
+    if tf.is_tensor(count):
+        count = tf.cast(count, tf.float64)
+        step = STEP / tf.sqrt(1 + count / 2)
+        log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)
+    else:  # a static number of nodes
+        step = tf.constant(STEP / np.sqrt(1 + count / 2), tf.float64)
+        log_times = tf.constant(np.arange(FIRST, np.log(90 + 3 * count), STEP / np.sqrt(1 + count / 2)), tf.float64)
+    return Quadrature(log_times, log_times - tf.exp(log_times) + tf.math.log(step))

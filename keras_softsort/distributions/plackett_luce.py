@@ -13,11 +13,17 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._base import OrderDistribution
-from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
 from keras_softsort.distributions._log_prob import log_probs_of
-from keras_softsort.distributions._marginal import top_k_probabilities
-from keras_softsort.distributions._orders import are_orders, as_int32, log_possible_orders, order_by
-from keras_softsort.distributions._without_replacement import draw_orders
+from keras_softsort.distributions._orders import (
+    Estimate,
+    are_orders,
+    as_int32,
+    estimate,
+    exact_or_estimate,
+    log_possible_orders,
+    order_by,
+)
+from keras_softsort.distributions._without_replacement import draw_orders, top_k_probabilities
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 

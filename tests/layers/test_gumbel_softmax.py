@@ -33,15 +33,15 @@ def test_draws_in_training_only_and_anew_each_time():
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_inference_is_the_choice_without_noise(k):
-    np.testing.assert_array_equal(LAYER(k=k)(LOGITS), subset_oracles.largest(LOGITS, k))
+    np.testing.assert_array_equal(LAYER(k=k, hard=True)(LOGITS), subset_oracles.largest(LOGITS, k))
     soft = LAYER(k=k, method="successive_softmax", hard=False, tau=0.4)(LOGITS)
     np.testing.assert_allclose(soft, subset_oracles.relaxed_subset(LOGITS, 0.4, k), rtol=1e-5)
-    ties = LAYER(k=k)(tf.zeros([1, 4]))
+    ties = LAYER(k=k, hard=True)(tf.zeros([1, 4]))
     np.testing.assert_array_equal(ties, [[1] * k + [0] * (4 - k)])
 
 
 def test_hard_samples_are_exact_with_the_gradient_of_the_soft():
-    samples = draw(LAYER(k=2, seed=4))
+    samples = draw(LAYER(k=2, hard=True, seed=4))
     np.testing.assert_array_equal(np.sort(samples)[:, :3], np.zeros([4, 3]))
     np.testing.assert_array_equal(samples.sum(axis=1), np.full(4, 2))
     weights = np.random.default_rng(0).normal(size=LOGITS.shape)
@@ -58,7 +58,7 @@ def test_hard_samples_are_exact_with_the_gradient_of_the_soft():
 def test_every_argument_is_used():
     x = np.random.default_rng(6).normal(size=(2, 3, 4)).astype("float32")
     plain = draw(LAYER(seed=1), x)
-    for arguments in ({"k": 2}, {"hard": False}, {"axis": 1}, {"seed": 2}):
+    for arguments in ({"k": 2}, {"hard": True}, {"axis": 1}, {"seed": 2}):
         assert np.max(np.abs(draw(LAYER(**{"seed": 1, **arguments}), x) - plain)) > 0.05
     soft = LAYER(hard=False)(x).numpy()
     for learn_tau in (False, True):
@@ -98,7 +98,7 @@ def test_masks_are_of_leading_axes():
     entries = np.random.default_rng(1).uniform(size=x.shape) < 0.7
     wanted = subset_oracles.softmax(np.where(entries, x, -np.inf))
     np.testing.assert_allclose(run(x, mask=entries), wanted, rtol=1e-5)
-    items = tf.function(LAYER(k=2))(LOGITS, mask=LOGITS < 1)
+    items = tf.function(LAYER(k=2, hard=True))(LOGITS, mask=LOGITS < 1)
     np.testing.assert_array_equal(items, subset_oracles.largest(np.where(LOGITS < 1, LOGITS, -np.inf), 2))
 
 
@@ -183,7 +183,7 @@ def test_tau_schedule_sets_what_is_not_learned_and_nothing_else():
 @pytest.mark.parametrize("axis", [1, -1])
 def test_any_rank(shape, axis):
     x = np.random.default_rng(0).normal(size=shape).astype("float32")
-    layer = LAYER(axis=axis)
+    layer = LAYER(axis=axis, hard=True)
     for training in (False, True):
         result = tf.function(layer)(x, training=training)
         assert result.shape == shape

@@ -21,7 +21,7 @@ def loss(**options):
 
 def test_value_is_minus_the_metric():
     for options in ({}, {"metric": "precision", "k": 2, "distance": "dot", "tau": 0.5}):
-        wanted = -ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=LABELS, **{"tau": 0.3, **options})
+        wanted = ks.ops.retrieval_loss(EMBEDDINGS, labels=LABELS, **{"tau": 0.3, **options})
         np.testing.assert_allclose(loss(**options)(LABELS, EMBEDDINGS), wanted, rtol=1e-12)
     found = ks.RetrievalLoss(tau=0.3)(LABELS[:, None], EMBEDDINGS)
     assert float(found) == pytest.approx(np.mean(loss()(LABELS, EMBEDDINGS)))
@@ -42,19 +42,17 @@ def test_padding_and_weights():
 
 def test_two_towers():
     queries, candidates = TOWERS[:, 0], TOWERS[:, 1]
-    by_row = -ks.ops.soft_retrieval_metric(queries, candidates, tau=0.3)
+    by_row = ks.ops.retrieval_loss(queries, candidates, tau=0.3)
     np.testing.assert_allclose(loss()(np.arange(5), TOWERS), by_row, rtol=1e-12)
     ids, others = np.array([3, 3, 7, 8, -1]), np.array([3, 9, 7, 8, 8])
     for labels in (np.stack([ids, others], axis=1), np.stack([ids, others], axis=1)[..., None]):
-        wanted = ks.ops.soft_retrieval_metric(
+        wanted = -ks.ops.retrieval_loss(
             queries, candidates, labels=ids, candidate_labels=others, mask=ids >= 0, tau=0.3
         )
         np.testing.assert_allclose(loss()(labels, TOWERS), -wanted, rtol=1e-12)
     # The third axis of labels is Keras 2's; a shared label of -1 masks both towers.
     shared = loss()(ids[:, None], TOWERS)
-    wanted = ks.ops.soft_retrieval_metric(
-        queries[:4], candidates[:4], labels=ids[:4], candidate_labels=ids[:4], tau=0.3
-    )
+    wanted = -ks.ops.retrieval_loss(queries[:4], candidates[:4], labels=ids[:4], candidate_labels=ids[:4], tau=0.3)
     np.testing.assert_allclose(shared[:4], -wanted, rtol=1e-12)
 
 
@@ -75,7 +73,7 @@ def test_a_memory_adds_the_candidates_of_past_batches(towers):
     for batch, classes in zip(batches, labels, strict=True):
         candidates = batch[:, 1]
         value, _ = gradient(lambda inputs, y=classes: own(y, inputs), batch if towers else candidates)
-        wanted = ks.ops.soft_retrieval_metric(
+        wanted = -ks.ops.retrieval_loss(
             batch[:, 0] if towers else candidates,
             np.concatenate([candidates, seen]),
             labels=classes,
@@ -99,9 +97,7 @@ def test_memory_has_no_gradient_and_passes_that_of_the_batch():
 
     def plain(inputs):
         both, labels = tf.concat([inputs, EMBEDDINGS], axis=0), np.concatenate([LABELS, LABELS])
-        return ks.ops.soft_retrieval_metric(
-            inputs, both, labels=LABELS, candidate_labels=labels, tau=0.3, exclude_self=True
-        )
+        return -ks.ops.retrieval_loss(inputs, both, labels=LABELS, candidate_labels=labels, tau=0.3, exclude_self=True)
 
     _, wanted = gradient(lambda inputs: -plain(inputs), later)
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)

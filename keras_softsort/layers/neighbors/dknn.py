@@ -12,8 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops.neighbors._distances import DISTANCES
-from keras_softsort.ops.neighbors._shapes import check_embedding_shapes
+from keras_softsort.ops.neighbors._embeddings import DISTANCES, check_embedding_shapes
 from keras_softsort.ops.sorting._methods import registry
 
 

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
-from keras_softsort.ops.neighbors._distances import DISTANCES
-from keras_softsort.ops.neighbors._exact import nearest_references
-from keras_softsort.ops.neighbors._votes import class_shares
-
-VOTES = ("count", "distance")
+from keras_softsort.ops.neighbors._embeddings import DISTANCES
+from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 
 @export
@@ -164,14 +162,17 @@ class KNNClassifier(keras.layers.Layer):
         queries = arguments.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
-        ids, distances = nearest_references(
-            queries, references, self.k, self.distance, block_size=self.block_size, approximate=self.approximate
+        neighbors, distances = ops.nearest_neighbors(
+            queries,
+            references,
+            self.k,
+            distance=self.distance,
+            block_size=self.block_size,
+            approximate=self.approximate,
         )
         assert self.num_classes is not None  # set with the references
-        shares = class_shares(
-            tf.convert_to_tensor(self.labels), ids, distances, self.num_classes, by_distance=self.votes == "distance"
-        )
-        return {"probabilities": shares, "neighbors": ids, "distances": distances}
+        shares = ops.neighbor_votes(self.labels, neighbors, distances, self.num_classes, votes=self.votes)
+        return {"probabilities": shares, "neighbors": neighbors, "distances": distances}
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Any]:
         """The shapes of the outputs, by name."""

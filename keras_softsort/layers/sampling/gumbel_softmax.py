@@ -14,7 +14,7 @@ from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.ops._core import lists
 from keras_softsort.ops._core.lists import temperature_per_example
-from keras_softsort.ops.sampling._arguments import METHODS
+from keras_softsort.ops.sampling.gumbel_softmax import METHODS
 
 
 @export
@@ -30,8 +30,8 @@ class GumbelSoftmaxLayer(TemperatureLayer):
       k: number of items to choose, without replacement.
       method: the relaxation for k > 1. `"threshold"` chooses no item more than once. `"successive_softmax"`, the
         published one, may choose an item several times unless tau is small.
-      hard: whether to return exact k-hot vectors, with the gradient of the soft choice. True by default, unlike in
-        other layers: the layer mostly selects features, and a trained model should use exactly k of them.
+      hard: whether to return exact k-hot vectors, with the gradient of the soft choice. Set it to select features, so
+        that the trained model uses exactly k of them.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       axis: the axis of the items. It cannot be 0, the batch.
       seed: integer seed for reproducible noise. None draws one from Python's generator (see
@@ -64,7 +64,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.GumbelSoftmaxLayer(tau=0.5, k=2, seed=1)
+    >>> layer = ks.GumbelSoftmaxLayer(tau=0.5, k=2, hard=True, seed=1)
     >>> layer(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
     [[0.0, 1.0, 1.0]]
     >>> sample = layer(tf.constant([[1.0, 3.0, 2.0]]), training=True)
@@ -80,7 +80,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         *,
         k: int = 1,
         method: str = "threshold",
-        hard: bool = True,
+        hard: bool = False,
         learn_tau: bool = False,
         axis: int = -1,
         seed: int | None = None,

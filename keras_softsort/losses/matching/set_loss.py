@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses._configs import read_function, written_function
-from keras_softsort.ops.matching.set_loss import set_losses
 
 _FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")
 
@@ -123,7 +123,7 @@ class SetLoss(WeightedLoss):
             prediction_mask=self.prediction_mask,
             dtype=self.given_dtype,
         )
-        losses = set_losses(
+        losses = ops.set_loss(
             sets.targets,
             sets.predictions,
             target_mask=sets.target_mask,

@@ -10,10 +10,9 @@ from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort.losses._base import WeightedLoss, fresh_seed
-from keras_softsort.ops.neighbors._distances import DISTANCES
+from keras_softsort.ops.neighbors._embeddings import DISTANCES
+from keras_softsort.ops.neighbors.dknn_loss import OBJECTIVES
 from keras_softsort.ops.sorting._methods import registry
-
-OBJECTIVES = ("linear", "log")
 
 
 @export
@@ -117,20 +116,20 @@ class DkNNLoss(WeightedLoss):
         """The loss of each query [q], 0 for padding, and how many queries there are."""
         batch = labelled_embeddings(y_true, y_pred, sample_weight, self.given_dtype)
         samples = {"num_samples": self.num_samples, "seed": fresh_seed(self.seed)} if self.stochastic else {}
-        shares = ops.neighbor_share(
+        losses = ops.dknn_loss(
             batch.embeddings,
             batch.labels,
             self.k,
             self.tau,
             num_queries=self.num_queries,
             mask=batch.mask,
-            log=self.objective == "log",
+            objective=self.objective,
             distance=self.distance,
             method=self.method,
             power=self.power,
             **samples,
         )
-        return batch.losses_of_shares(shares, self.num_queries)
+        return batch.weighted(losses, self.num_queries)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

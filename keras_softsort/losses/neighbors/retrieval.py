@@ -8,11 +8,11 @@ from typing import Any
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._targets.lists import WeightedLosses, minus_gains
+from keras_softsort._targets.lists import WeightedLosses, masked_losses
 from keras_softsort._targets.queries import judged_queries
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
-from keras_softsort.ops.neighbors._distances import DISTANCES
+from keras_softsort.ops.neighbors._embeddings import DISTANCES
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
 
 
@@ -23,7 +23,7 @@ class RetrievalLoss(WeightedLoss):
     Every embedding of a batch is a query, and the others are its candidates. Those of its class are relevant. With the
     similarity `s_j = -distance(query, j)` the soft rank of a candidate i is
     `1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. As tau goes to 0 the loss becomes minus the metric itself. See
-    `ops.soft_retrieval_metric` for the formula of each metric.
+    `ops.retrieval_loss` for the formula of each metric.
 
     Args:
       metric: `"average_precision"` (Smooth-AP), `"ndcg"`, `"mrr"`, `"precision"` or `"recall"`.
@@ -112,10 +112,8 @@ class RetrievalLoss(WeightedLoss):
             options["exclude_self"] = own is batch.queries
         if batch.candidates is not None:
             options |= {"candidate_labels": batch.candidate_labels, "candidate_mask": batch.candidate_mask}
-        gains = ops.soft_retrieval_metric(
-            batch.queries, batch.candidates, labels=batch.labels, mask=batch.mask, **options
-        )
-        return minus_gains(gains, batch.weights, batch.mask)
+        losses = ops.retrieval_loss(batch.queries, batch.candidates, labels=batch.labels, mask=batch.mask, **options)
+        return masked_losses(losses, batch.weights, batch.mask)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write the memory; Keras calls this when it saves a model that is compiled with the loss."""

@@ -1,4 +1,4 @@
-"""Losses of predicted sets: match targets to predictions, then sum the losses of matched and unmatched predictions."""
+"""The loss of predicted sets: match targets to predictions, then add up the losses of matched and unmatched ones."""
 
 from __future__ import annotations
 
@@ -8,33 +8,97 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.matching.linear_assignment import MatchResult, matched_pairs
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.matching._assignment import MatchResult, matched_pairs
 
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
 
 
-def set_losses(
+@export
+def set_loss(
     targets: Structure,
     predictions: Structure,
-    *,
-    target_mask: tf.Tensor,
-    prediction_mask: tf.Tensor,
     pair_cost: Callable[[Structure, Structure], Any],
     matched_loss: Callable[[Structure, Structure], Any],
-    unmatched_loss: Callable[[Structure], Any] | None,
+    unmatched_loss: Callable[[Structure], Any] | None = None,
+    *,
+    target_mask: Any = None,
+    prediction_mask: Any = None,
 ) -> tf.Tensor:
-    """The loss of each set [batch]: the sum over its pairs and its unmatched predictions; NaN without a matching."""
+    """Compute the loss of each predicted set: match predictions to targets, then add up the losses of both kinds.
+
+    The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly, and has no gradient. The loss of a set is
+    `sum_i matched_loss(t_i, p_a(i)) + sum_(j not in a) unmatched_loss(p_j)`. `SetLoss` divides it by the number of
+    targets.
+
+    Args:
+      targets: a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take them.
+      predictions: a tensor `[batch, n, ...]` or a nest of such tensors, of which at least one is floating-point.
+      pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair, finite and without gradient.
+      matched_loss: function `(targets, predictions) -> [batch, m]`; its second argument holds the prediction of each
+        target, `[batch, m, ...]`.
+      unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target. None for 0.
+      target_mask: bool `[batch, m]`, True for valid targets. Masked targets are replaced by 0 before any function sees
+        them.
+      prediction_mask: bool `[batch, n]`, True for valid predictions.
+
+    Returns:
+      `[batch]`, the loss of each set, in the dtype of the matched losses. Half precision is summed in float32. Masked
+      items, even with NaN, change neither the loss nor its gradient. In sets without valid targets (or with m = 0) all
+      predictions are unmatched. If there are more targets than predictions, the remaining targets add nothing. Among
+      equally good matchings one is chosen. A set with a cost of NaN or -inf, or without a matching of finite cost,
+      gives NaN and NaN gradients, and changes no other set.
+
+    Raises:
+      TypeError: a function is not callable, a mask is not bool, or there are no floating-point predictions.
+      ValueError: shapes do not match.
+
+    Cost: that of `match` on `[batch, m, n]`, and that of the functions.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> targets, predictions = tf.constant([[2.0, 5.0]]), tf.constant([[5.5, 9.0, 1.75]])
+    >>> losses = ks.ops.set_loss(
+    ...     targets,
+    ...     predictions,
+    ...     pair_cost=lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
+    ...     matched_loss=lambda t, p: tf.abs(t - p),
+    ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
+    ... )
+    >>> losses.numpy().round(3).tolist()  # 2 with 1.75, 5 with 5.5, 9 is left over: 0.25 + 0.5 + 0.1
+    [0.85]
+
+    Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
+    Transformers", ECCV 2020, section 3.1.
+    """
+    arguments.function("pair_cost", pair_cost)
+    arguments.function("matched_loss", matched_loss)
+    targets = checked_items("targets", targets, "m")
+    predictions = checked_items("predictions", predictions, "n")
+    if not any(each.dtype.is_floating for each in tf.nest.flatten(predictions)):
+        raise TypeError("predictions must hold a floating-point tensor")
+    target_mask = _item_mask("target_mask", target_mask, targets)
+    prediction_mask = _item_mask("prediction_mask", prediction_mask, predictions)
+    targets = tf.nest.map_structure(
+        lambda each: tf.where(_over_items(target_mask, each), each, tf.zeros_like(each)), targets
+    )
+
     sizes = _Sizes(targets, predictions)
     fixed = tf.nest.map_structure(tf.stop_gradient, predictions)
     cost = sizes.checked("pair_cost", pair_cost(targets, fixed), "mn")
-    matching = matched_pairs(cost, target_mask, prediction_mask)
+    matching = _matched_pairs(cost, target_mask, prediction_mask)
     chosen = tf.nest.map_structure(lambda each: take(each, matching.columns), predictions)
     chosen = _with_gradient_where(matching.row_matched, chosen)
     losses = sizes.checked("matched_loss", matched_loss(targets, chosen), "m")
     result = _masked_sum(losses, matching.row_matched)
     if unmatched_loss is not None:
+        arguments.function("unmatched_loss", unmatched_loss)
         unmatched = tf.logical_and(prediction_mask, tf.logical_not(matching.column_matched))
         others = sizes.checked("unmatched_loss", unmatched_loss(_with_gradient_where(unmatched, predictions)), "n")
         result += tf.cast(_masked_sum(others, unmatched), result.dtype)
@@ -42,25 +106,51 @@ def set_losses(
     for each in tf.nest.flatten(predictions):
         if each.dtype.is_floating:
             result = nan_lists(failed, result, each)
-    return result
+    return tf.cast(result, losses.dtype)
+
+
+_matched_pairs = traced_if_eager(matched_pairs)
+
+
+def checked_items(name: str, value: Any, size: str) -> Structure:
+    """Return `value` as a nest of tensors with the same batch size and number of items, `size` in errors."""
+    tensors = [arguments.dense_tensor(name, each) for each in tf.nest.flatten(value)]
+    shapes = [tensor.shape for tensor in tensors]
+    if not shapes or any(shape.rank is None or shape.rank < 2 for shape in shapes):
+        raise ValueError(f"{name} must hold tensors [batch, {size}, ...], got {', '.join(map(str, shapes)) or 'none'}")
+    if not all(shape[:2].is_compatible_with(shapes[0][:2]) for shape in shapes):
+        raise ValueError(f"{name} must hold tensors with equal batch and {size}, got {', '.join(map(str, shapes))}")
+    return tf.nest.pack_sequence_as(value, tensors)
+
+
+def _item_mask(name: str, mask: Any, structure: Structure) -> tf.Tensor:
+    """Return `mask` as a bool tensor, checked to have the shape [batch, items] of `structure`; True for None."""
+    items = tf.nest.flatten(structure)[0]
+    if mask is None:
+        return tf.ones(tf.shape(items)[:2], tf.bool)
+    mask = arguments.bool_mask(name, mask)
+    if not mask.shape.is_compatible_with(items.shape[:2]):
+        raise ValueError(f"{name} must have shape {items.shape[:2]}, got {mask.shape}")
+    return arguments.of_shape(name, mask, tf.shape(items)[:2])
 
 
 def _with_gradient_where(mask: tf.Tensor, structure: Structure) -> Structure:
     """Return the same values, with gradient 0 where `mask` [batch, items] is False, even if the upstream one is NaN."""
 
     def select(each: tf.Tensor) -> tf.Tensor:
-        return tf.where(over_items(mask, each), each, tf.stop_gradient(each))
+        return tf.where(_over_items(mask, each), each, tf.stop_gradient(each))
 
     return tf.nest.map_structure(select, structure)
 
 
-def over_items(mask: tf.Tensor, each: tf.Tensor) -> tf.Tensor:
-    """`mask` [batch, items] with as many axes as `each` [batch, items, ...]."""
+def _over_items(mask: tf.Tensor, each: tf.Tensor) -> tf.Tensor:
+    """Return `mask` [batch, items] with as many axes as `each` [batch, items, ...]."""
     ones = tf.ones([each.shape.rank - 2], tf.int32)
     return tf.reshape(mask, tf.concat([tf.shape(mask), ones], axis=0))
 
 
 def _masked_sum(losses: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    losses = tf.cast(losses, compute_dtype(losses.dtype))
     return tf.reduce_sum(tf.where(mask, losses, tf.zeros_like(losses)), axis=1)
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops.neighbors._cityblock import cityblock_distances
-from keras_softsort.ops.neighbors._distances import unit_vectors
+from keras_softsort.ops.neighbors._embeddings import cityblock_distances, unit_vectors
 
 
 class QueryBounds(NamedTuple):

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
-from keras_softsort.ops.neighbors._distances import paired_distances
+from keras_softsort.ops.neighbors._embeddings import paired_distances
 
 MAX_QUERIES = 256  # number of queries that are compared with a block at once
 CHUNK_SIZE = 32  # number of references that share a bound
@@ -107,7 +107,8 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tens
     best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(math.inf, queries.dtype))
     ids = tf.fill(tf.shape(best), tf.int32.max)
     if search.approximate:
-        _, chunks = tf.math.approx_max_k(bounds, search.chunks_per_round())
+        # Not in float64, which the operation does not take.
+        _, chunks = tf.math.approx_max_k(tf.cast(bounds, tf.float32), search.chunks_per_round())
         return _merge(best, ids, *_members(queries, chunks, search), search.k)[1]
 
     def search_chunks(count: int, bounds: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tuple:

@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._shapes import checked_candidates
+from keras_softsort.ops.neighbors._embeddings import checked_candidates
 from keras_softsort.ops.neighbors._soft import (
     SoftNeighborOptions,
     membership,

@@ -10,7 +10,7 @@ import tensorflow as tf
 def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
     """`logsumexp(values[..., i:])` for each i, for values of any range. NaN only spreads within its list.
 
-    It is taken within blocks of about sqrt(n) values and over later blocks: O(n^1.5) time and memory.
+    It is computed within blocks of about sqrt(n) values and over later blocks: O(n^1.5) time and memory.
     """
     shape, count = tf.shape(values), values.shape[-1]
     if count is None:
@@ -30,7 +30,7 @@ def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
 
 
 def _dense(values: tf.Tensor) -> tf.Tensor:
-    """The same by its definition: O(n^2)."""
+    """Compute `suffix_logsumexp` by its definition: O(n^2)."""
     positions = tf.range(tf.shape(values)[-1])
     counted = positions >= positions[:, tf.newaxis]
     return logsumexp(tf.where(counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype)))

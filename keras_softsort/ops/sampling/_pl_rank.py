@@ -40,12 +40,12 @@ def expected_reward(
         value = mean(tf.linalg.matvec(take(every_reward, orders), rank_weights))
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            possible = tf.where(mask, logits, minus_infinity)
+            scores = tf.where(mask, logits, minus_infinity)
             if not is_at_most(logits.shape[1], FLOAT32_SIZE):
-                possible = tf.cast(possible, tf.float64)
-            every_score = flatten_lists(tf.broadcast_to(possible, shape))
-            found = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
-            return upstream[:, tf.newaxis] * tf.cast(found, upstream.dtype)
+                scores = tf.cast(scores, tf.float64)
+            every_score = flatten_lists(tf.broadcast_to(scores, shape))
+            estimates = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
+            return upstream[:, tf.newaxis] * tf.cast(estimates, upstream.dtype)
 
         return value, gradient
 
@@ -89,7 +89,7 @@ class ChoiceChances(NamedTuple):
         return tuple(exponentials * self._at_ranks(sums_up_to(tf.math.divide_no_nan(each, left))) for each in terms)
 
     def by_logarithms(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The same for logits of any range, in float64: logarithms far from 0 would lose the digits of the terms."""
+        """The sums of `by_sums` for logits of any range, in float64: float32 logarithms far from 0 lose precision."""
         nowhere, logits = tf.constant(-math.inf, tf.float64), tf.cast(self.logits, tf.float64)
         unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, logits))
         left = suffix_logsumexp(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1))[:, :-1]

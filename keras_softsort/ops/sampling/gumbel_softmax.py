@@ -1,15 +1,22 @@
-"""Gumbel-softmax: differentiable random choices of one or k items."""
+"""Differentiable choices of one or k items, with Gumbel noise and without."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import numbers
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.gradients import mappable_straight_through
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sampling._arguments import Choice, checked_choice, choose
+from keras_softsort.ops.sampling._relaxations import MODERATE_TAU, relaxed_choice, relaxed_subset, threshold_memberships
+
+METHODS = ("threshold", "successive_softmax")
 
 
 @export(top_level=True)
@@ -88,7 +95,7 @@ def gumbel_softmax(
     "Reparameterizable Subset Sampling via Continuous Relaxations", IJCAI 2019; for the threshold B. Amos, V. Koltun,
     J. Z. Kolter, "The Limited Multi-Label Projection Layer", 2019.
     """
-    choice = checked_choice(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)
+    choice = _checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)
     scale = gumbel_noise.noise_scale_tensor(noise_scale, choice.tau.dtype)
     return _sample(choice, scale, gumbel_noise.seed_tensor(seed))
 
@@ -96,4 +103,154 @@ def gumbel_softmax(
 @traced_if_eager
 def _sample(choice: Choice, noise_scale: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     noise = gumbel_noise.gumbel(tf.shape(choice.logits), seed, choice.tau.dtype)
-    return choose(choice, noise if tf.get_static_value(noise_scale) == 1 else noise_scale * noise)
+    return _choose(choice, noise if tf.get_static_value(noise_scale) == 1 else noise_scale * noise)
+
+
+@export
+def relaxed_top_k(
+    logits: Any,
+    k: int,
+    tau: Any = 1.0,
+    *,
+    method: str = "threshold",
+    hard: bool = False,
+    axis: int = -1,
+    mask: Any = None,
+) -> tf.Tensor:
+    """Compute the soft memberships of items in the k largest: `gumbel_softmax` without noise.
+
+    Args:
+      logits: floating-point, the keys along `axis`. An item with -inf is never chosen.
+      k: number of items to choose, from 1 to n.
+      tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
+        broadcasts against the axes other than `axis` (a temperature per list).
+      method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`, see `gumbel_softmax`.
+      hard: whether to return the exact k-hot vector of the k largest, with the gradient of the soft memberships. Of
+        equal logits, the first are chosen.
+      axis: the axis of the n items.
+      mask: bool of the shape of `logits`, True for valid items. Masked items get 0 and zero gradient.
+
+    Returns:
+      Tensor of the shape and dtype of `logits`; each list sums to k. Ties, NaN and lists with too few items are
+      treated as in `gumbel_softmax`.
+
+    Raises:
+      TypeError, ValueError: as for `gumbel_softmax`.
+
+    Cost: O(n log k) time and O(n) memory per list for the threshold; O(k n) for successive softmaxes.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> tf.round(100 * ks.ops.relaxed_top_k([2.0, 2.0, 2.0, 1.0], k=2, tau=0.1)).numpy().tolist()
+    [67.0, 67.0, 67.0, 0.0]
+
+    Source: as for `gumbel_softmax`.
+    """
+    return _relaxed_top_k(_checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask))
+
+
+@traced_if_eager
+def _relaxed_top_k(choice: Choice) -> tf.Tensor:
+    return _choose(choice, None)
+
+
+class Choice(NamedTuple):
+    """Checked arguments, with the list axis moved to the end: tensors first, then static values."""
+
+    logits: tf.Tensor  # [..., n], in the caller's dtype
+    tau: tf.Tensor  # in the compute dtype: a scalar, or [..., 1]
+    mask: tf.Tensor | None  # [..., n] bool
+    k: int
+    method: str
+    hard: bool
+    axis: int  # the list axis of the result, from 0
+    is_moderate: bool  # whether tau is a Python number, and so large that no gradient overflows
+
+
+def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: int, mask: Any) -> Choice:
+    """Check the arguments of a choice."""
+    logits = arguments.list_tensor("logits", logits)
+    axis = arguments.axis_of("axis", axis, logits)
+    mask = arguments.list_mask(mask, logits, "logits")
+    k = arguments.positive_integer("k", k)
+    is_moderate = isinstance(tau, numbers.Real) and float(tau) >= MODERATE_TAU
+    last = _to_the_end(logits, axis)
+    tau = arguments.temperature(tau, compute_dtype(logits.dtype), last)
+    return Choice(
+        # With k = 1 an empty list is allowed: its softmax is empty.
+        logits=last if k == 1 else arguments.at_most_list_size("k", k, last),
+        tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
+        mask=None if mask is None else _to_the_end(mask, axis),
+        k=k,
+        method=arguments.one_of("method", method, METHODS),
+        hard=arguments.boolean("hard", hard),
+        axis=axis,
+        is_moderate=is_moderate,
+    )
+
+
+def _choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
+    """The weights of the items by the keys `logits + noise`, with the caller's shape and dtype of the logits."""
+    logits = tf.cast(choice.logits, choice.tau.dtype)
+    is_allowed = tf.not_equal(logits, -math.inf)
+    keys = logits if noise is None else logits + noise
+    if choice.mask is not None:
+        is_allowed = tf.logical_and(is_allowed, choice.mask)
+        keys = tf.where(is_allowed, keys, tf.constant(-math.inf, keys.dtype))
+    if choice.k == 1 and choice.is_moderate:
+        soft = relaxed_choice(keys, choice.tau, is_moderate=True)
+    else:
+        tau = _failing(choice.tau, logits, is_allowed)
+        soft = relaxed_choice(keys, tau, is_moderate=False) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
+    if choice.k > 1 or choice.mask is not None:
+        soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))
+    soft = tf.cast(soft, choice.logits.dtype)
+    if choice.hard:
+        tau = _failing(choice.tau, logits, is_allowed)
+        hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, is_allowed, choice.k))
+        soft = mappable_straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
+    if not soft.shape.is_fully_defined():
+        soft = tf.ensure_shape(soft, choice.logits.shape)
+    return _from_the_end(soft, choice.axis)
+
+
+def _failing(tau: tf.Tensor, logits: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
+    """The temperature [..., 1], NaN for a list with a NaN or +inf, whose weights and gradients it makes NaN."""
+    below_infinity = tf.logical_or(logits < math.inf, tf.logical_not(is_allowed))  # False for NaN
+    is_number = tf.reduce_all(below_infinity, axis=-1, keepdims=True)
+    return tf.where(is_number, tau, tf.constant(math.nan, logits.dtype))
+
+
+def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
+    """The weights of several items; any number for an item that is not allowed."""
+    keys = tf.where(tf.logical_and(is_allowed, tf.math.is_finite(keys)), keys, tf.zeros_like(keys))
+    count = tf.reduce_sum(tf.cast(is_allowed, tf.int32), axis=-1, keepdims=True)
+    by_threshold = choice.method == "threshold"
+    # There is no threshold if all the items are chosen.
+    enough = count > choice.k if by_threshold else count >= choice.k
+    # With too few items, equal keys of all items keep the arithmetic finite. The result is replaced below.
+    open_items = tf.logical_or(is_allowed, tf.logical_not(enough))
+    relaxation = threshold_memberships if by_threshold else relaxed_subset
+    soft = relaxation(tf.where(enough, keys, tf.zeros_like(keys)), tau, open_items, choice.k)
+    return tf.where(enough, soft, tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau)))
+
+
+def _largest(keys: tf.Tensor, is_allowed: tf.Tensor, k: int) -> tf.Tensor:
+    """1 for the k largest keys and 0 elsewhere. Of equal keys, the first are chosen."""
+    keys = tf.where(is_allowed, tf.stop_gradient(keys), tf.constant(-math.inf, keys.dtype))
+    size = tf.shape(keys)[-1] if keys.shape[-1] is None else keys.shape[-1]
+    count = min(k, size) if isinstance(size, int) else tf.minimum(k, size)
+    chosen = tf.math.top_k(keys, count).indices
+    return tf.reduce_sum(tf.one_hot(chosen, size, dtype=keys.dtype), axis=-2)
+
+
+def _to_the_end(tensor: tf.Tensor, axis: int) -> tf.Tensor:
+    last = tensor.shape.rank - 1
+    return tensor if axis == last else tf.transpose(tensor, [*(i for i in range(last + 1) if i != axis), axis])
+
+
+def _from_the_end(tensor: tf.Tensor, axis: int) -> tf.Tensor:
+    last = tensor.shape.rank - 1
+    return tensor if axis == last else tf.transpose(tensor, [*range(axis), last, *range(axis, last)])

@@ -1,4 +1,4 @@
-"""`soft_neighbor_membership` and `neighbor_share` beside the published formula; city-block distances beside SciPy."""
+"""`soft_neighbor_membership` and `dknn_loss` beside the published formula; city-block distances beside SciPy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from support.gradients import ATOL, RTOL, central_differences, check_gradients, 
 from support.oracles import neighbors as neighbor_oracles
 
 import keras_softsort as ks
-from keras_softsort.ops.neighbors._cityblock import cityblock_distances
+from keras_softsort.ops.neighbors._embeddings import cityblock_distances
 
 RNG = np.random.default_rng(4)
 EMBEDDINGS, LABELS = RNG.normal(size=(8, 3)) * 0.7, np.array([0, 1, 2, 0, 1, 2, 0, 1])
@@ -71,25 +71,22 @@ def test_noise():
     assert not np.array_equal(sample([1, 2], 2), sample([1, 3], 2))
 
 
-@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("objective", ["linear", "log"])
 @pytest.mark.parametrize("num_queries", [None, 3])
-def test_share(num_queries, log):
+def test_dknn_loss(num_queries, objective):
     mask = np.arange(8) != 4
     padded = np.where(mask, LABELS, -1)
-    wanted = -neighbor_oracles.dknn(padded, EMBEDDINGS, 2, 2.0, num_queries=num_queries)
-    if log:
-        wanted = np.log(wanted, out=np.zeros_like(wanted), where=wanted > 0)
-
-    def share(embeddings):
-        embeddings = tf.where(mask[:, None], embeddings, np.nan)
-        return ks.ops.neighbor_share(embeddings, LABELS, 2, 2.0, num_queries=num_queries, mask=mask, log=log)
-
-    np.testing.assert_allclose(share(EMBEDDINGS), wanted, rtol=1e-9)
+    wanted = neighbor_oracles.dknn(padded, EMBEDDINGS, 2, 2.0, num_queries=num_queries)
+    if objective == "log":
+        wanted = -np.log(-wanted, out=np.zeros_like(wanted), where=wanted < 0)
+    embeddings = tf.where(mask[:, None], EMBEDDINGS, np.nan)
+    found = ks.ops.dknn_loss(embeddings, LABELS, 2, 2.0, num_queries=num_queries, mask=mask, objective=objective)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 @pytest.mark.default_stack_only
-def test_gradient_of_the_share():
-    check_gradients(lambda e: ks.ops.neighbor_share(e, LABELS, 3, 2.0, distance="cityblock"), EMBEDDINGS)
+def test_gradient_of_dknn_loss():
+    check_gradients(lambda e: ks.ops.dknn_loss(e, LABELS, 3, 2.0, distance="cityblock"), EMBEDDINGS)
 
 
 @pytest.mark.parametrize("mode", ["eager", "xla"])
@@ -127,14 +124,14 @@ def test_bad_memberships(arguments, error, message):
     [
         ({"k": 7}, ValueError, r"embeddings must hold more than 1 \+ k = 8 items, got 8"),
         ({"num_queries": 0}, ValueError, "num_queries must be at least 1, got 0"),
-        ({"log": 1}, TypeError, "log must be True or False, got 1"),
+        ({"objective": "share"}, ValueError, "objective must be one of .*, got 'share'"),
         ({"embeddings": EMBEDDINGS[0]}, ValueError, r"embeddings must have shape \[batch, d\], got \(3,\)"),
         ({"labels": LABELS[:4]}, ValueError, r"labels must have shape \[batch\], .*, got \(4,\)"),
     ],
 )
-def test_bad_shares(arguments, error, message):
+def test_bad_dknn_losses(arguments, error, message):
     with pytest.raises(error, match=message):
-        ks.ops.neighbor_share(**{"embeddings": EMBEDDINGS, "labels": LABELS, "k": 2, **arguments})
+        ks.ops.dknn_loss(**{"embeddings": EMBEDDINGS, "labels": LABELS, "k": 2, **arguments})
 
 
 def test_a_temperature_per_query_as_a_column_with_as_many_samples():

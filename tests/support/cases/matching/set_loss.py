@@ -1,10 +1,12 @@
-"""Cases of `SetLoss`, of sets of numbers."""
+"""Cases of `set_loss` and `SetLoss`, of sets of numbers."""
 
+import numpy as np
 import tensorflow as tf
 from scipy.optimize import linear_sum_assignment
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.operation import SCORES, Operation
 
 register = tf.keras.utils.register_keras_serializable(package="tests")
 
@@ -48,7 +50,17 @@ SET_LOSS = Loss(
         },
         {**FUNCTIONS, "prediction_mask": above_minus_two, "reduction": "sum", "name": "mine"},
     ],
+    "set_loss",
     takes="set",
     basic={**FUNCTIONS, "normalization": "none"},
 )
 LOSSES = [SET_LOSS]
+OPERATIONS = [
+    Operation(
+        "set_loss",
+        lambda predictions: ks.ops.set_loss(tf.zeros([2, 3]), predictions, squared_distances, squared_errors),
+        SCORES,
+    )
+]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"set_loss": {"targets": np.zeros([2, 3]), "predictions": np.ones([2, 4]), **FUNCTIONS}}

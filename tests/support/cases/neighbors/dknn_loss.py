@@ -1,4 +1,4 @@
-"""Cases of `neighbor_share` and `DkNNLoss`."""
+"""Cases of `dknn_loss` and `DkNNLoss`."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ LOSSES = [
             # So hot that noise does not show.
             {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort", "power": 1.5},
         ],
-        "neighbor_share",
+        "dknn_loss",
         takes="embeddings",
         noisy_with=("num_queries", "stochastic"),
         basic={"k": 1},
@@ -41,16 +41,16 @@ LOSSES = [
 ]
 OPERATIONS = [
     Operation(
-        "neighbor_share",
-        lambda e: ks.ops.neighbor_share(e, [0, 1, 0, 1, 1], 2, num_samples=2, seed=SEED, mask=[True] * 4 + [False]),
+        "dknn_loss",
+        lambda e: ks.ops.dknn_loss(e, [0, 1, 0, 1, 1], 2, num_samples=2, seed=SEED, mask=[True] * 4 + [False]),
         [normal(N, 3)],
     )
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
-VALID = {"neighbor_share": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": SEED}}
+VALID = {"dknn_loss": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": SEED}}
 # With each method, on scores [3, 5].
 WITH_METHOD = {
-    "neighbor_share": lambda s, method: ks.ops.neighbor_share(s, CLASSES, 1, method=method),
+    "dknn_loss": lambda s, method: ks.ops.dknn_loss(s, CLASSES, 1, method=method),
     "DkNNLoss": lambda s, method: ks.DkNNLoss(1, num_queries=1, method=method)(CLASSES, s),
     "DkNNLoss, log": lambda s, method: ks.DkNNLoss(1, num_queries=1, objective="log", method=method)(CLASSES, s),
 }

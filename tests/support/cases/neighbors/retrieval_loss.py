@@ -1,4 +1,4 @@
-"""Cases of `soft_retrieval_metric` and `RetrievalLoss`."""
+"""Cases of `retrieval_loss` and `RetrievalLoss`."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ LOSSES = [
             {"metric": "mrr", "memory_size": 6},
             {"metric": "ndcg", "k": 2, "tau": 0.5, "distance": "euclidean", "reduction": "sum", "name": "mine"},
         ],
-        "soft_retrieval_metric",
+        "retrieval_loss",
         takes="embeddings",
         target=lambda labels: np.argmax(labels, axis=1) % 2,  # two classes
         noisy_with=("memory_size",),
@@ -35,7 +35,7 @@ LOSSES = [
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {
-    "soft_retrieval_metric": {
+    "retrieval_loss": {
         "candidates": np.float64(normal(2, 3)),
         "labels": np.array([0, 1]),
         "candidate_labels": np.array([1, 0]),

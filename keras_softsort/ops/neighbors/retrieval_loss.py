@@ -1,4 +1,4 @@
-"""Retrieval metrics of embeddings by soft ranks of their similarities."""
+"""Retrieval metrics of embeddings, by soft ranks of their similarities, as losses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_where
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._classes import agreement, class_rows
-from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
-from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
-from keras_softsort.ops.neighbors._soft_ranks import JudgedCandidates
+from keras_softsort.ops.neighbors._embeddings import DISTANCES, agreement, class_rows, pairwise_distances
+from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
 from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership
 
 
@@ -40,7 +38,7 @@ class RetrievalBatch(NamedTuple):
 
 
 @export
-def soft_retrieval_metric(
+def retrieval_loss(
     queries: Any,
     candidates: Any = None,
     *,
@@ -54,12 +52,12 @@ def soft_retrieval_metric(
     candidate_mask: Any = None,
     exclude_self: bool | None = None,
 ) -> tf.Tensor:
-    """Compute a retrieval metric of each query from soft ranks of its candidates.
+    """Compute minus a retrieval metric of each query from soft ranks of its candidates (Smooth-AP and others).
 
     With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i is
     `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j. With P
     the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
-    the similarities; 1 without `k`):
+    the similarities; 1 without `k`), the metrics are:
 
     - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / min(k, |P|)`;
     - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
@@ -68,7 +66,7 @@ def soft_retrieval_metric(
     - `"recall"`: `sum_{i in P} m_i / |P|`.
 
     As tau goes to 0 these become the exact metrics, in which each of two tied candidates counts half as above the
-    other.
+    other. `RetrievalLoss` is the mean over queries.
 
     Args:
       queries: embeddings `[q, d]`.
@@ -86,7 +84,7 @@ def soft_retrieval_metric(
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
 
     Returns:
-      `[q]`, from 0 to 1, in the dtype of `queries`; half precision is computed in float32. A query without a relevant
+      `[q]`, from -1 to 0, in the dtype of `queries`; half precision is computed in float32. A query without a relevant
       candidate has 0 and a zero gradient. Valid embeddings that are not finite give NaN to their own queries and to
       those that have them as candidates, and so do NaN labels.
 
@@ -106,8 +104,8 @@ def soft_retrieval_metric(
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> embeddings = tf.constant([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
-    >>> ks.ops.soft_retrieval_metric(embeddings, labels=[0, 0, 1, 1]).numpy().round(3).tolist()
-    [1.0, 1.0, 1.0, 1.0]
+    >>> ks.ops.retrieval_loss(embeddings, labels=[0, 0, 1, 1]).numpy().round(3).tolist()
+    [-1.0, -1.0, -1.0, -1.0]
 
     Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
     Retrieval", ECCV 2020; memberships: see `soft_top_k_membership`.
@@ -144,11 +142,11 @@ def soft_retrieval_metric(
         mask,
         mask if is_own and candidate_mask is None else _mask("candidate_mask", candidate_mask, candidates),
     )
-    return _values(batch, options)
+    return _losses(batch, options)
 
 
 @traced_if_eager
-def _values(batch: RetrievalBatch, options: RetrievalOptions) -> tf.Tensor:
+def _losses(batch: RetrievalBatch, options: RetrievalOptions) -> tf.Tensor:
     dtype = compute_dtype(batch.queries.dtype)
     queries, candidates = (
         tf.where(mask[:, tf.newaxis], tf.cast(vectors, dtype), tf.zeros([], dtype))
@@ -170,7 +168,7 @@ def _values(batch: RetrievalBatch, options: RetrievalOptions) -> tf.Tensor:
     if agrees.dtype.is_floating:
         failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
         values = nan_where(failed, values)
-    return tf.cast(values, batch.queries.dtype)
+    return tf.cast(-values, batch.queries.dtype)
 
 
 def _agreement(batch: RetrievalBatch, similarities: tf.Tensor) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""The share of each query's soft k nearest neighbors that are of its class."""
+"""The loss of soft k nearest neighbors (DkNN)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._classes import agreement, class_rows
+from keras_softsort.ops.neighbors._embeddings import agreement, class_rows
 from keras_softsort.ops.neighbors._soft import (
     SoftNeighborOptions,
     log_share,
@@ -19,9 +19,11 @@ from keras_softsort.ops.neighbors._soft import (
     sorted_candidates,
 )
 
+OBJECTIVES = ("linear", "log")
+
 
 @export
-def neighbor_share(
+def dknn_loss(
     embeddings: Any,
     labels: Any,
     k: int,
@@ -29,17 +31,17 @@ def neighbor_share(
     *,
     num_queries: int | None = None,
     mask: Any = None,
-    log: bool = False,
+    objective: str = "linear",
     distance: str = "squared_euclidean",
     method: str = "neural_sort",
     power: float = 1.0,
     num_samples: int | None = None,
     seed: Any = None,
 ) -> tf.Tensor:
-    """Compute the share of each query's soft k nearest neighbors that have its class (DkNN).
+    """Compute minus the share of each query's soft k nearest neighbors that have its class (DkNN).
 
-    `s_i = sum_j m_ij [y_i = y_j] / k`, with the memberships m of `soft_neighbor_membership`. A query is never its own
-    candidate. Minus the mean share is the loss of `DkNNLoss`.
+    The loss is `-s_i` or `-log s_i`, with the share `s_i = sum_j m_ij [y_i = y_j] / k` and the memberships m of
+    `soft_neighbor_membership`. A query is never its own candidate. `DkNNLoss` is the mean over queries.
 
     Args:
       embeddings: `[batch, d]`.
@@ -50,8 +52,9 @@ def neighbor_share(
         distances times the number of candidates, for SoftSort distances.
       num_queries: the first `num_queries` items are the queries, and the others the candidates. None: every item is a
         query and the rest of the batch its candidates.
-      mask: bool `[batch]`, True for valid items. The others are not candidates, and their own share is 0.
-      log: return `log s_i`, computed from logarithms, so that shares that underflow have a gradient.
+      mask: bool `[batch]`, True for valid items. The others are not candidates, and their own loss is 0.
+      objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, computed from
+        logarithms, so that a share that underflows has a gradient.
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
@@ -59,19 +62,19 @@ def neighbor_share(
       seed: two integers, given with `num_samples`.
 
     Returns:
-      `[q]`, one share per query, in the dtype of `embeddings`; half precision is computed in float32. A query without
-      a candidate of its class has 0, also with `log`, and a zero gradient. Ranks that padding leaves empty count as
-      wrong. An embedding that is not finite gives NaN to its own share and to those of its queries, and so does a NaN
+      `[q]`, one loss per query, in the dtype of `embeddings`; half precision is computed in float32. A query without
+      a candidate of its class has 0 with both objectives, and a zero gradient. Ranks that padding leaves empty count as
+      wrong. An embedding that is not finite gives NaN to its own loss and to those of its queries, and so does a NaN
       label.
 
     Raises:
-      ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `distance` or `method` is
-        unknown; shapes do not match; or the batch has no more than `num_queries + k` items (`1 + k` if `num_queries` is
-        None).
+      ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance` or
+        `method` is unknown; shapes do not match; or the batch has no more than `num_queries + k` items (`1 + k` if
+        `num_queries` is None).
       TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or an argument has
         another type.
       InvalidArgumentError: the batch is too small, and its size was unknown when traced. XLA drops that check, and the
-        shares are then NaN.
+        losses are then NaN.
 
     Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample, for q queries and c candidates.
 
@@ -80,8 +83,8 @@ def neighbor_share(
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> embeddings, labels = tf.constant([[0.0], [0.1], [1.0], [1.2]]), [0, 0, 1, 1]
-    >>> ks.ops.neighbor_share(embeddings, labels, k=1, tau=0.01).numpy().round(3).tolist()
-    [1.0, 1.0, 1.0, 1.0]
+    >>> ks.ops.dknn_loss(embeddings, labels, k=1, tau=0.01).numpy().round(3).tolist()
+    [-1.0, -1.0, -1.0, -1.0]
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.3.
@@ -104,18 +107,20 @@ def neighbor_share(
     embeddings = _more_than(embeddings, num_queries, options.k)
     labels = class_rows("labels", labels, embeddings)
     mask = None if mask is None else arguments.list_mask(mask, embeddings[:, 0], masked="embeddings without d")
-    return _share(embeddings, labels, mask, options, (num_queries, arguments.boolean("log", log)))
+    return _losses(
+        embeddings, labels, mask, options, (num_queries, arguments.one_of("objective", objective, OBJECTIVES))
+    )
 
 
 @traced_if_eager
-def _share(
+def _losses(
     embeddings: tf.Tensor,
     labels: tf.Tensor,
     mask: tf.Tensor | None,
     options: SoftNeighborOptions,
-    form: tuple[int | None, bool],
+    queries_and_objective: tuple[int | None, str],
 ) -> tf.Tensor:
-    num_queries, log = form
+    num_queries, objective = queries_and_objective
     vectors = tf.cast(embeddings, compute_dtype(embeddings.dtype))
     is_valid = tf.ones_like(vectors[:, 0], tf.bool) if mask is None else mask
     vectors = tf.where(is_valid[:, tf.newaxis], vectors, tf.zeros_like(vectors))
@@ -127,11 +132,11 @@ def _share(
     correct = agreement(labels[first], labels[others], vectors.dtype)
     correct = tf.where(pairs, correct, tf.zeros_like(correct))
     sorting = sorted_candidates(vectors[first], vectors[others], pairs, options)
-    if log:
-        shares = log_share(sorting, options.k, correct)
+    if objective == "log":
+        losses = -log_share(sorting, options.k, correct)
     else:
-        shares = tf.reduce_sum(membership(sorting, options.k) * correct, axis=-1) / options.k
-    return tf.cast(tf.where(is_valid[first], shares, tf.zeros_like(shares)), embeddings.dtype)
+        losses = -tf.reduce_sum(membership(sorting, options.k) * correct, axis=-1) / options.k
+    return tf.cast(tf.where(is_valid[first], losses, tf.zeros_like(losses)), embeddings.dtype)
 
 
 def _more_than(embeddings: tf.Tensor, num_queries: int | None, k: int) -> tf.Tensor:

@@ -1,16 +1,16 @@
-"""`soft_retrieval_metric` beside its formulas, and beside the hard metrics and scikit-learn as tau goes to 0."""
+"""`retrieval_loss` beside its formulas, and beside the hard metrics and scikit-learn as tau goes to 0."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from support import modes
-from support.cases.neighbors.soft_retrieval_metric import METRIC_OPTIONS
+from support.cases.neighbors.retrieval_loss import METRIC_OPTIONS
 from support.gradients import fixed_weights
 from support.oracles import neighbors as neighbor_oracles
 from support.oracles import retrieval as retrieval_oracles
 
 import keras_softsort as ks
-from keras_softsort.ops.neighbors import _soft_ranks
+from keras_softsort.ops.neighbors import _retrieval_metrics
 
 pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(6)
@@ -40,7 +40,7 @@ def in_batch(embeddings=EMBEDDINGS, labels=LABELS, mask=None, *, distance="cosin
 @every_metric
 def test_values_and_gradients(options):
     def function(embeddings):
-        return ks.ops.soft_retrieval_metric(embeddings, labels=LABELS, tau=0.3, **options)
+        return -ks.ops.retrieval_loss(embeddings, labels=LABELS, tau=0.3, **options)
 
     values, gradient = with_gradient(function, EMBEDDINGS)
     np.testing.assert_allclose(values, in_batch(tau=0.3, **options), rtol=1e-9)
@@ -61,7 +61,7 @@ def with_gradient(function, array):
 
 def test_distances():
     options = {"distance": "squared_euclidean", "metric": "ndcg", "k": 2, "tau": 2.0}
-    found = ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=LABELS, **options)
+    found = -ks.ops.retrieval_loss(EMBEDDINGS, labels=LABELS, **options)
     np.testing.assert_allclose(found, in_batch(**options), rtol=1e-9)
 
 
@@ -71,7 +71,7 @@ def test_modes_masks_and_temperatures(mode):
     tau, options = np.linspace(0.2, 1.0, 9), {"metric": "average_precision", "k": 3}
 
     def function(embeddings, tau, mask):
-        return ks.ops.soft_retrieval_metric(embeddings, labels=LABELS, tau=tau, mask=mask, **options)
+        return -ks.ops.retrieval_loss(embeddings, labels=LABELS, tau=tau, mask=mask, **options)
 
     tensors = [tf.constant(EMBEDDINGS), tf.constant(tau)]
     value, gradients = modes.run(mode, function, tensors, fixed_weights(9), mask)
@@ -87,7 +87,7 @@ def test_modes_masks_and_temperatures(mode):
 
 @pytest.mark.parametrize("options", METRIC_OPTIONS[::5], ids=str)
 def test_two_sets_by_labels_and_by_rows(options):
-    found = ks.ops.soft_retrieval_metric(
+    found = -ks.ops.retrieval_loss(
         QUERIES, CANDIDATES, labels=QUERY_LABELS, candidate_labels=CANDIDATE_LABELS, tau=0.3, **options
     )
     wanted = [
@@ -95,34 +95,32 @@ def test_two_sets_by_labels_and_by_rows(options):
         for query, label in zip(QUERIES, QUERY_LABELS, strict=True)
     ]
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
-    rows = ks.ops.soft_retrieval_metric(QUERIES, CANDIDATES[:4], tau=0.3, **options)
+    rows = -ks.ops.retrieval_loss(QUERIES, CANDIDATES[:4], tau=0.3, **options)
     by_number = {"labels": np.arange(4), "candidate_labels": np.arange(4)}
     np.testing.assert_allclose(
-        rows, ks.ops.soft_retrieval_metric(QUERIES, CANDIDATES[:4], tau=0.3, **by_number, **options), rtol=1e-12
+        rows, -ks.ops.retrieval_loss(QUERIES, CANDIDATES[:4], tau=0.3, **by_number, **options), rtol=1e-12
     )
 
 
 def test_own_rows_are_left_out_of_more_candidates():
     more = np.concatenate([EMBEDDINGS, CANDIDATES])
     labels = np.concatenate([LABELS, CANDIDATE_LABELS])
-    found = ks.ops.soft_retrieval_metric(
-        EMBEDDINGS, more, labels=LABELS, candidate_labels=labels, tau=0.3, exclude_self=True
-    )
+    found = -ks.ops.retrieval_loss(EMBEDDINGS, more, labels=LABELS, candidate_labels=labels, tau=0.3, exclude_self=True)
     np.testing.assert_allclose(found, in_batch(more, labels, tau=0.3, metric="average_precision")[:9], rtol=1e-9)
 
 
 def test_rows_of_classes():
     rows = np.eye(4)[LABELS]
-    found = ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=rows)
-    np.testing.assert_allclose(found, ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=LABELS), rtol=1e-12)
+    found = -ks.ops.retrieval_loss(EMBEDDINGS, labels=rows)
+    np.testing.assert_allclose(found, -ks.ops.retrieval_loss(EMBEDDINGS, labels=LABELS), rtol=1e-12)
     rows[:, 3] = 1  # a class that all share
-    np.testing.assert_allclose(ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=rows), 1, rtol=1e-9)
+    np.testing.assert_allclose(-ks.ops.retrieval_loss(EMBEDDINGS, labels=rows), 1, rtol=1e-9)
 
 
 @every_metric
 def test_hard_metric_as_tau_goes_to_0(options):
     embeddings, labels = RNG.normal(size=(40, 4)), RNG.integers(0, 6, size=40)
-    found = ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=1e-9, **options)
+    found = -ks.ops.retrieval_loss(embeddings, labels=labels, tau=1e-9, **options)
     wanted = in_batch(embeddings, labels, oracle=retrieval_oracles.hard_metric, **options)
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
@@ -131,7 +129,7 @@ def test_scikit_learn_agrees_as_tau_goes_to_0():
     metrics = pytest.importorskip("sklearn.metrics")
     embeddings, labels = RNG.normal(size=(30, 4)), RNG.integers(0, 4, size=30)
     found = {
-        (name, k): ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=1e-9, metric=name, k=k).numpy()
+        (name, k): -ks.ops.retrieval_loss(embeddings, labels=labels, tau=1e-9, metric=name, k=k).numpy()
         for name, k in [("average_precision", None), ("ndcg", None), ("ndcg", 5), ("precision", 1)]
     }
     for i in range(12):
@@ -149,11 +147,11 @@ def test_scikit_learn_agrees_as_tau_goes_to_0():
 def test_blocks_and_tiles(mode, monkeypatch):
     """More relevant candidates than a tile holds, and more queries than a block."""
     embeddings, labels = RNG.normal(size=(23, 3)), np.array([0] * 19 + [1] * 3 + [2])
-    monkeypatch.setattr(_soft_ranks, "TILE_SIZE", 23 * 7)  # 7 queries, a relevant candidate of each
+    monkeypatch.setattr(_retrieval_metrics, "TILE_SIZE", 23 * 7)  # 7 queries, a relevant candidate of each
     wanted = in_batch(embeddings, labels, metric="average_precision", tau=0.3)
 
     def function(embeddings, _):
-        return ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=0.3)
+        return -ks.ops.retrieval_loss(embeddings, labels=labels, tau=0.3)
 
     value, gradients = modes.run(mode, function, [tf.constant(embeddings)], np.ones(23))
     np.testing.assert_allclose(value, wanted, rtol=1e-9)
@@ -168,7 +166,7 @@ def test_ties_and_classes_of_one_have_finite_gradients(options):
     labels = np.array([0, 0, 1, 1, 2, 3])
     with tf.GradientTape() as tape:
         tape.watch(embeddings)
-        value = ks.ops.soft_retrieval_metric(embeddings, labels=labels, tau=1e-6, **options)
+        value = -ks.ops.retrieval_loss(embeddings, labels=labels, tau=1e-6, **options)
     gradient = tape.gradient(value, embeddings)
     assert np.all(np.isfinite(gradient))
     assert np.all(value[4:] == 0)
@@ -181,20 +179,20 @@ def test_ties_and_classes_of_one_have_finite_gradients(options):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision(dtype):
     embeddings = tf.cast(EMBEDDINGS, dtype)
-    found = ks.ops.soft_retrieval_metric(embeddings, labels=LABELS)
+    found = -ks.ops.retrieval_loss(embeddings, labels=LABELS)
     assert found.dtype == embeddings.dtype
-    wanted = ks.ops.soft_retrieval_metric(tf.cast(embeddings, tf.float32), labels=LABELS)
+    wanted = -ks.ops.retrieval_loss(tf.cast(embeddings, tf.float32), labels=LABELS)
     np.testing.assert_allclose(tf.cast(found, tf.float32), wanted, atol=4e-3)
 
 
 def test_what_is_not_a_number_shows():
     embeddings = np.where(np.arange(9)[:, None] == 2, np.nan, EMBEDDINGS)
-    found = ks.ops.soft_retrieval_metric(embeddings, labels=np.where(LABELS == 2, 0, LABELS))
+    found = -ks.ops.retrieval_loss(embeddings, labels=np.where(LABELS == 2, 0, LABELS))
     assert np.all(np.isnan(found[:8]))
-    padded = ks.ops.soft_retrieval_metric(embeddings, labels=LABELS, mask=np.arange(9) != 2)
+    padded = -ks.ops.retrieval_loss(embeddings, labels=LABELS, mask=np.arange(9) != 2)
     np.testing.assert_allclose(padded, in_batch(mask=np.arange(9) != 2, metric="average_precision", tau=0.05))
     labels = np.where(np.arange(9) == 2, np.nan, LABELS.astype(float))
-    assert np.all(np.isnan(ks.ops.soft_retrieval_metric(EMBEDDINGS, labels=labels)))
+    assert np.all(np.isnan(-ks.ops.retrieval_loss(EMBEDDINGS, labels=labels)))
 
 
 @pytest.mark.parametrize(
@@ -228,4 +226,4 @@ def test_what_is_not_a_number_shows():
 )
 def test_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
-        ks.ops.soft_retrieval_metric(**{"queries": EMBEDDINGS, "labels": LABELS, **arguments})
+        -ks.ops.retrieval_loss(**{"queries": EMBEDDINGS, "labels": LABELS, **arguments})

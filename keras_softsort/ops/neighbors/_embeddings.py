@@ -1,0 +1,158 @@
+"""Embeddings: distances of every query to every candidate, classes, and checks of shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+
+DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
+
+
+def pairwise_distances(
+    queries: tf.Tensor, candidates: tf.Tensor, distance: str, center: tf.Tensor | None = None
+) -> tf.Tensor:
+    """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
+
+    `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The Euclidean ones multiply
+    differences to a `center` [..., 1, d], by default the mean of the candidates, which only changes the rounding.
+    """
+    if distance == "cityblock":
+        return cityblock_distances(queries, candidates)
+    if distance == "dot":
+        return -tf.matmul(queries, candidates, transpose_b=True)
+    if distance == "cosine":
+        return 1 - tf.matmul(unit_vectors(queries), unit_vectors(candidates), transpose_b=True)
+    if center is None:
+        center = tf.reduce_mean(candidates, axis=-2, keepdims=True)
+    # Centered, since embeddings far from 0 would lose digits in the product.
+    center = tf.stop_gradient(center)
+    squared = _squared(queries - center, candidates - center)
+    return squared if distance == "squared_euclidean" else _root(squared)
+
+
+def paired_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
+    """Distances [...] of `queries` and `candidates` [..., d], from differences: equal vectors have distance 0."""
+    if distance == "cityblock":
+        return tf.reduce_sum(tf.abs(queries - candidates), axis=-1)
+    if distance == "dot":
+        return -tf.reduce_sum(queries * candidates, axis=-1)
+    if distance == "cosine":
+        queries, candidates = unit_vectors(queries), unit_vectors(candidates)
+        similar = tf.reduce_sum(queries * candidates, axis=-1)
+        # For unit vectors |u - v|^2 / 2 = 1 - u v, which is exact if they are near each other.
+        near = tf.reduce_sum(tf.square(queries - candidates), axis=-1) / 2
+        return tf.where(similar > 0.5, near, 1 - similar)
+    squared = tf.reduce_sum(tf.square(queries - candidates), axis=-1)
+    return squared if distance == "squared_euclidean" else _root(squared)
+
+
+def _squared(queries: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
+    lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
+    other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]
+    squared = lengths + other_lengths - 2 * tf.matmul(queries, candidates, transpose_b=True)
+    return tf.where(squared < 0, tf.zeros_like(squared), squared)
+
+
+def _root(squared: tf.Tensor) -> tf.Tensor:
+    """The square root, with gradient 0 at 0."""
+    at_zero = tf.equal(squared, 0)
+    root = tf.sqrt(tf.where(at_zero, tf.ones_like(squared), squared))
+    return tf.where(at_zero, tf.zeros_like(root), root)
+
+
+def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
+    """Vectors scaled to length 1, zeros unchanged; scaled to maximum 1 first, so that no length over- or underflows."""
+    largest = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
+    vectors = vectors / tf.where(tf.equal(largest, 0), tf.ones_like(largest), largest)
+    squared = tf.reduce_sum(tf.square(vectors), axis=-1, keepdims=True)
+    lengths = tf.sqrt(tf.where(tf.equal(squared, 0), tf.ones_like(squared), squared))
+    # A root and a quotient are rounded alike in every vector, but the rounding of rsqrt depends on the position in the
+    # tensor. The maximum changes no value, since lengths are at least 1 here. It keeps TensorFlow from replacing the
+    # root and the quotient by rsqrt.
+    return vectors / tf.maximum(lengths, 1)
+
+
+@tf.custom_gradient
+def cityblock_distances(queries: tf.Tensor, candidates: tf.Tensor) -> tuple:
+    """Sums of absolute differences of [..., q, d] and [..., c, d]: [..., q, c], with gradient 0 where they are equal.
+
+    A loop over dimensions, also for the gradient: memory is O(q c), not O(q c d).
+    """
+    dimensions = tf.shape(queries)[-1]
+    total = tf.zeros_like(tf.matmul(queries[..., :1], candidates[..., :1], transpose_b=True))
+
+    def differences(i: tf.Tensor) -> tf.Tensor:
+        return queries[..., :, tf.newaxis, i] - candidates[..., tf.newaxis, :, i]
+
+    def add(i: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return i + 1, total + tf.abs(differences(i))
+
+    _, total = tf.while_loop(lambda i, _: i < dimensions, add, (0, total), maximum_iterations=dimensions)
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        def slopes(i: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            signed = upstream * tf.sign(differences(i))
+            return tf.reduce_sum(signed, axis=-1), -tf.reduce_sum(signed, axis=-2)
+
+        pairs = tf.map_fn(slopes, tf.range(dimensions), fn_output_signature=(upstream.dtype, upstream.dtype))
+        d_queries, d_candidates = (tf.einsum("d...->...d", each) for each in pairs)
+        return tf.ensure_shape(d_queries, queries.shape), tf.ensure_shape(d_candidates, candidates.shape)
+
+    return total, gradient
+
+
+def check_embedding_shapes(queries: Any, candidates: Any, k: int) -> None:
+    """Check shapes as far as they are known: `[..., q, d]` and `[..., c, d]` with k below c."""
+    queries, candidates = tf.TensorShape(queries), tf.TensorShape(candidates)
+    ranks_fit = queries.rank == candidates.rank and queries.rank >= 2
+    if not (
+        ranks_fit
+        and queries[:-2].is_compatible_with(candidates[:-2])
+        and queries[-1:].is_compatible_with(candidates[-1:])
+    ):
+        raise ValueError(
+            f"queries and candidates must have shapes [..., q, d] and [..., c, d], got {queries} and {candidates}"
+        )
+    if candidates[-2] is not None and candidates[-2] <= k:
+        raise ValueError(f"k must be below the number of candidates, {candidates[-2]}, got {k}")
+
+
+def checked_candidates(queries: tf.Tensor, candidates: tf.Tensor, k: int) -> tf.Tensor:
+    """Check that `candidates` match `queries` and are more than k, when traced if sizes are known, else when run."""
+    check_embedding_shapes(queries.shape, candidates.shape, k)
+    if candidates.shape[-2] is not None:
+        return candidates
+    size = tf.shape(candidates)[-2]
+    return arguments.checked(candidates, size > k, f"k must be below the number of candidates, got {k} for", size)
+
+
+def class_rows(name: str, labels: Any, embeddings: tf.Tensor) -> tf.Tensor:
+    """Check `labels`, and return them as [batch] of any number type, or as [batch, classes] in the compute dtype."""
+    labels = arguments.dense_tensor(name, labels)
+    if not (labels.dtype.is_integer or labels.dtype.is_floating):
+        raise TypeError(f"{name} must hold numbers, got dtype {labels.dtype.name}")
+    rows = labels[:, tf.newaxis] if labels.shape.rank == 1 else labels
+    is_table = rows.shape.rank == 2 and rows.shape[1] not in (None, 0)
+    if not (is_table and rows.shape[:1].is_compatible_with(embeddings.shape[:1])):
+        raise ValueError(
+            f"{name} must have shape [batch], [batch, 1] or [batch, classes] (known), with batch "
+            f"{embeddings.shape[0]} as in the embeddings, got {labels.shape}"
+        )
+    rows = arguments.of_shape(name, rows, tf.stack([tf.shape(embeddings)[0], rows.shape[1]]))
+    return rows[:, 0] if rows.shape[1] == 1 else tf.cast(rows, compute_dtype(embeddings.dtype))
+
+
+def agreement(queries: tf.Tensor, candidates: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """[q, c]: 1 for equal classes, or the inner product of rows of classes; NaN for a NaN label."""
+    if queries.shape.rank == 2:
+        return tf.cast(tf.matmul(queries, candidates, transpose_b=True), dtype)
+    queries, candidates = queries[:, tf.newaxis], candidates[tf.newaxis]
+    equal = tf.cast(tf.equal(queries, candidates), dtype)
+    if queries.dtype.is_integer:
+        return equal
+    return tf.where(tf.math.is_nan(queries + candidates), tf.constant(math.nan, dtype), equal)

@@ -1,0 +1,174 @@
+"""The exact nearest references of queries, and their vote on a class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
+from keras_softsort.ops.neighbors._embeddings import DISTANCES
+from keras_softsort.ops.neighbors._exact import nearest_references
+
+VOTES = ("count", "distance")
+
+
+@export
+class NearestNeighbors(NamedTuple):
+    """The result of `nearest_neighbors`."""
+
+    neighbors: tf.Tensor  # int32 [q, k]: the numbers of the references, the nearest first
+    distances: tf.Tensor  # [q, k]
+
+
+@export
+def nearest_neighbors(
+    queries: Any,
+    references: Any,
+    k: int,
+    *,
+    distance: str = "squared_euclidean",
+    block_size: int = 8192,
+    approximate: bool = False,
+) -> NearestNeighbors:
+    """Find the k nearest references of each query, exactly.
+
+    A matrix product bounds how near each 32 references can be, rounding included. References that may be among the k
+    nearest are then compared by differences. So a query has the same neighbors alone and in any batch. `KNNClassifier`
+    keeps references as weights.
+
+    Args:
+      queries: embeddings `[q, d]`.
+      references: embeddings `[n, d]`, whose sizes must be known when traced.
+      k: number of neighbors, at most n.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"`
+        (1 - cos; 1 for a vector of zeros) or `"dot"` (minus the inner product).
+      block_size: number of references that are compared with up to 256 queries at once.
+      approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
+        missed. This is meant for TPUs. On a CPU it is no faster.
+
+    Returns:
+      A named tuple.
+
+      - `neighbors`: int32 `[q, k]`, the numbers of the nearest references, the nearest first. Equally distant ones are
+        in the order of their numbers.
+      - `distances`: `[q, k]` in the dtype of `queries`; half precision is computed in float32. Their gradient is that
+        of the distances to these references.
+
+      A query with NaN has NaN distances. References must be finite.
+
+    Raises:
+      ValueError: `k` is below 1 or above n, `block_size` is below 1, `distance` is unknown, or shapes do not match.
+      TypeError: embeddings are not floating-point, or an argument has another type.
+
+    Cost: O(n d) time per query, in one matrix product per block. It takes longer where very many references are as far
+    away as the k-th, such as copies of one. Memory, for 256 queries at a time: `block_size` numbers per query, one
+    number per query and 32 references, and 32 MB of references to compare. Not intended as an index for many millions
+    of references.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> found = ks.ops.nearest_neighbors(tf.constant([[1.75]]), tf.constant([[0.0], [1.0], [2.0], [9.0]]), k=2)
+    >>> found.neighbors.numpy().tolist(), found.distances.numpy().tolist()
+    ([[2, 1]], [[0.0625, 0.5625]])
+
+    Source: T. Cover, P. Hart, "Nearest Neighbor Pattern Classification", IEEE Transactions on Information Theory 13,
+    1967.
+    """
+    queries = arguments.floating_tensor("queries", queries)
+    references = arguments.floating_tensor("references", references)
+    shape = references.shape
+    if queries.shape.rank != 2 or not (shape.rank == 2 and shape.is_fully_defined()):
+        raise ValueError(
+            f"queries and references must have shapes [q, d] and [n, d] with known n and d, got {queries.shape} and "
+            f"{shape}"
+        )
+    if not queries.shape[1:].is_compatible_with(shape[1:]):
+        raise ValueError(f"queries must have shape [q, {shape[1]}] as the references, got {queries.shape}")
+    if arguments.positive_integer("k", k) > shape[0]:
+        raise ValueError(f"k must be at most the number of references, {shape[0]}, got {k}")
+    dtype = compute_dtype(queries.dtype)
+    neighbors, distances = nearest_references(
+        tf.ensure_shape(tf.cast(queries, dtype), [queries.shape[0], shape[1]]),
+        tf.cast(references, dtype),
+        k,
+        arguments.one_of("distance", distance, DISTANCES),
+        block_size=arguments.positive_integer("block_size", block_size),
+        approximate=arguments.boolean("approximate", approximate),
+    )
+    return NearestNeighbors(neighbors, tf.cast(distances, queries.dtype))
+
+
+@export
+def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int, *, votes: str = "count") -> tf.Tensor:
+    """Compute the share of each class in the vote of a query's neighbors.
+
+    `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the neighbors j, with w_j = 1 or 1 / distance.
+
+    Args:
+      labels: integers `[n]`, the class of each reference, from 0 to `num_classes - 1`. Other labels count for no class.
+      neighbors: integers `[q, k]`, the numbers of the references that vote, as from `nearest_neighbors`.
+      distances: floating-point `[q, k]`, their distances, at least 0.
+      num_classes: number of classes.
+      votes: weight of a neighbor. `"count"`: 1. `"distance"`: 1 / distance; neighbors at distance 0 then outvote all
+        others.
+
+    Returns:
+      `[q, num_classes]` in the dtype of `distances`; half precision is computed in float32. A row sums to 1. A query
+      with a NaN distance has NaN.
+
+    Raises:
+      ValueError: `num_classes` is below 1, `votes` is unknown, or shapes do not match.
+      TypeError: `labels` or `neighbors` are not integers, or `distances` is not floating-point.
+
+    Cost: O(k num_classes) time and memory per query.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> found = ks.ops.nearest_neighbors(tf.constant([[1.75]]), tf.constant([[0.0], [1.0], [2.0], [9.0]]), k=2)
+    >>> ks.ops.neighbor_votes([0, 0, 1, 1], *found, num_classes=2, votes="distance").numpy().round(3).tolist()
+    [[0.1, 0.9]]
+
+    Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Transactions on Systems, Man, and
+    Cybernetics 6, 1976.
+    """
+    labels, neighbors = _integers("labels", labels, "[n]"), _integers("neighbors", neighbors, "[q, k]")
+    distances = arguments.floating_tensor("distances", distances)
+    if not (distances.shape.rank == 2 and distances.shape.is_compatible_with(neighbors.shape)):
+        raise ValueError(f"distances must have the shape of neighbors, {neighbors.shape}, got {distances.shape}")
+    num_classes = arguments.positive_integer("num_classes", num_classes)
+    by_distance = arguments.one_of("votes", votes, VOTES) == "distance"
+    weights = _vote_weights(tf.cast(distances, compute_dtype(distances.dtype)), by_distance=by_distance)
+    is_class = tf.one_hot(tf.gather(labels, neighbors), num_classes, dtype=weights.dtype)
+    return tf.cast(tf.reduce_sum(weights[..., tf.newaxis] * is_class, axis=1), distances.dtype)
+
+
+def _integers(name: str, value: Any, shape: str) -> tf.Tensor:
+    """Return `value` as a tensor of integers with as many axes as `shape`."""
+    tensor = arguments.dense_tensor(name, value)
+    if not tensor.dtype.is_integer:
+        raise TypeError(f"{name} must hold integers, got dtype {tensor.dtype.name}")
+    if tensor.shape.rank != len(shape.split(",")):
+        raise ValueError(f"{name} must have shape {shape}, got {tensor.shape}")
+    return tensor
+
+
+def _vote_weights(distances: tf.Tensor, *, by_distance: bool) -> tf.Tensor:
+    """The share of each neighbor [q, k] in the vote, equal or in proportion to 1 / distance; NaN for NaN."""
+    if not by_distance:
+        is_nan = tf.reduce_any(tf.math.is_nan(distances), axis=-1, keepdims=True)
+        equal = tf.ones_like(distances) / tf.cast(tf.shape(distances)[-1], distances.dtype)
+        return tf.where(is_nan, tf.constant(math.nan, distances.dtype), equal)
+    # Relative to the nearest, so that nothing overflows.
+    nearest = tf.reduce_min(distances, axis=-1, keepdims=True)
+    at_zero = tf.equal(distances, 0)
+    ratios = nearest / tf.where(at_zero, tf.ones_like(distances), distances)
+    ratios = tf.where(at_zero, tf.ones_like(ratios), ratios)
+    return ratios / tf.reduce_sum(ratios, axis=-1, keepdims=True)

@@ -1,0 +1,93 @@
+"""`nearest_neighbors` and `neighbor_votes` beside a sort of all distances; the layer has the longer tests."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.gradients import check_gradients
+from support.oracles import neighbors as oracles
+
+from keras_softsort import ops
+
+pytestmark = pytest.mark.default_stack_only
+RNG = np.random.default_rng(3)
+REFERENCES, QUERIES = RNG.normal(size=(40, 3)), RNG.normal(size=(6, 3))
+LABELS = RNG.integers(0, 4, size=40)
+
+
+@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
+@pytest.mark.parametrize("options", [{"block_size": 7}, {"approximate": True}], ids=str)
+def test_neighbors_are_those_of_a_sort(distance, options):
+    found = ops.nearest_neighbors(QUERIES, REFERENCES, 4, distance=distance, **options)
+    for i, query in enumerate(QUERIES):
+        ids, distances = oracles.nearest(query, REFERENCES, 4, distance)
+        np.testing.assert_array_equal(found.neighbors[i], ids)
+        np.testing.assert_allclose(found.distances[i], distances, rtol=1e-9)
+
+
+@pytest.mark.parametrize("votes", ["count", "distance"])
+def test_votes(votes):
+    queries = np.concatenate([QUERIES, REFERENCES[:1]])  # the last is a reference, at distance 0
+    found = ops.nearest_neighbors(queries, REFERENCES, 5)
+    shares = ops.neighbor_votes(LABELS, *found, num_classes=4, votes=votes)
+    for i, query in enumerate(queries):
+        ids, distances = oracles.nearest(query, REFERENCES, 5)
+        np.testing.assert_allclose(shares[i], oracles.votes(ids, distances, LABELS, 4, votes), rtol=1e-9)
+
+
+def test_gradient_is_that_of_the_distances():
+    check_gradients(lambda queries: ops.nearest_neighbors(queries, REFERENCES, 3).distances, QUERIES)
+
+
+def test_unknown_batch_xla_and_half_precision():
+    run = tf.function(
+        lambda queries: ops.nearest_neighbors(queries, REFERENCES, 3),
+        input_signature=[tf.TensorSpec([None, None], tf.float64)],
+        jit_compile=True,
+    )
+    wanted = ops.nearest_neighbors(QUERIES, REFERENCES, 3)
+    np.testing.assert_array_equal(run(QUERIES).neighbors, wanted.neighbors)
+    half = ops.nearest_neighbors(tf.cast(QUERIES, tf.float16), REFERENCES, 3)
+    assert half.distances.dtype == tf.float16
+    np.testing.assert_allclose(half.distances, wanted.distances, rtol=0.02)
+    shares = ops.neighbor_votes(LABELS, *half, num_classes=5)
+    assert shares.dtype == tf.float16
+    np.testing.assert_allclose(np.sum(shares, axis=1), 1, rtol=1e-3)
+    assert np.all(shares[:, 4] == 0)
+
+
+def test_no_queries_and_nan():
+    assert ops.nearest_neighbors(np.zeros([0, 3]), REFERENCES, 2).neighbors.shape == (0, 2)
+    queries = np.where(np.arange(6)[:, np.newaxis] == 2, np.nan, QUERIES)
+    found = ops.nearest_neighbors(queries, REFERENCES, 3)
+    shares = ops.neighbor_votes(LABELS, *found, num_classes=4)
+    np.testing.assert_array_equal(np.isnan(found.distances).any(axis=1), np.arange(6) == 2)
+    np.testing.assert_array_equal(np.isnan(shares).all(axis=1), np.arange(6) == 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"k": 41}, ValueError, "k must be at most the number of references, 40, got 41"),
+        ({"queries": QUERIES[0]}, ValueError, r"must have shapes \[q, d\] and \[n, d\] .*, got \(3,\) and \(40, 3\)"),
+        ({"queries": QUERIES[:, :2]}, ValueError, r"queries must have shape \[q, 3\] as the references, got \(6, 2\)"),
+        ({"references": LABELS}, TypeError, "references must be floating-point, got dtype int64"),
+    ],
+)
+def test_bad_embeddings(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ops.nearest_neighbors(**{"queries": QUERIES, "references": REFERENCES, "k": 2, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"labels": [0.5, 1.0]}, TypeError, "labels must hold integers, got dtype float32"),
+        ({"labels": [[0, 1]]}, ValueError, r"labels must have shape \[n\], got \(1, 2\)"),
+        ({"neighbors": [0, 1]}, ValueError, r"neighbors must have shape \[q, k\], got \(2,\)"),
+        ({"distances": [[0.5]]}, ValueError, r"distances must have the shape of neighbors, \(1, 2\), got \(1, 1\)"),
+    ],
+)
+def test_bad_votes(arguments, error, message):
+    valid = {"labels": [0, 1], "neighbors": [[0, 1]], "distances": [[0.5, 1.0]], "num_classes": 2}
+    with pytest.raises(error, match=message):
+        ops.neighbor_votes(**{**valid, **arguments})

@@ -1,0 +1,19 @@
+"""Cases of `nearest_neighbors`."""
+
+import numpy as np
+
+import keras_softsort as ks
+from support.cases.operation import N, Operation, normal
+from support.oracles import neighbors as oracles
+
+ORACLE = oracles.nearest
+OPERATIONS = [
+    Operation(
+        "nearest_neighbors",
+        lambda queries, references: ks.ops.nearest_neighbors(queries, references, 2).distances,
+        [normal(3, 2), normal(N, 2)],
+        forward_only=True,
+    )
+]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"nearest_neighbors": {"queries": np.ones([2, 3]), "references": np.eye(3)}}
