@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.readme import README
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -111,3 +113,36 @@ def test_the_page_of_short_lists_keeps_the_stacks_apart(monkeypatch):
     page = "\n".join(short_lists.report({**result, "stacks": {short_lists.TF_RANKING: {"tensorflow": "2.15.1"}}}))
     assert "its own environment, TensorFlow 2.15.1" in page
     assert "| RankNetLoss |  | 4.00 |" in page
+
+
+def test_the_readme_has_the_figures_of_the_short_lists(monkeypatch):
+    monkeypatch.syspath_prepend(str(SUITE))
+    short_lists = importlib.import_module("short_lists")
+    records = json.loads((SUITE.parent / "results" / "short_lists.json").read_text())["records"]
+    cells = short_lists.ratios(records)
+    rows = {operator for operator, *_ in cells}
+    means = {}
+    for mode in short_lists.MODES:
+        found = {key: ratio for key, ratio in cells.items() if key[1] == mode}
+        others = [ratio for (operator, *_), ratio in found.items() if not operator.startswith("soft_sort")]
+        means[mode] = [f"{geometric_mean(values):.2f}" for values in (found.values(), others)]
+    slower = {key: ratio for key, ratio in cells.items() if ratio < 1}
+    elsewhere = [line.split() for line in short_lists.elsewhere(records)]
+    fastest = {
+        name: max(float(words[2]) for words in elsewhere if words[5].startswith(name) and words[0] == row)
+        for name, row in (("rax", "RankNetLoss"), ("ott", "sinkhorn"))
+    }
+    text = " ".join(README.read_text().split())
+    for sentence in (
+        f"compares {len(rows)} operators, losses and variants",
+        f"takes {means['TF'][0]} times our time without XLA and {means['XLA'][0]} times with XLA",
+        f"without the four rows of SoftSort it takes {means['TF'][1]} and {means['XLA'][1]} times",
+        f"The peer is faster in {len(slower)} of the {len(cells)} comparisons",
+        f"There ours takes up to {1 / min(cells.values()):.1f} times as long",
+        f"Rax's RankNet loss is up to {fastest['rax']:.1f} times as fast as ours",
+        f"ott-jax's Sinkhorn up to {fastest['ott']:.1f} times",
+    ):
+        assert sentence in text
+    short = [key for key in slower if int(key[2].split("x")[1]) <= 50]
+    assert len(short) > len(slower) / 2  # "mostly on lists of up to 50 items"
+    assert sum(row.startswith("soft_sort") for row in rows) == 4
