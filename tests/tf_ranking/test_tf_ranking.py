@@ -246,3 +246,17 @@ def test_multi_task_model_with_soft_ranks(tmp_path):
         clicks = tf.reduce_sum(tf.square(model({"bm25": bm25, "mask": MASK[:2]})["click"]))
     found = tape.gradient(clicks, [weight for weight in model.trainable_weights if weight.shape == (3, 1)])
     assert np.abs(found[0]).max() > 0  # the last layer of the first scorer, which soft ranks alone connect
+
+
+@pytest.mark.parametrize(
+    ("key", "ours"),
+    [
+        ("neural_sort_cross_entropy_loss", ks.NeuralSortCrossEntropyLoss(tau=0.5, label_tau=1)),
+        ("neural_sort_ndcg_loss", ks.NeuralNDCGLoss(tau=0.5, num_iterations=0)),
+    ],
+)
+def test_losses_that_only_the_older_api_has(key, ours):
+    theirs = tfr.losses.make_loss_fn(key, params={"temperature": 0.5})
+    labels = tf.constant([[3.0, 1.0, 2.0, 0.0], [1.0, 0.0, -1.0, -1.0], [0.0, 2.0, 4.0, -1.0]])
+    scores = tf.constant([[0.3, -0.2, 1.0, 0.5], [0.1, 0.9, 5.0, -3.0], [0.7, 0.4, 0.2, 0.1]])
+    np.testing.assert_allclose(ours(labels, scores), theirs(labels, scores, {}), rtol=1e-5)
