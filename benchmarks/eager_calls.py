@@ -37,15 +37,15 @@ OPERATORS: dict[str, Callable] = {
     "soft_rank, projection": lambda s: ks.soft_rank(s, method="projection"),
     "soft_rank, lapsum": lambda s: ks.soft_rank(s, method="lapsum"),
     "soft_top_k": lambda s: ks.soft_top_k(s, 1),
-    "soft_top_k_membership": lambda s: ks.soft_top_k_membership(s, 1),
-    "soft_quantile": lambda s: ks.soft_quantile(s, 0.5),
+    "soft_top_k_membership": lambda s: ks.ops.soft_top_k_membership(s, 1),
+    "soft_quantile": lambda s: ks.ops.soft_quantile(s, 0.5),
     "harden": lambda s: ks.ops.harden(s[:, tf.newaxis]),
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=SEED),
-    "pairwise_logistic": ks.pairwise_logistic,
-    "ranknet_lambdas": lambda s: ks.ranknet_lambdas(s, tf.abs(s)),
+    "pairwise_logistic": ks.ops.pairwise_logistic,
+    "ranknet_lambdas": lambda s: ks.ops.ranknet_lambdas(s, tf.abs(s)),
     # Of a matrix of two rows.
     "sinkhorn": ks.sinkhorn,
-    "gumbel_sinkhorn": lambda s: ks.gumbel_sinkhorn(s, seed=SEED),
+    "gumbel_sinkhorn": lambda s: ks.ops.gumbel_sinkhorn(s, seed=SEED),
     "linear_assignment": ks.linear_assignment,
 }
 

@@ -6,149 +6,32 @@ from keras_softsort._internal import probability_version as _probability_version
 
 # isort: split
 
-from keras_softsort import callbacks, data, distributions, layers, linalg, losses, metrics, models, ops
+from keras_softsort import callbacks as callbacks
+from keras_softsort import data as data
+from keras_softsort import distributions as distributions
+from keras_softsort import layers as layers
+from keras_softsort import linalg as linalg
+from keras_softsort import losses as losses
+from keras_softsort import metrics as metrics
+from keras_softsort import models as models
+from keras_softsort import ops as ops
 from keras_softsort._internal import keras_compat as _keras_compat  # noqa: F401  first: it checks the backend
-from keras_softsort.callbacks import TauSchedule
-from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce, expected_cost
-from keras_softsort.layers import (
-    ConcatFeatures,
-    DkNNLayer,
-    DocumentInteractionAttention,
-    GumbelSinkhornLayer,
-    GumbelSoftmaxLayer,
-    KNNClassifier,
-    MaskedBatchNormalization,
-    NeuralSortLayer,
-    PlackettLuceSampler,
-    SinkhornLayer,
-    SoftQuantileLayer,
-    SoftRankLayer,
-    SoftSortLayer,
-    SoftTopKLayer,
-)
-from keras_softsort.linalg import LinearOperatorNeuralSort, LinearOperatorSoftSort
-from keras_softsort.losses import (
-    ApproxMRRLoss,
-    ApproxNDCGLoss,
-    CalibratedSoftmaxLoss,
-    ClickEMLoss,
-    CoupledRankDistilLoss,
-    DkNNLoss,
-    GumbelApproxNDCGLoss,
-    MeanSquaredLoss,
-    MixtureEMLoss,
-    NeuralNDCGLoss,
-    NeuralSortCrossEntropyLoss,
-    OrdinalLoss,
-    PairwiseHingeLoss,
-    PairwiseMSELoss,
-    PairwiseSoftZeroOneLoss,
-    PermutationCrossEntropyLoss,
-    PlackettLuceLoss,
-    PLRankLoss,
-    RankNetLoss,
-    RetrievalLoss,
-    SetLoss,
-    SigmoidCrossEntropyLoss,
-    SoftmaxLoss,
-    SpearmanLoss,
-    UniqueSoftmaxLoss,
-    YetiLogisticLoss,
-)
-from keras_softsort.metrics import ElementwiseAccuracy, KendallTau, PermutationAccuracy, SpearmanCorrelation
-from keras_softsort.ops import (
-    gumbel_sinkhorn,
-    gumbel_softmax,
-    harden,
-    linear_assignment,
-    neural_sort,
-    pairwise_logistic,
-    ranknet_lambdas,
-    relaxed_top_k,
-    sinkhorn,
-    soft_quantile,
-    soft_rank,
-    soft_sort,
-    soft_top_k,
-    soft_top_k_membership,
-    soft_values,
-)
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.callbacks import *
+from keras_softsort.distributions import *
+from keras_softsort.layers import *
+from keras_softsort.linalg import *
+from keras_softsort.losses import *
+from keras_softsort.metrics import *
+from keras_softsort.ops import gumbel_softmax as gumbel_softmax
+from keras_softsort.ops import linear_assignment as linear_assignment
+from keras_softsort.ops import neural_sort as neural_sort
+from keras_softsort.ops import sinkhorn as sinkhorn
+from keras_softsort.ops import soft_rank as soft_rank
+from keras_softsort.ops import soft_sort as soft_sort
+from keras_softsort.ops import soft_top_k as soft_top_k
+from keras_softsort.ops import soft_values as soft_values
 
 __version__ = _version("keras-softsort")
 
-__all__ = [
-    "ClickEMLoss",
-    "OrdinalLoss",
-    "MeanSquaredLoss",
-    "SigmoidCrossEntropyLoss",
-    "YetiLogisticLoss",
-    "MixtureEMLoss",
-    "CoupledRankDistilLoss",
-    "GumbelApproxNDCGLoss",
-    "UniqueSoftmaxLoss",
-    "CalibratedSoftmaxLoss",
-    "ApproxMRRLoss",
-    "PairwiseSoftZeroOneLoss",
-    "PairwiseMSELoss",
-    "PairwiseHingeLoss",
-    "ApproxNDCGLoss",
-    "ConcatFeatures",
-    "DkNNLayer",
-    "DkNNLoss",
-    "DocumentInteractionAttention",
-    "ElementwiseAccuracy",
-    "GumbelSinkhornLayer",
-    "GumbelSoftmaxLayer",
-    "KNNClassifier",
-    "KendallTau",
-    "LinearOperatorNeuralSort",
-    "LinearOperatorSoftSort",
-    "MaskedBatchNormalization",
-    "NeuralNDCGLoss",
-    "NeuralSortCrossEntropyLoss",
-    "NeuralSortLayer",
-    "PLRankLoss",
-    "PermutationAccuracy",
-    "PermutationCrossEntropyLoss",
-    "PlackettLuce",
-    "PlackettLuceLoss",
-    "PlackettLuceSampler",
-    "RankNetLoss",
-    "RelaxedPlackettLuce",
-    "RetrievalLoss",
-    "SetLoss",
-    "SinkhornLayer",
-    "SoftQuantileLayer",
-    "SoftRankLayer",
-    "SoftSortLayer",
-    "SoftTopKLayer",
-    "SoftmaxLoss",
-    "SpearmanCorrelation",
-    "SpearmanLoss",
-    "TauSchedule",
-    "callbacks",
-    "data",
-    "distributions",
-    "expected_cost",
-    "gumbel_sinkhorn",
-    "gumbel_softmax",
-    "harden",
-    "layers",
-    "linalg",
-    "linear_assignment",
-    "losses",
-    "metrics",
-    "models",
-    "neural_sort",
-    "ops",
-    "pairwise_logistic",
-    "ranknet_lambdas",
-    "relaxed_top_k",
-    "sinkhorn",
-    "soft_quantile",
-    "soft_rank",
-    "soft_sort",
-    "soft_top_k",
-    "soft_top_k_membership",
-    "soft_values",
-]
+_set_all(__name__)

@@ -20,7 +20,7 @@ WRONG = {
     **dict.fromkeys(["block_size", "num_references", "num_heads", "head_size", "num_layers"], COUNT),
     "memory_size": (-1, 1.5),
     "num_iterations": (-1, 1.5),
-    **dict.fromkeys(["tau", "label_tau", "temperature", "sigma", "power", "eps", "input_noise_stddev"], POSITIVE),
+    **dict.fromkeys(["tau", "label_tau", "power", "eps", "input_noise_stddev"], POSITIVE),
     **dict.fromkeys(["noise_scale", "tolerance"], (-1.0, "a")),
     "smooth_fraction": (2.0, "a"),
     "q": (2.0, "a"),
@@ -36,12 +36,12 @@ WRONG = {
     **dict.fromkeys(["scores", "logits", "cost", "permutation", "embeddings", "queries", "candidates"], FLOATING),
     **dict.fromkeys(["score_difference", "values"], FLOATING),
     **dict.fromkeys(["mask", "row_mask", "column_mask", "candidate_mask"], MASK),
-    **dict.fromkeys(["labels", "candidate_labels", "weights", "weight", "min_label"], REAL),
+    **dict.fromkeys(["labels", "candidate_labels", "weights", "weight", "min_label", "first", "second"], REAL),
     "seed": (1.5, "a"),
     "axis": (1.5,),
 }
 # Keras' and TensorFlow Probability's own.
-NOT_OURS = {"name", "validate_args", "allow_nan_stats", "kwargs"}
+NOT_OURS = {"name", "options", "validate_args", "allow_nan_stats", "kwargs"}
 # Keras makes the dtype of a metric, and its error; TensorFlow Probability takes the seed of a distribution.
 THEIRS = {("expected_cost", "seed"), *((name, "dtype") for name in ks.metrics.__all__)}
 
@@ -59,6 +59,8 @@ VALID = {
     "tau": 1.0,
     "seed": [1, 2],
     "queries": LISTS,
+    "first": LISTS,
+    "second": LISTS,
     "candidates": LISTS,
     "embeddings": LISTS,
     "num_heads": 1,

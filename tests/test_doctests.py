@@ -11,7 +11,9 @@ from support.readme import PAGES, fenced_blocks, is_of_an_engine, is_tf_ranking
 import keras_softsort as ks
 
 MODULES = [ks.__name__, *(found.name for found in pkgutil.walk_packages(ks.__path__, f"{ks.__name__}."))]
-PUBLIC = [name for name in ks.__all__ if callable(getattr(ks, name))] + [f"data.{name}" for name in ks.data.__all__]
+PUBLIC = [name for name in ks.__all__ if callable(getattr(ks, name))]
+PUBLIC += [f"data.{name}" for name in ks.data.__all__]
+PUBLIC += [f"ops.{name}" for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)]
 
 
 # Adapters, and what has to be installed for them.

@@ -1,7 +1,6 @@
 """What imports what, and what importing the package costs and needs."""
 
 import ast
-import collections
 import importlib.util
 import os
 import re
@@ -20,6 +19,7 @@ ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 # each other. The same holds for the folders inside a folder.
 FLOORS = {
     NAME: [
+        ["_internal.arguments", "_internal.export"],
         ["_internal.arguments", "_internal.probability_version"],
         ["ops"],
         ["linalg", "distributions"],
@@ -31,13 +31,12 @@ FLOORS = {
         ["beam", "spark"],
     ],
     f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors", "correlation"]],
-    f"{NAME}.ops.ranking": [["_pairs"], ["pairwise", "listwise", "pointwise"]],
     f"{NAME}.layers": [["sorting", "matching", "sampling", "neighbors", "ranking"]],
-    f"{NAME}.losses": [["pairwise", "listwise", "pointwise", "matching", "neighbors"]],
+    f"{NAME}.losses": [["ranking", "matching", "neighbors"]],
     f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"], ["_methods"]],
 }
 ADAPTERS = FLOORS[NAME][-2] + FLOORS[NAME][-1]
-MOST_MODULES, MOST_LINES = 16, 300
+MOST_LINES = 300
 
 
 def package_sources():
@@ -113,10 +112,8 @@ def circles(sources):
 
 
 def crowded(sources):
-    """Folders of too many modules, and modules of too many lines."""
-    folders = collections.Counter(module.rpartition(".")[0] for module in sources if module != NAME)
-    rooms = [folder for folder, count in folders.items() if count > MOST_MODULES]
-    return rooms + [module for module, source in sources.items() if len(source.splitlines()) > MOST_LINES]
+    """Modules of too many lines."""
+    return [module for module, source in sources.items() if len(source.splitlines()) > MOST_LINES]
 
 
 def test_imports_point_down():
@@ -164,7 +161,7 @@ def test_the_check_finds_a_forbidden_arrow(module, source):
     names = [
         "ops",
         "ops._core",
-        "ops._core.validation",
+        "ops._core.tracing",
         "ops.sorting",
         "ops.sorting.b",
         "ops.matching",
@@ -216,8 +213,6 @@ def test_the_check_finds_circles():
 
 
 def test_the_check_finds_crowded_rooms():
-    many = {f"{NAME}.ops.{name}": "" for name in map(str, range(MOST_MODULES + 1))}
-    assert crowded(many) == [f"{NAME}.ops"]
     assert crowded({f"{NAME}.ops.a": "\n" * (MOST_LINES + 1)}) == [f"{NAME}.ops.a"]
 
 
@@ -332,3 +327,29 @@ def test_legacy_keras():
     module, loss = json_from(LEGACY, TF_USE_LEGACY_KERAS="1")
     assert module == "tf_keras"
     assert 0 < loss < 10
+
+
+# A docstring is a sentence with a subject, or a noun phrase; it does not lean on the one before it.
+LEANING = re.compile(r"(Of|As|The same|Their)\b")
+# Folders whose docstrings are not mended yet.
+NOT_YET = ("ops/ranking/", "ops/sampling/", "ops/sorting/")
+
+
+def leaning_docstrings(source):
+    """The first lines of docstrings that do not stand on their own."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    return [text.splitlines()[0] for text in texts if LEANING.match(text)]
+
+
+def test_docstrings_stand_on_their_own():
+    paths = [path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).as_posix().startswith(NOT_YET)]
+    assert {path.name: found for path in paths if (found := leaning_docstrings(path.read_text()))} == {}
+
+
+def test_the_check_finds_docstrings_that_lean_on_others():
+    assert leaning_docstrings('"""Of the rows."""\ndef f():\n    """The same for columns."""') == [
+        "Of the rows.",
+        "The same for columns.",
+    ]
+    assert leaning_docstrings('"""Often used."""\ndef f():\n    """The sums of rows."""') == []

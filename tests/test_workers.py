@@ -74,7 +74,7 @@ def trained_alone(keras, files):
     for features, labels in [*data] * OPTIONS["epochs"]:
         with tf.GradientTape() as tape:
             scores = model(features["features"])[..., 0]
-            loss = tf.reduce_mean(ks.ops.list_mle(scores, labels, mask=labels >= 0))
+            loss = tf.reduce_mean(ks.ops.plackett_luce_loss(scores, labels, mask=labels >= 0))
         weights = model.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
     return model

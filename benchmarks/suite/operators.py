@@ -71,7 +71,7 @@ OPERATORS = {
         lambda s: ks.soft_rank(s, method="projection"), peers=tuple(peers.of_torchsort("ranks"))
     ),
     "lapsum_ranks": Operator(lambda s: ks.soft_rank(s, method="lapsum")),
-    "lapsum_membership": Operator(lambda s: ks.soft_top_k_membership(s, 10, method="lapsum")),
+    "lapsum_membership": Operator(lambda s: ks.ops.soft_top_k_membership(s, 10, method="lapsum")),
     "soft_top_k": Operator(
         lambda s: ks.soft_top_k(s, min(10, s.shape[-1])).values, peers=tuple(peers.of_top_k("neural_sort", 10))
     ),
@@ -79,7 +79,7 @@ OPERATORS = {
         lambda s: ks.soft_top_k(s, min(10, s.shape[-1]), method="soft_sort").values,
         peers=tuple(peers.of_top_k("soft_sort", 10)),
     ),
-    "soft_quantile": Operator(lambda s: ks.soft_quantile(s, 0.5)),
+    "soft_quantile": Operator(lambda s: ks.ops.soft_quantile(s, 0.5)),
     # The seed is an input: TensorFlow would draw the noise of a constant one before the first step.
     "gumbel_softmax": Operator(
         lambda s, seed: ks.gumbel_softmax(s, seed=seed), inputs="seed", peers=tuple(peers.of_gumbel_softmax())
@@ -94,12 +94,12 @@ OPERATORS = {
         inputs="seed",
         peers=tuple(peers.of_plackett_luce_sample()),
     ),
-    "pairwise_logistic": Operator(ks.pairwise_logistic),
-    "harden": Operator(lambda p: ks.harden(tf.nn.softmax(p)), "matrix", "pairs"),
+    "pairwise_logistic": Operator(ks.ops.pairwise_logistic),
+    "harden": Operator(lambda p: ks.ops.harden(tf.nn.softmax(p)), "matrix", "pairs"),
     "sinkhorn": Operator(ks.sinkhorn, "iterated", "pairs", tuple(peers.of_sinkhorn())),
-    "gumbel_sinkhorn": Operator(lambda p: ks.gumbel_sinkhorn(p, seed=SEED), "iterated", "pairs"),
+    "gumbel_sinkhorn": Operator(lambda p: ks.ops.gumbel_sinkhorn(p, seed=SEED), "iterated", "pairs"),
     "linear_assignment": Operator(ks.linear_assignment, "cubes", "pairs", tuple(peers.of_assignment())),
-    "ranknet_lambdas": Operator(ks.ranknet_lambdas, "pairs", "labels"),
+    "ranknet_lambdas": Operator(ks.ops.ranknet_lambdas, "pairs", "labels"),
     "RankNetLoss": _ours(
         ks.RankNetLoss,
         "pairs",

@@ -1,6 +1,7 @@
 """Writes the pages of the API reference: one per module, with a section per public name.
 
-A name is public when its module lists it in `__all__`, so a new name gets its entry without an edit here.
+A name is public when `@export` makes it so, which `__all__` of its module then lists; a new name gets its entry without
+an edit here.
 """
 
 from __future__ import annotations
@@ -46,9 +47,13 @@ def definitions(module: str) -> dict[str, Any]:
     files = {node.module for node in ast.walk(imports) if isinstance(node, ast.ImportFrom) and node.module}
     paths = [PACKAGE.parent / f"{name.replace('.', '/')}.py" for name in files if name.startswith("keras_softsort.")]
     nodes = [node for path in paths for node in ast.parse(path.read_text()).body]
-    (public,) = (ast.literal_eval(node.value) for node in imports.body if isinstance(node, ast.Assign))
     kinds = (ast.ClassDef, ast.FunctionDef)
-    return {node.name: node for node in nodes if isinstance(node, kinds) and node.name in public}
+    return {node.name: node for node in nodes if isinstance(node, kinds) and is_exported(node)}
+
+
+def is_exported(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    """Whether a definition has the decorator `@export`, in either of its forms."""
+    return any(ast.unparse(each).split("(")[0] == "export" for each in node.decorator_list)
 
 
 def from_source(module: str, name: str, config: Any) -> list[str]:

@@ -12,7 +12,7 @@ def lambda_gradients(model: keras.Model, features: tf.Tensor, labels: tf.Tensor)
     """The direct lambda gradient: n forward passes, and no cost. Features `[n, d]`, labels `[n]`."""
     with tf.GradientTape() as tape:
         scores = model(features, training=True)[:, 0]
-    lambdas = ks.ranknet_lambdas(scores, labels)
+    lambdas = ks.ops.ranknet_lambdas(scores, labels)
     return tape.gradient(scores, model.trainable_variables, output_gradients=lambdas)
 
 
@@ -22,7 +22,7 @@ def pair_gradients(model: keras.Model, features: tf.Tensor, labels: tf.Tensor) -
     pair_weights = tf.ones(tf.shape(preferred))
     with tf.GradientTape() as tape:
         ahead = model(tf.gather(features, preferred), training=True) - model(tf.gather(features, other), training=True)
-        cost = tf.reduce_sum(ks.pairwise_logistic(ahead[:, 0], pair_weights))
+        cost = tf.reduce_sum(ks.ops.pairwise_logistic(ahead[:, 0], pair_weights))
     return tape.gradient(cost, model.trainable_variables)
 
 

@@ -35,12 +35,15 @@ keras: Any = _tensorflow_keras()
 # Keras 2.15 as `tf.keras` has no version of its own.
 IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 
-register = keras.utils.register_keras_serializable(package="keras_softsort")
-
 
 def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
     """Scale the mean loss of a replica to its share of the mean over replicas, as Keras 3 expects; Keras 2 does it."""
     return mean / tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else mean
+
+
+def layer_shape(shape: Any) -> Any:
+    """A shape as Keras' own layers compute it: a tuple on Keras 3, a `TensorShape` on Keras 2."""
+    return tuple(shape) if IS_KERAS_3 else tf.TensorShape(shape)
 
 
 def exp_of_weight(weight: Any) -> tf.Tensor:

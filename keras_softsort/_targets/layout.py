@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
 
 LISTS = ("batch", "rows")
 # The kinds of `y_pred` that a loss or metric takes.
@@ -28,13 +27,17 @@ class ListInputs(NamedTuple):
 
 
 def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, predicts: str) -> ListInputs:
-    """Arrange the call arguments with one list per row. Lists that can only hold one item are an error."""
+    """Arrange the call arguments with one list per row. Lists that can only hold one item are an error.
+
+    Ragged lists can hold more, even where no list of this batch does: their sizes are data.
+    """
     arguments.one_of("lists", lists, LISTS)
     inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
+    size_is_data = isinstance(y_pred, tf.RaggedTensor) and y_pred.shape[1] is None
     if isinstance(y_pred, tf.RaggedTensor):
         inputs = _dense_lists(inputs, lists, predicts)
-    inputs = inputs._replace(y_pred=validation.floating_tensor("y_pred", inputs.y_pred))
-    return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts)
+    inputs = inputs._replace(y_pred=arguments.floating_tensor("y_pred", inputs.y_pred))
+    return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts, size_is_data)
 
 
 def _dense_lists(inputs: ListInputs, lists: str, predicts: str) -> ListInputs:
@@ -63,11 +66,11 @@ def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
         return value
     received, lengths = tf.cast(value.row_lengths(), tf.int64), tf.cast(lengths, tf.int64)
     same = tf.reduce_all(tf.equal(received, lengths))
-    values = validation.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
+    values = arguments.checked(value.flat_values, same, f"{name} must have lists of the lengths of those of y_pred")
     return value.with_flat_values(values)
 
 
-def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
+def _list_per_row(inputs: ListInputs, predicts: str, size_is_data: bool) -> ListInputs:
     y_pred, shape = inputs.y_pred, inputs.y_pred.shape
     if predicts not in ("logits", "matrices") and shape.rank == 3 and _may_be_one(shape[-1], predicts):
         y_pred = tf.squeeze(y_pred, axis=-1)
@@ -81,7 +84,7 @@ def _list_per_row(inputs: ListInputs, predicts: str) -> ListInputs:
         raise ValueError(f"y_pred must be logits [batch, n, m], got shape {shape}")
     if y_pred.shape.rank > 4:
         raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {shape}")
-    if y_pred.shape[1 if predicts == "logits" else -1] == 1:
+    if not size_is_data and y_pred.shape[1 if predicts == "logits" else -1] == 1:
         raise ValueError(f"lists of one item have no order, got y_pred of shape {shape}: {_WAYS_OUT}")
     y_true, sample_weight, mask = _columns_as_lists(inputs, 2)
     return ListInputs(y_true, y_pred, sample_weight, mask)
@@ -127,7 +130,7 @@ def _columns_as_lists(inputs: ListInputs, rank: int) -> tuple[Any, Any, Any]:
 
 def _without_last_axis(name: str, value: Any, rank: int) -> Any:
     if not isinstance(value, tf.RaggedTensor):
-        value = validation.real_tensor(name, value)
+        value = arguments.real_tensor(name, value)
         is_column = value.shape.rank == rank + 1 and value.shape[-1] in (1, None)
         return tf.squeeze(value, axis=-1) if is_column else value
     if value.shape.rank != rank + 1 or value.flat_values.shape[-1] != 1:

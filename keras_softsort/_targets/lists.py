@@ -1,4 +1,4 @@
-"""Labels, padding and weights of lists: losses and metrics resolve here which items are valid and their weights."""
+"""Lists of items for losses and metrics: which items are valid, their weights, and the reduction of losses."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.keras_compat import share_of_replica
 from keras_softsort._targets.layout import list_inputs
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
 
 PADDINGS = ("nan_labels", "negative_labels")
 
@@ -98,15 +99,14 @@ def resolve_lists(
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
     if not (labels.shape.is_fully_defined() and expected.is_fully_defined()):
-        labels = validation.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
+        labels = arguments.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
             raise ValueError(
                 f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
             )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
-    # TensorFlow multiplies in less time than it selects.
-    labels = tf.math.multiply_no_nan(labels, tf.cast(mask, dtype))
+    labels = tf.where(mask, labels, tf.zeros_like(labels))
     return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype), sample_weight is not None)
 
 
@@ -114,8 +114,8 @@ def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str
     """Dense labels in `dtype`, and whether each belongs to a valid item."""
     labels = tf.cast(_dense("y_true", y_true, 0, size), dtype)
     if padding == "negative_labels":
-        # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
-        mask = tf.not_equal(tf.sign(labels), -1)
+        # A label that is NaN is not padding: it makes the result of its list NaN.
+        mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
     else:
@@ -145,8 +145,60 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
 
 def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:
     if not isinstance(value, tf.RaggedTensor):
-        return validation.real_tensor(name, value)
+        return arguments.real_tensor(name, value)
     longest = tf.cast(value.bounding_shape(axis=1), size.dtype)
     # Without the check, items that do not fit would be cut off.
-    size = validation.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
+    size = arguments.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
     return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))
+
+
+REDUCTIONS = ("auto", "mean", "mean_with_sample_weight", "none", "sum", "sum_over_batch_size")
+
+
+class WeightedLosses(NamedTuple):
+    """The losses of a batch, each already multiplied by its weight."""
+
+    values: tf.Tensor  # [m]
+    count: tf.Tensor  # the number of losses that a mean is taken over
+    weights: tf.Tensor  # [m]
+
+
+def minus_gains(gains: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
+    """Losses from gains [m]; their mean counts only entries where the mask is True."""
+    return WeightedLosses(-gains * weights, tf.math.count_nonzero(mask), weights)
+
+
+def checked_reduction(reduction: str | None) -> str:
+    """Check `reduction`. None becomes "none", and Keras 2's "auto" the mean, its meaning outside of custom loops."""
+    name = arguments.one_of("reduction", reduction or "none", REDUCTIONS)
+    return "sum_over_batch_size" if name == "auto" else name
+
+
+def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
+    """All losses, their sum, their mean, or their sum divided by the sum of the weights. An empty mean is 0."""
+    if reduction == "none":
+        return losses.values
+    total = tf.reduce_sum(losses.values)
+    if reduction == "sum":
+        return total
+    if reduction == "mean_with_sample_weight":
+        return share_of_replica(tf.math.divide_no_nan(total, tf.reduce_sum(losses.weights)))
+    known = tf.get_static_value(losses.count)
+    mean = total / known if known else tf.math.divide_no_nan(total, tf.cast(losses.count, total.dtype))
+    return share_of_replica(mean)
+
+
+TARGETS = ("labels", "ranks")
+
+
+def sort_direction(target: str, direction: str) -> str:
+    """The direction in which sorting `y_true` gives the rows of the prediction."""
+    arguments.one_of("target", target, TARGETS)
+    arguments.one_of("direction", direction, arguments.DIRECTIONS)
+    if target == "labels":
+        return direction
+    if direction != "DESCENDING":
+        raise ValueError(
+            f"direction must be left at 'DESCENDING' with target='ranks' (rank 1 is row 0), got {direction!r}"
+        )
+    return "ASCENDING"

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._targets.reduction import WeightedLosses, minus_gains
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._targets.lists import WeightedLosses, minus_gains
 from keras_softsort.ops.neighbors._classes import class_rows
 
 
@@ -29,7 +29,7 @@ def labelled_embeddings(
     y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType | None = None
 ) -> LabelledEmbeddings:
     """Check and resolve the call arguments of a loss of embeddings. Items with a label below 0 are padding."""
-    embeddings = validation.floating_tensor("y_pred", y_pred)
+    embeddings = arguments.floating_tensor("y_pred", y_pred)
     if embeddings.shape.rank != 2:
         raise ValueError(f"y_pred must be embeddings [batch, d], got shape {embeddings.shape}")
     embeddings = tf.cast(embeddings, compute_dtype(dtype or embeddings.dtype))
@@ -56,13 +56,13 @@ def judged_queries(y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType
 
     Two towers share labels [batch], or have one each in [batch, 2].
     """
-    both = validation.floating_tensor("y_pred", y_pred)
+    both = arguments.floating_tensor("y_pred", y_pred)
     if both.shape.rank == 2:
         batch = labelled_embeddings(y_true, both, sample_weight, dtype)
         return JudgedQueries(batch.embeddings, None, batch.labels, batch.labels, batch.mask, batch.mask, batch.weights)
     if both.shape.rank != 3 or both.shape[1] != 2:
         raise ValueError(f"y_pred must be embeddings [batch, d], or [batch, 2, d] of two towers, got {both.shape}")
-    labels = validation.real_tensor("y_true", y_true)
+    labels = arguments.real_tensor("y_true", y_true)
     # Keras 2 gives labels as many axes as predictions.
     flat = tf.squeeze(labels, axis=-1) if labels.shape.rank in (2, 3) and labels.shape[-1] == 1 else labels
     if not (flat.shape.rank == 1 or (flat.shape.rank == 2 and flat.shape[1] == 2)):
@@ -93,7 +93,7 @@ def not_negative(labels: tf.Tensor) -> tf.Tensor:
 
 def _weights(sample_weight: Any, embeddings: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """One weight per item [batch], 0 where masked."""
-    weights = validation.real_tensor("sample_weight", 1.0 if sample_weight is None else sample_weight)
+    weights = arguments.real_tensor("sample_weight", 1.0 if sample_weight is None else sample_weight)
     weights, shape = tf.cast(weights, embeddings.dtype), weights.shape
     if shape.rank == 2 and shape[1] == 1:
         weights = weights[:, 0]
@@ -101,5 +101,5 @@ def _weights(sample_weight: Any, embeddings: tf.Tensor, mask: tf.Tensor) -> tf.T
     if not is_number and not (weights.shape.rank == 1 and weights.shape.is_compatible_with(embeddings.shape[:1])):
         raise ValueError(f"sample_weight must have shape [batch] or [batch, 1], got {shape}")
     if not is_number:
-        weights = validation.of_shape("sample_weight", weights, tf.shape(embeddings)[:1])
+        weights = arguments.of_shape("sample_weight", weights, tf.shape(embeddings)[:1])
     return tf.where(mask, weights, tf.zeros([], embeddings.dtype))

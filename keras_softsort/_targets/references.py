@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
+from keras_softsort._internal import arguments
 
 CHECKED_AT_ONCE = 2**16  # references, since the check copies them in float64
 
 
 def checked_embeddings(embeddings: Any) -> np.ndarray:
     """A part of the references [n, d]."""
-    embeddings = np.asarray(validation.floating_tensor("embeddings", embeddings))
+    embeddings = np.asarray(arguments.floating_tensor("embeddings", embeddings))
     if embeddings.ndim != 2 or 0 in embeddings.shape:
         raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
     is_finite = np.concatenate(

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import not_negative
-from keras_softsort._targets.reduction import WeightedLosses
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops.matching._set_losses import over_items
+from keras_softsort.ops.matching.set_loss import over_items
 
 NORMALIZATIONS = ("batch", "set", "none")
 Mask = str | Callable[[Any], Any] | None
@@ -68,7 +68,7 @@ def predicted_sets(
 
 def _items(name: str, value: Any, size: str) -> Any:
     """`value` as a nest of tensors with the same batch size and number of items."""
-    tensors = [validation.dense_tensor(name, each) for each in tf.nest.flatten(value)]
+    tensors = [arguments.dense_tensor(name, each) for each in tf.nest.flatten(value)]
     shapes = [tensor.shape for tensor in tensors]
     if not shapes or any(shape.rank is None or shape.rank < 2 for shape in shapes):
         raise ValueError(f"{name} must hold tensors [batch, {size}, ...], got {', '.join(map(str, shapes)) or 'none'}")
@@ -98,12 +98,12 @@ def _mask(name: str, mask: Mask, structure: Any) -> tf.Tensor:
 
 def _of_items(name: str, marks: Any, structure: Any) -> tf.Tensor:
     """Check that `marks` has shape `[batch, size]`, and return it as bool: negative numbers mark padding."""
-    marks, items = validation.real_tensor(name, marks), tf.nest.flatten(structure)[0]
+    marks, items = arguments.real_tensor(name, marks), tf.nest.flatten(structure)[0]
     if marks.shape.rank == 3 and marks.shape[-1] == 1:
         marks = tf.squeeze(marks, axis=-1)
     if not marks.shape.is_compatible_with(items.shape[:2]):
         raise ValueError(f"{name} must have shape {items.shape[:2]}, got {marks.shape}")
-    marks = validation.of_shape(name, marks, tf.shape(items)[:2])
+    marks = arguments.of_shape(name, marks, tf.shape(items)[:2])
     return marks if marks.dtype.is_bool else not_negative(marks)
 
 
@@ -111,7 +111,7 @@ def _weights(sample_weight: Any, predictions: tf.Tensor, has_keras_mask: bool) -
     """One weight per set [batch]."""
     # Keras repeats the weights for each tensor of a nest.
     given = tf.nest.flatten(sample_weight)[0]
-    weights = validation.real_tensor("sample_weight", 1.0 if given is None else given)
+    weights = arguments.real_tensor("sample_weight", 1.0 if given is None else given)
     weights = tf.cast(weights, tf.float32) if not weights.dtype.is_floating else weights
     shape = weights.shape
     if shape.rank == 2 and (has_keras_mask or shape[1] == 1):

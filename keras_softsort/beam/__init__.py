@@ -10,9 +10,10 @@ except ImportError as _error:
         'keras_softsort.beam needs Apache Beam, which is installed by pip install "keras-softsort[beam]"'
     ) from _error
 
-from keras_softsort.beam.model_handler import RankerModelHandler
-from keras_softsort.beam.read_parquet import ReadParquet
-from keras_softsort.beam.read_svmlight import ReadSVMlight
-from keras_softsort.beam.write_elwc import WriteELWC
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.beam.model_handler import RankerModelHandler as RankerModelHandler
+from keras_softsort.beam.read_parquet import ReadParquet as ReadParquet
+from keras_softsort.beam.read_svmlight import ReadSVMlight as ReadSVMlight
+from keras_softsort.beam.write_elwc import WriteELWC as WriteELWC
 
-__all__ = ["RankerModelHandler", "ReadParquet", "ReadSVMlight", "WriteELWC"]
+_set_all(__name__)

@@ -8,12 +8,14 @@ from typing import Any
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving import Scorer
 
 _BATCHES = 8  # number of the scorer's batches in a batch of Beam: the scorer sorts their lists by size
 _BUCKETS = [8, 16, 32, 64, 128, 256, 512, 1024]
 
 
+@export
 class RankerModelHandler(ModelHandler):
     """Score lists by `RunInference` with a model from `serving.export_ranker`, loaded once per worker process.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 from apache_beam.io.filesystem import CompressionTypes
 from pyarrow import parquet
 
+from keras_softsort._internal.export import export
 from keras_softsort.beam._grouped_files import GroupedFiles
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._tables.frames import table
 from keras_softsort.data._tables.grouping import Groups, Roles, gathered
+from keras_softsort.data.parquet import next_batch, readable
 
 _ROWS = 2**14  # number of rows that are decoded at a time
 
 
+@export
 class ReadParquet(GroupedFiles):
     """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
 
@@ -31,7 +35,8 @@ class ReadParquet(GroupedFiles):
       weight: column of item weights, at least 0; `None` for no weights.
 
     Raises:
-      ValueError: in the pipeline, as for `ks.data.from_frame`.
+      ValueError: in the pipeline, as for `ks.data.from_frame`. The message has the file.
+      OSError: in the pipeline, a file is damaged or no Parquet file.
       BeamIOError: in the pipeline, the pattern matches no file.
 
     Example:
@@ -50,10 +55,27 @@ class ReadParquet(GroupedFiles):
 
 
 def _read(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
+    path, first = file.metadata.path, 0
     with file.open(compression_type=CompressionTypes.UNCOMPRESSED) as opened:
-        source = parquet.ParquetFile(opened)
-        found = Roles.of(source.schema_arrow.names, **roles)
+        with readable(path):
+            source = parquet.ParquetFile(opened)
+        with _named(path):
+            found = Roles.of(source.schema_arrow.names, **roles)
         weights = [] if found.weight is None else [found.weight]
-        for rows in source.iter_batches(_ROWS, columns=[found.group, found.label, *found.features, *weights]):
+        batches = source.iter_batches(_ROWS, columns=[found.group, found.label, *found.features, *weights])
+        while (rows := next_batch(batches, path)) is not None:
             part = table(rows)
-            yield gathered([part], Groups.of(part.column(found.group, slice(0, len(part))), found.group), found)
+            with _named(f"{path}, rows from {first} on"):
+                groups = Groups.of(part.column(found.group, slice(0, len(part))), found.group)
+                lists = gathered([part], groups, found)
+            yield lists
+            first += len(part)
+
+
+@contextlib.contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Name the place in the errors of tables, which count rows from it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error

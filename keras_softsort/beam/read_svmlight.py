@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.beam._grouped_files import GroupedFiles
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._svmlight.blocks import read_blocks
 
 
+@export
 class ReadSVMlight(GroupedFiles):
     """Read lists from SVMlight or LETOR files: elements `(query, (features [n, f], labels [n]))`.
 
@@ -49,7 +51,7 @@ def _read(file: Any, first: int, num_features: int) -> Iterator[RankingDataset]:
         for block in read_blocks(opened, file.metadata.path, first, num_features):
             if not len(block.queries):
                 raise ValueError(f"{file.metadata.path} must name the query of each line by qid:, got a line without")
-            starts = np.flatnonzero(np.diff(block.queries, prepend=block.queries[0] - 1))
+            starts = np.flatnonzero(np.concatenate([[True], block.queries[1:] != block.queries[:-1]]))
             features = np.pad(block.features, [(0, 0), (0, num_features - block.features.shape[1])])
             sizes = np.diff(starts, append=len(features))
             yield RankingDataset(features, block.labels, sizes, block.queries[starts])

@@ -10,15 +10,18 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.tfrecordio import WriteToTFRecord
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data._elwc.records import Records
 
 
+@export
 class WriteELWC(beam.PTransform):
     """Write lists as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
     Takes elements `(query, (features [n, f], labels [n][, weights [n]]))`. The records are those of
-    `ks.data.write_elwc`. Beam writes the files aside and renames them when all of them are complete, so a worker that
-    dies leaves no partial file under their names. Existing files of these names are replaced.
+    `ks.data.write_elwc`, with the query as `query_id`. Beam writes the files aside and renames them when all of them
+    are complete, so a worker that dies leaves no partial file under their names. Existing files of these names are
+    replaced.
 
     Args:
       path: the beginning of the names, `path-00000-of-00004` and so on.
@@ -26,8 +29,9 @@ class WriteELWC(beam.PTransform):
       features: the name of one feature of length f, or names of f features of length 1, one per column.
 
     Raises:
-      ValueError: `shards` is below 1. In the pipeline: lists have different numbers of features, or not as many
-        as there are names.
+      ValueError: `shards` is below 1. In the pipeline: lists have different numbers of features, or not as many as
+        there are names; a number exceeds float32; or an integer query exceeds int64 (make text of all queries by
+        `beam.MapTuple(lambda query, parts: (str(query), parts))`).
 
     Example:
 

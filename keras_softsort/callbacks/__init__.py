@@ -1,5 +1,6 @@
 """Keras callbacks."""
 
-from keras_softsort.callbacks.tau_schedule import TauSchedule
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.callbacks.tau_schedule import TauSchedule as TauSchedule
 
-__all__ = ["TauSchedule"]
+_set_all(__name__)

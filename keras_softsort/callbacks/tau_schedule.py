@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 
 FREQUENCIES = ("batch", "epoch")
 
 
+@export
 class TauSchedule(keras.callbacks.Callback):
     """Set the temperature `layer.tau` of layers during `fit`: `tau = schedule(step)`.
 
@@ -29,7 +31,8 @@ class TauSchedule(keras.callbacks.Callback):
     model is compiled with `jit_compile=True`.
 
     Raises:
-      TypeError: `schedule` is not callable.
+      TypeError: `schedule` is not callable, or `layers` is not a sequence. During training: `schedule` returns no
+        number.
       ValueError: `frequency` is unknown. When training starts: no layer has a given name, a given layer has no
         temperature to set, or no layer of the model has one. During training: a temperature is not positive.
 
@@ -48,7 +51,7 @@ class TauSchedule(keras.callbacks.Callback):
             raise TypeError(f"schedule must be a function or a LearningRateSchedule, got {schedule!r}")
         self.schedule = schedule
         self.frequency = arguments.one_of("frequency", frequency, FREQUENCIES)
-        self.layers = layers
+        self.layers = None if layers is None else list(arguments.elements("layers", layers, "layers or their names"))
         self._step = 0
         self._tau = 0.0
         self._targets: list[Any] = []
@@ -82,7 +85,13 @@ class TauSchedule(keras.callbacks.Callback):
             logs["tau"] = self._tau
 
     def _set(self, step: int) -> None:
-        tau = float(self.schedule(step))
+        found = self.schedule(step)
+        try:
+            tau = None if isinstance(found, (str, bytes, bool)) else float(found)
+        except (TypeError, ValueError):
+            tau = None
+        if tau is None:
+            raise TypeError(f"schedule must return a number, got {found!r} at {self.frequency} {step}")
         if not 0 < tau < float("inf"):
             raise ValueError(f"schedule must return a positive, finite tau, got {tau!r} at {self.frequency} {step}")
         self._tau = tau

@@ -1,9 +1,10 @@
-"""Large arrays whose memory is returned at once, and which TensorFlow shares without a copy."""
+"""Arrays of float32: from anything that NumPy converts, and large ones that TensorFlow shares without a copy."""
 
 from __future__ import annotations
 
 import math
 import mmap
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,6 +20,40 @@ def zeros(shape: tuple[int, ...]) -> np.ndarray:
     """
     count = math.prod(shape)
     return np.frombuffer(mmap.mmap(-1, max(4 * count, 1)), np.float32, count).reshape(shape)
+
+
+def float32(values: Any, title: str) -> np.ndarray:
+    """`values` rounded to float32, without a copy if they are float32; `title` is their name in errors.
+
+    Raises a ValueError if they are not numbers or if a finite number exceeds float32 and would become infinite.
+    """
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # NumPy makes no array of rows of different lengths
+        raise ValueError(f"{title} must be one array, got rows of different lengths") from error
+    if given.dtype == np.float32:
+        return given
+    if given.dtype.kind not in "iufb":
+        given = _decimals(given, title)
+    with np.errstate(over="ignore"):
+        numbers = given.astype(np.float32)
+    is_infinite = np.isinf(numbers)
+    if np.any(is_infinite):
+        is_lost = is_infinite & ~np.isinf(given)
+        if np.any(is_lost):
+            raise ValueError(f"{title} must fit into float32, got {given[is_lost].tolist()[0]}")
+    return numbers
+
+
+def _decimals(given: np.ndarray, title: str) -> np.ndarray:
+    """Objects that are numbers, or NumPy's extended types such as bfloat16, as float64."""
+    try:
+        if given.dtype.kind not in "OV":
+            raise TypeError(f"{given.dtype} is no type of numbers")
+        return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        example = next((one for one in given.ravel().tolist() if not isinstance(one, (int, float))), None)
+        raise ValueError(f"{title} must hold numbers, got {given.dtype} with {example!r}: {error}") from error
 
 
 def shared_tensor(array: np.ndarray) -> tf.Tensor:

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+
 Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
 
 def existing_files(paths: Paths, argument: str) -> list[str]:
     """The files that one or several paths or patterns match, sorted within each pattern."""
-    patterns = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    patterns = [paths] if isinstance(paths, (str, os.PathLike)) else arguments.elements(argument, paths, "paths")
     found: list[str] = []
     for pattern in patterns:
+        if not isinstance(pattern, (str, os.PathLike)):
+            raise TypeError(f"{argument} must hold paths, got {pattern!r}")
         matches = sorted(tf.io.gfile.glob(os.fspath(pattern)))
         if not matches:
             raise ValueError(f"{argument} must match at least one file, but no file matches {os.fspath(pattern)!r}")

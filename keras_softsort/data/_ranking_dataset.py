@@ -9,7 +9,14 @@ from typing import Any, overload
 
 import numpy as np
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.data import _arrays
 
+LISTS = "pairs (features [n, f], labels [n])"  # in errors
+
+
+@export
 @dataclass(frozen=True, eq=False)
 class RankingDataset:
     """A data set of lists of different lengths: the items of all lists, one list after another.
@@ -20,15 +27,19 @@ class RankingDataset:
     returns a `RankingDataset`.
 
     Args:
-      features: `[items, f]`, stored as float32.
+      features: `[items, f]`, stored as float32. Infinite values and NaN are allowed.
       labels: `[items]`, finite, stored as float32.
       sizes: number of items of each list, `[lists]`, in the order of the items.
       query_ids: identifier of each list, `[lists]`, of any type; or `None`.
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
 
+    Float32 rounds numbers to 24 bits, about 7 decimal digits, as Keras and the losses do. It holds every integer up to
+    2^24 = 16,777,216. Larger labels are rounded, and two of them that are close become equal: subtract a common number
+    from timestamps and the like, or take ranks.
+
     Raises:
-      ValueError: shapes do not match, sizes do not add up to the number of items, a label is not finite, or a weight is
-        not finite or below 0.
+      ValueError: shapes do not match, sizes do not add up to the number of items, a label is not finite, a weight is
+        not finite or below 0, or an array does not hold numbers or has a finite number beyond float32.
 
     Example:
 
@@ -51,11 +62,11 @@ class RankingDataset:
 
     def __post_init__(self) -> None:
         stored = {
-            "features": np.asarray(self.features, np.float32),
-            "labels": np.asarray(self.labels, np.float32),
+            "features": _arrays.float32(self.features, "features"),
+            "labels": _arrays.float32(self.labels, "labels"),
             "sizes": _integers("sizes", self.sizes),
             "query_ids": None if self.query_ids is None else np.asarray(self.query_ids),
-            "weights": None if self.weights is None else np.asarray(self.weights, np.float32),
+            "weights": None if self.weights is None else _arrays.float32(self.weights, "weights"),
         }
         for name, value in stored.items():
             object.__setattr__(self, name, value)
@@ -64,7 +75,8 @@ class RankingDataset:
             raise ValueError(
                 f"features and labels must have shapes [items, f] and [items], got {self.features.shape} and {items}"
             )
-        if np.any(self.sizes < 0) or self.sizes.sum() != items[0]:
+        # Each size is compared too, since a sum beyond int64 may be anything.
+        if np.any((self.sizes < 0) | (self.sizes > items[0])) or self.sizes.sum() != items[0]:
             raise ValueError(f"sizes must be at least 0 and add up to the {items[0]} items, got {self.sizes}")
         if self.query_ids is not None and self.query_ids.shape != lists:
             raise ValueError(f"query_ids must have one for each of the {lists[0]} lists, got {self.query_ids.shape}")
@@ -87,7 +99,8 @@ class RankingDataset:
         """Make a dataset of a sequence of (features `[n, f]`, labels `[n]`[, weights `[n]`]), or return a dataset."""
         if isinstance(lists, cls):
             return lists
-        arrays = [tuple(np.asarray(part, np.float32) for part in parts) for parts in lists]
+        given = arguments.elements("lists", lists, LISTS)
+        arrays = [columns(parts, f"lists[{i}]") for i, parts in enumerate(given)]
         if not arrays:
             raise ValueError("lists must hold at least one list, got none")
         for i, (features, labels, *weights) in enumerate(arrays):
@@ -145,6 +158,16 @@ class RankingDataset:
     def starts(self) -> np.ndarray:
         """Index of the first item of each list: `[lists]`."""
         return np.cumsum(self.sizes) - self.sizes
+
+
+def columns(parts: Any, title: str) -> list[np.ndarray]:
+    """The columns of one list, which are features, labels and perhaps weights; `title` is its name in errors."""
+    given = arguments.elements(title, parts, "arrays, features [n, f] and labels [n]")
+    found = [_arrays.float32(part, title) for part in given]
+    if len(found) not in (2, 3):
+        shapes = [column.shape for column in found]
+        raise ValueError(f"{title} must be features [n, f] and labels [n], and perhaps weights [n], got {shapes}")
+    return found
 
 
 def _integers(name: str, values: Any) -> np.ndarray:

@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data import _options
+from keras_softsort._internal.export import export
+from keras_softsort.data import _batching
+from keras_softsort.data._batching import SharedLists, without_copies
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._shared import SharedLists, without_copies
 
 
+@export
 def batches_by_group(
     lists: RankingDataset | Sequence[tuple[Any, ...]],
     *,
@@ -39,8 +41,8 @@ def batches_by_group(
       Lists without items are left out.
 
     Raises:
-      ValueError: there is no item, lists have different numbers of features, a label is not finite, or `shard` is not a
-        pair.
+      ValueError: there is no item, lists have different numbers of features, a label is not finite, `shard` is not a
+        pair, or an error of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one slice per batch, and the memory of `bucketed_batches`. XLA compiles every list size, of which
@@ -57,7 +59,8 @@ def batches_by_group(
     (2, 2) [-1.0, 0.0]
     """
     arguments.boolean("shuffle", shuffle)
-    index, count = _options.checked_shard(shard)
+    seed = _batching.int64_seed(seed)
+    index, count = _batching.checked_shard(shard)
     flat = RankingDataset.of(lists)
     if not flat.labels.size:
         raise ValueError("lists must hold at least one item, got none")

@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data import _buckets, _options
+from keras_softsort._internal.export import export
+from keras_softsort.data import _batching
+from keras_softsort.data._batching import SharedLists, without_copies
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._shared import SharedLists, without_copies
 
 
+@export
 def bucketed_batches(
     lists: RankingDataset | Sequence[tuple[Any, ...]],
     batch_size: int,
@@ -60,7 +62,7 @@ def bucketed_batches(
     Raises:
       ValueError: there is no item, lists have different numbers of features, a label is not finite, a label is below 0
         with `padding="negative_labels"`, `batch_size` is below 1, `boundaries` do not increase, a list is longer than
-        the last of them without `truncate`, or `shard` is not a pair.
+        the last of them without `truncate`, `shard` is not a pair, or an error of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one gather per batch. Features are copied once into the memory of TensorFlow. Those that `read_svmlight`,
@@ -80,12 +82,13 @@ def bucketed_batches(
     batch_size = arguments.positive_integer("batch_size", batch_size)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
-    index, count = _options.checked_shard(shard)
-    padded_label = _options.padded_label(padding, optional=True)
+    seed = _batching.int64_seed(seed)
+    index, count = _batching.checked_shard(shard)
+    padded_label = _batching.padded_label(padding, optional=True)
     flat = RankingDataset.of(lists)
     if not flat.labels.size:
         raise ValueError("lists must hold at least one item, got none")
-    if padding == _options.NEGATIVE:
+    if padding == _batching.NEGATIVE:
         _check_no_label_is_padding(flat)
     arguments.boolean("truncate", truncate)
     if padding is None:
@@ -94,10 +97,10 @@ def bucketed_batches(
         bounds = _boundaries(boundaries, flat.sizes, truncate)
     tensors = SharedLists.of(flat)
     with tf.device("CPU:0"):
-        padded = _buckets.padded_size(tensors.sizes, bounds)
+        padded = _batching.padded_size(tensors.sizes, bounds)
 
     def batch(size: tf.Tensor, members: tf.Tensor) -> tuple:
-        positions = tf.range(_buckets.static_size(size, bounds), dtype=tf.int64)
+        positions = tf.range(_batching.static_size(size, bounds), dtype=tf.int64)
         valid = positions < tf.gather(tensors.sizes, members)[:, tf.newaxis]
         items = tf.where(valid, tf.gather(tensors.starts, members)[:, tf.newaxis] + positions, 0)
         inputs = tf.where(valid[..., tf.newaxis], tf.gather(tensors.features, items), 0)
@@ -112,7 +115,7 @@ def bucketed_batches(
     if shuffle and members.size:
         dataset = dataset.shuffle(members.size, seed=seed)
     dataset = dataset.map(lambda i: (tf.gather(padded, i), i))
-    dataset = _buckets.batched_by_size(dataset, batch_size, drop_remainder)
+    dataset = _batching.batched_by_size(dataset, batch_size, drop_remainder)
     dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
     lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
@@ -132,15 +135,15 @@ def _check_no_label_is_padding(lists: RankingDataset) -> None:
 
 def _sizes_without_padding(boundaries: Sequence[int] | None, sizes: np.ndarray) -> tuple[int, ...]:
     if boundaries is not None:
-        raise ValueError(f"boundaries must be None with padding=None, got {tuple(boundaries)}")
+        raise ValueError(f"boundaries must be None with padding=None, got {boundaries!r}")
     return tuple(map(int, np.unique(sizes)))
 
 
 def _boundaries(boundaries: Sequence[int] | None, sizes: np.ndarray, truncate: bool) -> tuple[int, ...]:
     longest = int(sizes.max())
     if boundaries is None:
-        return (*(size for size in _buckets.POWERS if size < longest), longest)
-    bounds = _buckets.checked_boundaries(boundaries)
+        return (*(size for size in _batching.POWERS if size < longest), longest)
+    bounds = _batching.checked_boundaries(boundaries)
     if longest > bounds[-1] and not truncate:
         raise ValueError(
             f"boundaries must hold the longest list unless truncate is True, got {bounds}, and lists[{sizes.argmax()}] "

@@ -8,15 +8,17 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data import _buckets, _options
+from keras_softsort._internal.export import export
+from keras_softsort.data import _batching
 from keras_softsort.data._elwc.errors import checked_counts, checked_features
-from keras_softsort.data._elwc.parsing import parse_elwc
+from keras_softsort.data._elwc.parsing import check_mappings, parse_elwc
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
 _CHUNK = 64  # records whose sizes are found at a time
 
 
+@export
 def elwc_batches(
     files: Files,
     context_features: Mapping[str, Any] | None,
@@ -98,10 +100,12 @@ def elwc_batches(
     shuffle_buffer = arguments.positive_integer("shuffle_buffer", shuffle_buffer)
     for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
         arguments.boolean(name, value)
-    padded_label = _options.padded_label(padding, optional=False)
-    index, count = _options.checked_shard(shard)
-    bounds = _buckets.POWERS if boundaries is None else _buckets.checked_boundaries(boundaries)
+    padded_label = _batching.padded_label(padding, optional=False)
+    seed = _batching.int64_seed(seed)
+    index, count = _batching.checked_shard(shard)
+    bounds = _batching.POWERS if boundaries is None else _batching.checked_boundaries(boundaries)
     arguments.boolean("truncate", truncate)
+    check_mappings(context_features, example_features)
     _check_label(label, example_features)
     if mask and "mask" in {*(context_features or {}), *example_features}:
         raise ValueError('mask must be False if a feature has the name "mask", got True')
@@ -112,10 +116,10 @@ def elwc_batches(
             message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
             longest = tf.argmax(sizes)
             tf.debugging.Assert(tf.reduce_all(sizes <= bounds[-1]), [message, sizes[longest], "in", names[longest]])
-        return _buckets.padded_size(sizes, bounds), (records, names)
+        return _batching.padded_size(sizes, bounds), (records, names)
 
     def batch(size: tf.Tensor, named_records: tuple[tf.Tensor, tf.Tensor]) -> tuple:
-        size = _buckets.static_size(tf.cast(size, tf.int32), bounds)
+        size = _batching.static_size(tf.cast(size, tf.int32), bounds)
 
         def parse(records: tf.Tensor, names: tf.Tensor) -> tuple:
             return parse_elwc(records, context_features, example_features, size, names)
@@ -132,7 +136,7 @@ def elwc_batches(
     if shuffle:
         records = records.shuffle(shuffle_buffer, seed=seed)
     sizes = records.batch(_CHUNK).map(sized, num_parallel_calls=tf.data.AUTOTUNE).unbatch()
-    dataset = _buckets.batched_by_size(sizes, batch_size, drop_remainder)
+    dataset = _batching.batched_by_size(sizes, batch_size, drop_remainder)
     return dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
@@ -162,7 +166,7 @@ def _named_records(files: Files, shuffle: bool, seed: int | None, index: int, co
 
 
 def _check_label(label: str, example_features: Mapping[str, Any]) -> None:
-    if label not in example_features:
+    if not isinstance(label, str) or label not in example_features:
         raise ValueError(f"label must be one of example_features, {sorted(example_features)}, got {label!r}")
     spec = example_features[label]
     if list(getattr(spec, "shape", [None])) not in ([], [1]) or spec.dtype == tf.string:

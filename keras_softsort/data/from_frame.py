@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keras_softsort._internal.export import export
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._tables.frames import table
 from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 
 
+@export
 def from_frame(
     frame: Any, *, group: str, label: str, features: Sequence[str] | None = None, weight: str | None = None
 ) -> RankingDataset:

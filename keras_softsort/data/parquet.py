@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from keras_softsort._internal.export import export
 from keras_softsort.data._files import existing_files
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._tables.frames import Table, table
@@ -16,6 +18,7 @@ from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 _ROWS = 2**16  # decoded at a time
 
 
+@export
 def read_parquet(
     path: str | os.PathLike | Sequence[str | os.PathLike],
     *,
@@ -44,6 +47,7 @@ def read_parquet(
       ImportError: pyarrow is not installed.
       ValueError: a pattern matches no file, files have different columns, or an error of `from_frame`, with rows
         counted over all files.
+      OSError: a file is damaged or no Parquet file. The message has its name.
 
     Cost: linear time, and the memory of the float32 features, of 65,536 decoded rows and of pyarrow's buffer of a row
     group.
@@ -54,9 +58,12 @@ def read_parquet(
     >>> lists = ks.data.read_parquet("train.parquet", group="query", label="grade")  # doctest: +SKIP
     """
     parquet = _parquet()
-    files = [parquet.ParquetFile(name) for name in existing_files(path, "path")]
-    names = files[0].schema_arrow.names
-    for file in files:
+    files = []
+    for name in existing_files(path, "path"):
+        with readable(name):
+            files.append((name, parquet.ParquetFile(name)))
+    names = files[0][1].schema_arrow.names
+    for _, file in files:
         if sorted(file.schema_arrow.names) != sorted(names):
             raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
     roles = Roles.of(names, group, label, features, weight)
@@ -68,11 +75,29 @@ def read_parquet(
     return gathered(_tables(files, columns), groups, roles)
 
 
-def _tables(files: list[Any], columns: list[str]) -> Iterator[Table]:
-    for file in files:
+@contextlib.contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Name the file in the errors of pyarrow."""
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError  # noqa: PLC0415  (an extra)
+
+    try:
+        yield
+    except (ArrowInvalid, ArrowNotImplementedError, OSError) as error:
+        raise OSError(f"{name} cannot be read as a Parquet file: {error}") from error
+
+
+def _tables(files: list[tuple[str, Any]], columns: list[str]) -> Iterator[Table]:
+    for name, file in files:
         for row_group in range(file.num_row_groups):  # pyarrow would buffer several of them
-            for batch in file.iter_batches(_ROWS, row_groups=[row_group], columns=columns):
+            batches = file.iter_batches(_ROWS, row_groups=[row_group], columns=columns)
+            while (batch := next_batch(batches, name)) is not None:
                 yield table(batch)
+
+
+def next_batch(batches: Iterator[Any], name: str) -> Any:
+    """The next of `batches` of the file `name`, or `None` after the last."""
+    with readable(name):
+        return next(batches, None)
 
 
 def _parquet() -> Any:

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._svmlight.blocks import read_blocks
@@ -20,6 +21,7 @@ from keras_softsort.data._svmlight.lines import content
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
+@export
 def read_svmlight(
     path: str | os.PathLike,
     *,
@@ -29,9 +31,10 @@ def read_svmlight(
 ) -> RankingDataset:
     r"""Read the lists of an SVMlight or LETOR file: MSLR-WEB30K, Istella, Yahoo and the like, as distributed.
 
-    A line is a document: `label qid:ID index:value index:value ... # comment`. Features that a line does not name are
-    0. Lines with nothing but a comment are skipped. If lines have no `qid:`, a second file holds the number of
-    documents of each query in order, one per line. By default it has the name of the first file followed by `.query`.
+    A line is a document: `label qid:ID index:value index:value ... # comment`. The ID is an integer, which may be below
+    0. Features that a line does not name are 0. Lines with nothing but a comment are skipped. If lines have no `qid:`,
+    a second file holds the number of documents of each query in order, one per line. By default it has the name of the
+    first file followed by `.query`.
 
     Args:
       path: the file. Names that end in `.gz` or `.bz2` are decompressed.
@@ -117,7 +120,7 @@ def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
 
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and ids of runs of equal queries; each query must have one run."""
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(queries) != 0]))
+    starts = np.flatnonzero(np.concatenate([[True], queries[1:] != queries[:-1]]))
     ids, inverse = queries[starts], np.unique(queries[starts], return_index=True)[1]
     again = np.setdiff1d(np.arange(len(ids)), inverse)
     if again.size:

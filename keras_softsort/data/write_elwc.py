@@ -11,11 +11,13 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._elwc.records import Records
+from keras_softsort._internal.export import export
+from keras_softsort.data._elwc.records import Records, as_queries
 from keras_softsort.data._files import check_new, shard_names
-from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._ranking_dataset import LISTS, RankingDataset
 
 
+@export
 def write_elwc(
     lists: RankingDataset | Iterable[tuple[Any, ...]],
     path: str | os.PathLike,
@@ -27,8 +29,8 @@ def write_elwc(
 
     Each item becomes an example with the float features `features` and `label`, and `weight` if there are weights. The
     context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type. Numbers are
-    written as float32 without loss. Files get their names when all of them are complete: they are written as
-    `.writing-...` in the same folder and renamed, so a crash leaves no partial shard.
+    rounded to float32 as in `RankingDataset`, and are read as they were written. Files get their names when all of them
+    are complete: they are written as `.writing-...` in the same folder and renamed, so a crash leaves no partial shard.
 
     Args:
       lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples also
@@ -42,8 +44,9 @@ def write_elwc(
       The names of the files.
 
     Raises:
-      ValueError: there is no list, lists have different numbers of features, there are not f distinct names, or the
-        path has `*`, `?` or `[`.
+      ValueError: there is no list, lists have different numbers of features, a number exceeds float32, an integer id
+        exceeds int64 (as unsigned hashes do: make text of all ids by `ids.astype(str)`), there are not f distinct
+        names, or the path has `*`, `?` or `[`.
       TypeError: an argument has another type.
       FileExistsError: a file of this name or a shard of it exists; a reader of `path-*` would mix it with these.
 
@@ -96,9 +99,10 @@ def write_elwc(
 
 
 def _records(lists: RankingDataset | Iterable[tuple[Any, ...]], features: str | Sequence[str]) -> Iterator[bytes]:
-    ids = lists.query_ids.tolist() if isinstance(lists, RankingDataset) and lists.query_ids is not None else None
+    query_ids = lists.query_ids if isinstance(lists, RankingDataset) else None
+    ids = None if query_ids is None else as_queries(query_ids)
     records, number = Records(features), 0
-    for number, parts in enumerate(lists, start=1):
+    for number, parts in enumerate(arguments.elements("lists", lists, LISTS), start=1):
         query = () if ids is None else (ids[number - 1],)
         yield records.record(parts, f"lists[{number - 1}]", *query)
     if not number:

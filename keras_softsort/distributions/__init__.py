@@ -1,7 +1,8 @@
 """Random orders: TensorFlow Probability distributions, and gradients of expected costs."""
 
-from keras_softsort.distributions.expected_cost import expected_cost
-from keras_softsort.distributions.plackett_luce import PlackettLuce
-from keras_softsort.distributions.relaxed_plackett_luce import RelaxedPlackettLuce
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.distributions.expected_cost import expected_cost as expected_cost
+from keras_softsort.distributions.plackett_luce import PlackettLuce as PlackettLuce
+from keras_softsort.distributions.relaxed_plackett_luce import RelaxedPlackettLuce as RelaxedPlackettLuce
 
-__all__ = ["PlackettLuce", "RelaxedPlackettLuce", "expected_cost"]
+_set_all(__name__)

@@ -9,14 +9,13 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
 
 VARIABLES = (tf.Variable, tfp.util.DeferredTensor)
 
 
 def logits_parameter(value: Any) -> Any:
     """Return `value` as a floating-point tensor `[..., n]`, or unchanged if it is a variable."""
-    tensor = validation.list_tensor("logits", value)
+    tensor = arguments.list_tensor("logits", value)
     variable = _variable(value)
     return tensor if variable is None else variable
 
@@ -24,10 +23,21 @@ def logits_parameter(value: Any) -> Any:
 def tau_parameter(value: Any, dtype: tf.DType) -> Any:
     """Return `value` as a floating-point tensor, or unchanged if it is a variable. A number gets `dtype`."""
     if isinstance(value, numbers.Real):
-        return validation.temperature(value, dtype)
-    tensor = validation.floating_tensor("tau", value)
+        return arguments.temperature(value, dtype)
+    tensor = arguments.floating_tensor("tau", value)
     variable = _variable(value)
     return tensor if variable is None else variable
+
+
+def order_dtype(value: Any) -> tf.DType:
+    """Return `value` as a dtype of orders."""
+    try:
+        dtype = tf.as_dtype(value)
+    except TypeError:
+        dtype = None
+    if dtype not in (tf.int32, tf.int64):
+        raise ValueError(f"dtype must be int32 or int64, got {value!r}")
+    return dtype
 
 
 def _variable(value: Any) -> Any:

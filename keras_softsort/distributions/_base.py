@@ -8,9 +8,8 @@ import tensorflow as tf
 from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.distributions import _arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
 
 
 class OrderDistribution(tfd.AutoCompositeTensorDistribution):
@@ -34,7 +33,7 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
         with tf.name_scope(name) as scope:
             self._logits = _arguments.logits_parameter(logits)
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._logits)
-            self._mask = validation.list_mask(mask, self._logits, masked="logits")
+            self._mask = arguments.list_mask(mask, self._logits, masked="logits")
             super().__init__(
                 dtype=self._logits.dtype if dtype is None else dtype,
                 reparameterization_type=reparameterization_type,
@@ -61,7 +60,7 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
 
     def _wide_logits(self) -> tf.Tensor:
         """The logits in the compute dtype. A variable is read once."""
-        logits = validation.top_k_rows(self._top_k, tf.convert_to_tensor(self._logits))
+        logits = arguments.top_k_rows(self._top_k, tf.convert_to_tensor(self._logits))
         return tf.cast(logits, compute_dtype(logits.dtype))
 
     def _event_size(self) -> Any:

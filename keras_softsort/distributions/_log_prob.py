@@ -6,7 +6,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
+from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, Sequence, choice_costs
 
@@ -30,7 +30,7 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     count, weights = tf.shape(orders)[1], None
     starts = size * tf.range(batch)[:, tf.newaxis]
     # Places in all lists: those of the items of the orders, and in the orders those of the items.
-    is_item = tf.bitcast(orders, tf.uint32) < tf.cast(size, tf.uint32)  # False below 0
+    is_item = tf.logical_and(orders >= 0, orders < size)
     places = tf.where(is_item, starts + orders, NOWHERE)
     ranks = _inverse(places, starts + tf.range(count), logits)
     is_order = tf.reduce_all(ranks >= 0, axis=1)

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops._core.lists import descending, flatten_lists, inverse, take
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -35,6 +33,15 @@ def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
     # `inverse` adds up the ranks of an item that occurs twice, and the sum differs from both ranks.
     ranks = tf.reshape(take(inverse(flat, size), flat), tf.shape(orders))
     return tf.reduce_all(tf.logical_and(is_item, tf.equal(ranks, tf.range(tf.shape(orders)[-1]))), axis=-1)
+
+
+def as_int32(orders: tf.Tensor) -> tf.Tensor:
+    """Integers as int32. A number beyond int32 becomes its largest or smallest one, which is no item either."""
+    if orders.dtype.max > tf.int32.max:
+        orders = tf.minimum(orders, tf.constant(tf.int32.max, orders.dtype))
+    if orders.dtype.min < tf.int32.min:
+        orders = tf.maximum(orders, tf.constant(tf.int32.min, orders.dtype))
+    return tf.cast(orders, tf.int32)
 
 
 @functools.lru_cache(maxsize=8)

@@ -10,13 +10,15 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.distributions._without_replacement import set_weights
-from keras_softsort.ops._core.dtypes import compute_dtype
 
 ESTIMATORS = ("reparameterized", "rloo", "score_function", "without_replacement")
 Cost = Callable[[tf.Tensor], tf.Tensor]
 
 
+@export
 def expected_cost(
     distribution: Any, cost: Cost, *, num_samples: int, seed: Any = None, estimator: str = "rloo"
 ) -> tf.Tensor:

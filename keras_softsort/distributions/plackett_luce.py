@@ -10,29 +10,32 @@ import tensorflow_probability as tfp
 from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._base import OrderDistribution
 from keras_softsort.distributions._expectations import Estimate, estimate, exact_or_estimate
 from keras_softsort.distributions._log_prob import log_probs_of
 from keras_softsort.distributions._marginal import top_k_probabilities
-from keras_softsort.distributions._orders import are_orders, log_possible_orders, order_by
+from keras_softsort.distributions._orders import are_orders, as_int32, log_possible_orders, order_by
 from keras_softsort.distributions._without_replacement import draw_orders
-from keras_softsort.ops._core import gumbel_noise, validation
-from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
 
+@export
 class PlackettLuce(OrderDistribution):
     """The Plackett-Luce distribution over orders: items are drawn one after another without replacement.
 
     Each draw picks item j with probability `exp(a_j)` divided by the sum of `exp(a)` over the items that are left:
     `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, for a = `logits` and i = 1..k. An event is an
-    int32 order `[k]`: the numbers of the first k items. Without `top_k` it is an order of all n items.
+    integer order `[k]`: the numbers of the first k items. Without `top_k` it is an order of all n items.
 
     Args:
       logits: floating-point `[..., n]`, a tensor or a variable, of any size. `tfd.PlackettLuce` takes positive
         scores; these are their logarithms. An item with a logit of -inf cannot be chosen.
       top_k: an event holds only the first `top_k` items.
       mask: bool `[..., n]`, True for valid items. Masked items are never drawn before valid ones and change nothing.
+      dtype: dtype of the orders, int32 or int64. `log_prob` takes orders of any integer dtype.
       validate_args: whether to raise an error, when run, for logits that are NaN or +inf and for orders that repeat an
         item or hold a number outside 0 to n - 1.
       allow_nan_stats: as for every TFP distribution.
@@ -60,8 +63,9 @@ class PlackettLuce(OrderDistribution):
     The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
 
     Raises:
-      ValueError: `top_k` is below 1 or above n, `mask` has another shape, or `logits` is a scalar. In `log_prob`,
-        orders of another length. In the divergences, a distribution with another list size or another k.
+      ValueError: `top_k` is below 1 or above n, `mask` has another shape, `logits` is a scalar, or `dtype` is neither
+        int32 nor int64. In `log_prob`, orders of another length. In the divergences, a distribution with another list
+        size or another k.
       TypeError: `logits` is not floating-point, `mask` is not bool, or `validate_args` is not a bool. In `log_prob`,
         orders that are not integers.
 
@@ -88,6 +92,7 @@ class PlackettLuce(OrderDistribution):
         *,
         top_k: int | None = None,
         mask: Any = None,
+        dtype: Any = tf.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "PlackettLuce",
@@ -97,7 +102,7 @@ class PlackettLuce(OrderDistribution):
             logits,
             top_k=top_k,
             mask=mask,
-            dtype=tf.int32,
+            dtype=_arguments.order_dtype(dtype),
             reparameterization_type=tfd.NOT_REPARAMETERIZED,
             validate_args=validate_args,
             allow_nan_stats=allow_nan_stats,
@@ -171,7 +176,7 @@ class PlackettLuce(OrderDistribution):
             logits = tf.where(logits > -math.inf, tf.clip_by_value(logits, -1e99, 1e99), fill)
             orders = draw_orders(flatten_lists(logits), self._event_size(), count, tfp.random.sanitize_seed(seed))
             shape = tf.concat([[count], tf.shape(logits)[:-1], [self._event_size()]], axis=0)
-            return tf.reshape(tf.transpose(orders, [1, 0, 2]), shape)
+            return tf.cast(tf.reshape(tf.transpose(orders, [1, 0, 2]), shape), self.dtype)
 
     def log_num_orders(self) -> tf.Tensor:
         """The float64 logarithm `[...]` of the number of possible orders, not counting those of impossible items."""
@@ -214,7 +219,7 @@ class PlackettLuce(OrderDistribution):
         return tf.stack([self._event_size()])
 
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
-        return self._draw(self._valid_logits(), n, seed, self._event_size())
+        return tf.cast(self._draw(self._valid_logits(), n, seed, self._event_size()), self.dtype)
 
     def _draw(self, logits: tf.Tensor, samples: Any, seed: Any, count: Any) -> tf.Tensor:
         shape = tf.concat([[samples], tf.shape(logits)], axis=0)
@@ -222,15 +227,15 @@ class PlackettLuce(OrderDistribution):
         return order_by(keys, self._mask, count)
 
     def _mode(self) -> tf.Tensor:
-        return order_by(self._valid_logits(), self._mask, self._event_size())
+        return tf.cast(order_by(self._valid_logits(), self._mask, self._event_size()), self.dtype)
 
     def _log_prob(self, value: Any) -> tf.Tensor:
-        orders = validation.dense_tensor("value", value)
+        orders = arguments.dense_tensor("value", value)
         if not orders.dtype.is_integer:
             raise TypeError(f"value must hold integer orders, got dtype {orders.dtype.name}")
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        return tf.cast(log_probs_of(tf.cast(orders, tf.int32), self._valid_logits()), self._logits.dtype)
+        return tf.cast(log_probs_of(as_int32(orders), self._valid_logits()), self._logits.dtype)
 
     def _entropy(self) -> tf.Tensor:
         race = self._snapshot()
@@ -245,7 +250,7 @@ class PlackettLuce(OrderDistribution):
     def _sample_control_dependencies(self, value: Any) -> list[Any]:
         if not self.validate_args:
             return []
-        is_valid = tf.reduce_all(are_orders(tf.cast(value, tf.int32), self._list_size()))
+        is_valid = tf.reduce_all(are_orders(as_int32(value), self._list_size()))
         return [tf.debugging.Assert(is_valid, ["value must hold items from 0 to n - 1, each at most once, got", value])]
 
 

@@ -10,16 +10,18 @@ import tensorflow_probability as tfp
 from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._base import OrderDistribution
-from keras_softsort.ops._core import gumbel_noise, validation
-from keras_softsort.ops._core.batching import broadcast_leading
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import broadcast_leading
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
 from keras_softsort.ops.sorting._methods import registry
 
 
+@export
 class RelaxedPlackettLuce(OrderDistribution):
     """The distribution of soft permutation matrices `P(logits + Gumbel noise)`, by NeuralSort or SoftSort.
 
@@ -116,7 +118,7 @@ class RelaxedPlackettLuce(OrderDistribution):
                 event_ndims=0,
                 shape_fn=lambda sample_shape: sample_shape[:-2],
                 default_constraining_bijector_fn=lambda: tfp.bijectors.Softplus(
-                    low=tf.constant(validation.dtype_tiny(dtype), dtype)
+                    low=tf.constant(arguments.dtype_tiny(dtype), dtype)
                 ),
             ),
             "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # not trainable

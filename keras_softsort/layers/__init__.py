@@ -1,35 +1,20 @@
 """Keras layers for differentiable sorting, matching, sampling and nearest neighbors."""
 
-from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.layers.matching.gumbel_sinkhorn import GumbelSinkhornLayer
-from keras_softsort.layers.matching.sinkhorn import SinkhornLayer
-from keras_softsort.layers.neighbors.dknn import DkNNLayer
-from keras_softsort.layers.neighbors.knn_classifier import KNNClassifier
-from keras_softsort.layers.ranking.concat_features import ConcatFeatures
-from keras_softsort.layers.ranking.document_interaction_attention import DocumentInteractionAttention
-from keras_softsort.layers.ranking.masked_batch_normalization import MaskedBatchNormalization
-from keras_softsort.layers.sampling.gumbel_softmax import GumbelSoftmaxLayer
-from keras_softsort.layers.sampling.plackett_luce_sampler import PlackettLuceSampler
-from keras_softsort.layers.sorting.neural_sort import NeuralSortLayer
-from keras_softsort.layers.sorting.soft_quantile import SoftQuantileLayer
-from keras_softsort.layers.sorting.soft_rank import SoftRankLayer
-from keras_softsort.layers.sorting.soft_sort import SoftSortLayer
-from keras_softsort.layers.sorting.soft_top_k import SoftTopKLayer
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.layers._base import TemperatureLayer as TemperatureLayer
+from keras_softsort.layers.matching.gumbel_sinkhorn import GumbelSinkhornLayer as GumbelSinkhornLayer
+from keras_softsort.layers.matching.sinkhorn import SinkhornLayer as SinkhornLayer
+from keras_softsort.layers.neighbors.dknn import DkNNLayer as DkNNLayer
+from keras_softsort.layers.neighbors.knn_classifier import KNNClassifier as KNNClassifier
+from keras_softsort.layers.ranking import ConcatFeatures as ConcatFeatures
+from keras_softsort.layers.ranking import DocumentInteractionAttention as DocumentInteractionAttention
+from keras_softsort.layers.ranking import MaskedBatchNormalization as MaskedBatchNormalization
+from keras_softsort.layers.sampling.gumbel_softmax import GumbelSoftmaxLayer as GumbelSoftmaxLayer
+from keras_softsort.layers.sampling.plackett_luce_sampler import PlackettLuceSampler as PlackettLuceSampler
+from keras_softsort.layers.sorting.permutation_layers import NeuralSortLayer as NeuralSortLayer
+from keras_softsort.layers.sorting.permutation_layers import SoftSortLayer as SoftSortLayer
+from keras_softsort.layers.sorting.soft_quantile import SoftQuantileLayer as SoftQuantileLayer
+from keras_softsort.layers.sorting.soft_rank import SoftRankLayer as SoftRankLayer
+from keras_softsort.layers.sorting.soft_top_k import SoftTopKLayer as SoftTopKLayer
 
-__all__ = [
-    "ConcatFeatures",
-    "DkNNLayer",
-    "DocumentInteractionAttention",
-    "GumbelSinkhornLayer",
-    "GumbelSoftmaxLayer",
-    "KNNClassifier",
-    "MaskedBatchNormalization",
-    "NeuralSortLayer",
-    "PlackettLuceSampler",
-    "SinkhornLayer",
-    "SoftQuantileLayer",
-    "SoftRankLayer",
-    "SoftSortLayer",
-    "SoftTopKLayer",
-    "TemperatureLayer",
-]
+_set_all(__name__)

@@ -10,10 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
-from keras_softsort.ops._core import masks
+from keras_softsort.ops._core import lists
 
 
+@export
 class TemperatureLayer(keras.layers.Layer):
     """Base class of layers with a temperature. It describes the arguments that all of them share.
 
@@ -140,7 +142,7 @@ class SortingLayer(TemperatureLayer):
         return self.split_mask(mask)
 
 
-def leading_ranks(mask: Any, count: int | None = None) -> Any:
+def ranks_mask(mask: Any, count: int | None = None) -> Any:
     """The mask of ranks: as many leading ranks as there are valid items, of all ranks or of the first `count`."""
     if mask is None:
         return None
@@ -148,7 +150,7 @@ def leading_ranks(mask: Any, count: int | None = None) -> Any:
         valid = keras.ops.cast(mask, "int32")
         ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
         return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
-    return masks.leading_ranks(mask, count)
+    return lists.leading_ranks(mask, count)
 
 
 def _is_list(nest: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import random
 from typing import Any
 
@@ -14,15 +13,6 @@ from keras_softsort.ops._core.gumbel_noise import seed_of_call
 # `RngReadAndSkip` is the only operation that atomically reads and advances a variable. It expects a Philox counter.
 PHILOX = 1
 AGGREGATION = "only_first_replica" if IS_KERAS_3 else tf.VariableAggregation.ONLY_FIRST_REPLICA
-
-
-def checked_seed(seed: Any) -> int | None:
-    """Return `seed` as an int, or None."""
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
-        raise TypeError(f"seed must be an integer or None, got {seed!r}")
-    return int(seed)
 
 
 def add_noise_state(layer: Any, seed: int | None) -> Any:

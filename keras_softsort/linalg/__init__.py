@@ -1,6 +1,7 @@
 """Soft permutations as linear operators, which multiply without forming their matrix."""
 
-from keras_softsort.linalg.neural_sort import LinearOperatorNeuralSort
-from keras_softsort.linalg.soft_sort import LinearOperatorSoftSort
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.linalg.neural_sort import LinearOperatorNeuralSort as LinearOperatorNeuralSort
+from keras_softsort.linalg.soft_sort import LinearOperatorSoftSort as LinearOperatorSoftSort
 
-__all__ = ["LinearOperatorNeuralSort", "LinearOperatorSoftSort"]
+_set_all(__name__)

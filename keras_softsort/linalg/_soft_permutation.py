@@ -9,8 +9,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import broadcast_leading, flatten_lists
+from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 
@@ -39,11 +38,11 @@ class SoftPermutation(tf.linalg.LinearOperator):
         self, scores: Any, tau: Any, *, mask: Any, direction: str, eps: float | None, parameters: dict, name: str
     ) -> None:
         with tf.name_scope(name):
-            self._scores = scores if isinstance(scores, tf.Variable) else validation.dense_tensor("scores", scores)
+            self._scores = scores if isinstance(scores, tf.Variable) else arguments.dense_tensor("scores", scores)
             # A variable stays a variable and is read at each product.
             is_tensor = not isinstance(tau, (tf.Variable, numbers.Real))
-            self._tau = validation.dense_tensor("tau", tau) if is_tensor else tau
-            self._mask = None if mask is None else validation.bool_mask("mask", mask)
+            self._tau = arguments.dense_tensor("tau", tau) if is_tensor else tau
+            self._mask = None if mask is None else arguments.bool_mask("mask", mask)
             self._direction = direction
             self._eps = None if eps is None else arguments.positive_number("eps", eps)
             checked = self._arguments() if self._scores.shape.rank is not None else self._flat_arguments()[0]
@@ -95,11 +94,11 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
         Leading axes broadcast, and their number may be unknown.
         """
-        own = {"scores": (validation.dense_tensor("scores", self._scores), 1)}
+        own = {"scores": (arguments.dense_tensor("scores", self._scores), 1)}
         if self._mask is not None:
             own["mask"] = (self._mask, 1)
         if not isinstance(self._tau, numbers.Real):
-            own["tau"] = (validation.dense_tensor("tau", self._tau), 0)
+            own["tau"] = (arguments.dense_tensor("tau", self._tau), 0)
         tensors, inner = zip(*own.values(), *((value, 2) for value in values), strict=True)
         batched = broadcast_leading(tensors, inner)
         flat = [flatten_lists(*pair) for pair in zip(batched, inner, strict=True)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_softsort._internal.export import export
 from keras_softsort.linalg._soft_permutation import SoftPermutation, composite
 
 
+@export
 @composite
 class LinearOperatorNeuralSort(SoftPermutation):
     """NeuralSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.linalg._soft_permutation import SoftPermutation, composite
 
 POWERS = (1, 2)
 
 
+@export
 @composite
 class LinearOperatorSoftSort(SoftPermutation):
     """SoftSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.

@@ -1,63 +1,38 @@
 """Losses for `model.compile`, and the base classes of those of lists."""
 
-from keras_softsort.losses._lambda_weight import LambdaWeight
-from keras_softsort.losses._list_loss import ListLoss
-from keras_softsort.losses._score_loss import ScoreLoss
-from keras_softsort.losses.listwise.approx_mrr import ApproxMRRLoss
-from keras_softsort.losses.listwise.approx_ndcg import ApproxNDCGLoss
-from keras_softsort.losses.listwise.calibrated_softmax import CalibratedSoftmaxLoss
-from keras_softsort.losses.listwise.coupled_rank_distil import CoupledRankDistilLoss
-from keras_softsort.losses.listwise.gumbel_approx_ndcg import GumbelApproxNDCGLoss
-from keras_softsort.losses.listwise.mixture_em import MixtureEMLoss
-from keras_softsort.losses.listwise.neural_ndcg import NeuralNDCGLoss
-from keras_softsort.losses.listwise.neural_sort_cross_entropy import NeuralSortCrossEntropyLoss
-from keras_softsort.losses.listwise.permutation_cross_entropy import PermutationCrossEntropyLoss
-from keras_softsort.losses.listwise.pl_rank import PLRankLoss
-from keras_softsort.losses.listwise.plackett_luce import PlackettLuceLoss
-from keras_softsort.losses.listwise.softmax import SoftmaxLoss
-from keras_softsort.losses.listwise.spearman import SpearmanLoss
-from keras_softsort.losses.listwise.unique_softmax import UniqueSoftmaxLoss
-from keras_softsort.losses.matching.set_loss import SetLoss
-from keras_softsort.losses.neighbors.dknn import DkNNLoss
-from keras_softsort.losses.neighbors.retrieval import RetrievalLoss
-from keras_softsort.losses.pairwise.pairwise_hinge import PairwiseHingeLoss
-from keras_softsort.losses.pairwise.pairwise_mse import PairwiseMSELoss
-from keras_softsort.losses.pairwise.pairwise_soft_zero_one import PairwiseSoftZeroOneLoss
-from keras_softsort.losses.pairwise.ranknet import RankNetLoss
-from keras_softsort.losses.pairwise.yeti_logistic import YetiLogisticLoss
-from keras_softsort.losses.pointwise.click_em import ClickEMLoss
-from keras_softsort.losses.pointwise.mean_squared import MeanSquaredLoss
-from keras_softsort.losses.pointwise.ordinal import OrdinalLoss
-from keras_softsort.losses.pointwise.sigmoid_cross_entropy import SigmoidCrossEntropyLoss
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.losses._base import ListLoss as ListLoss
+from keras_softsort.losses._configs import LambdaWeight as LambdaWeight
+from keras_softsort.losses._score_loss import ScoreLoss as ScoreLoss
+from keras_softsort.losses.matching.set_loss import SetLoss as SetLoss
+from keras_softsort.losses.neighbors.dknn import DkNNLoss as DkNNLoss
+from keras_softsort.losses.neighbors.retrieval import RetrievalLoss as RetrievalLoss
+from keras_softsort.losses.ranking.approx_ndcg import ApproxMRRLoss as ApproxMRRLoss
+from keras_softsort.losses.ranking.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
+from keras_softsort.losses.ranking.approx_ndcg import GumbelApproxNDCGLoss as GumbelApproxNDCGLoss
+from keras_softsort.losses.ranking.em import ClickEMLoss as ClickEMLoss
+from keras_softsort.losses.ranking.em import MixtureEMLoss as MixtureEMLoss
+from keras_softsort.losses.ranking.neural_ndcg import NeuralNDCGLoss as NeuralNDCGLoss
+from keras_softsort.losses.ranking.pairwise import PairwiseHingeLoss as PairwiseHingeLoss
+from keras_softsort.losses.ranking.pairwise import PairwiseMSELoss as PairwiseMSELoss
+from keras_softsort.losses.ranking.pairwise import PairwiseSoftZeroOneLoss as PairwiseSoftZeroOneLoss
+from keras_softsort.losses.ranking.pairwise import YetiLogisticLoss as YetiLogisticLoss
+from keras_softsort.losses.ranking.permutation_cross_entropy import (
+    NeuralSortCrossEntropyLoss as NeuralSortCrossEntropyLoss,
+)
+from keras_softsort.losses.ranking.permutation_cross_entropy import (
+    PermutationCrossEntropyLoss as PermutationCrossEntropyLoss,
+)
+from keras_softsort.losses.ranking.pl_rank import PLRankLoss as PLRankLoss
+from keras_softsort.losses.ranking.plackett_luce import CoupledRankDistilLoss as CoupledRankDistilLoss
+from keras_softsort.losses.ranking.plackett_luce import PlackettLuceLoss as PlackettLuceLoss
+from keras_softsort.losses.ranking.pointwise import MeanSquaredLoss as MeanSquaredLoss
+from keras_softsort.losses.ranking.pointwise import OrdinalLoss as OrdinalLoss
+from keras_softsort.losses.ranking.pointwise import SigmoidCrossEntropyLoss as SigmoidCrossEntropyLoss
+from keras_softsort.losses.ranking.ranknet import RankNetLoss as RankNetLoss
+from keras_softsort.losses.ranking.softmax import CalibratedSoftmaxLoss as CalibratedSoftmaxLoss
+from keras_softsort.losses.ranking.softmax import SoftmaxLoss as SoftmaxLoss
+from keras_softsort.losses.ranking.softmax import UniqueSoftmaxLoss as UniqueSoftmaxLoss
+from keras_softsort.losses.ranking.spearman import SpearmanLoss as SpearmanLoss
 
-__all__ = [
-    "ClickEMLoss",
-    "OrdinalLoss",
-    "MeanSquaredLoss",
-    "SigmoidCrossEntropyLoss",
-    "YetiLogisticLoss",
-    "MixtureEMLoss",
-    "CoupledRankDistilLoss",
-    "GumbelApproxNDCGLoss",
-    "UniqueSoftmaxLoss",
-    "CalibratedSoftmaxLoss",
-    "ApproxMRRLoss",
-    "LambdaWeight",
-    "PairwiseSoftZeroOneLoss",
-    "PairwiseMSELoss",
-    "PairwiseHingeLoss",
-    "ApproxNDCGLoss",
-    "DkNNLoss",
-    "ListLoss",
-    "NeuralNDCGLoss",
-    "NeuralSortCrossEntropyLoss",
-    "PLRankLoss",
-    "PermutationCrossEntropyLoss",
-    "PlackettLuceLoss",
-    "RankNetLoss",
-    "RetrievalLoss",
-    "ScoreLoss",
-    "SetLoss",
-    "SoftmaxLoss",
-    "SpearmanLoss",
-]
+_set_all(__name__)

@@ -1,13 +1,24 @@
-"""Base class of all losses: masks and weights are resolved before the loss is computed, and the reduction follows."""
+"""Base classes of losses: options, lists, masks and weights, and the reduction."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, keras
-from keras_softsort._targets.reduction import WeightedLosses, checked_reduction, reduced
+from keras_softsort._targets.layout import LISTS
+from keras_softsort._targets.lists import (
+    Lists,
+    WeightedLosses,
+    checked_padding,
+    checked_reduction,
+    predicted_lists,
+    reduced,
+)
 
 
 class WeightedLoss(keras.losses.Loss):
@@ -18,8 +29,8 @@ class WeightedLoss(keras.losses.Loss):
         `"mean_with_sample_weight"`, the sum of weighted losses over the sum of weights; `"sum"`; or None or `"none"`,
         one loss per list. Keras 2's `"auto"` is the mean.
       name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. None: that of `y_pred`, and float32 for half
-        precision. Half precision is computed in float32.
+      dtype: dtype of the result, to which `y_pred` is cast first, or a Keras dtype policy or the name of one, for its
+        compute dtype. None: that of `y_pred`, and float32 for half precision. Half precision is computed in float32.
     """
 
     def __init__(
@@ -60,11 +71,122 @@ class WeightedLoss(keras.losses.Loss):
 
 
 def _floating_dtype(dtype: Any) -> str:
-    """The name of `dtype`, which may be a Keras policy."""
-    try:
-        result = tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
-    except TypeError:
-        result = None
+    """The name of `dtype`, which may be a Keras policy or the name of one."""
+    result = _as_dtype(dtype)
+    if result is None and isinstance(dtype, str):
+        with contextlib.suppress(ValueError):  # it is no policy
+            result = _as_dtype(keras.mixed_precision.Policy(dtype))
     if result is None or not result.is_floating:
         raise ValueError(f"dtype must be floating-point, got {dtype!r}")
     return result.name
+
+
+def _as_dtype(dtype: Any) -> tf.DType | None:
+    try:
+        return tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
+    except TypeError:
+        return None
+
+
+@export
+class ListLoss(WeightedLoss):
+    """Base class of losses with one value per list. It describes the arguments that all list losses share.
+
+    To write a loss, derive from `ScoreLoss` if it takes scores; otherwise derive from this class and implement
+    `list_losses`.
+
+    Args:
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding. `"negative_labels"`: labels below 0. `"nan_labels"`: NaN. None: no label does.
+        Targets around 0, such as returns or residuals, need `"nan_labels"` or None; by default all negative targets
+        are padding. A Keras mask of `y_pred` also marks padding.
+      reduction: `"sum_over_batch_size"` or `"mean"`: the mean over lists. `"sum"`. `"mean_with_sample_weight"`: the sum
+        divided by the sum of the weights of lists. None or `"none"`: one loss per list. Keras 2's `"auto"` is the mean.
+      name: name of the loss.
+      dtype: dtype of the result, to which `y_pred` is cast first. A Keras dtype policy, or its name, stands for its
+        compute dtype. None takes the dtype of `y_pred`, or float32 if that is a half precision.
+
+    Call arguments:
+      y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
+      y_pred: scores `[batch, n]` or `[batch, n, 1]`, as a `Dense(1)` per item gives them, dense or ragged; with
+        `lists="batch"` `[batch]` or `[batch, 1]`. Soft permutations, for losses that take them, have the shape
+        `[batch, rank, item]`, with `lists="batch"` `[rank, item]`.
+      sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item); with
+        `lists="batch"` one weight per item. The weight of a list is the mean weight of its items.
+
+    Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
+    padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
+    precision is computed in float32.
+
+    Raises:
+      TypeError: `y_pred` is not floating-point, or an argument has another type.
+      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the dense scores
+        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing. Ragged lists are no
+        error if the longest list of a batch has one item.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> class FirstRankLoss(ks.losses.ListLoss):  # 1 minus the weight of the best item at rank 1 of a soft permutation
+    ...     def list_losses(self, lists, y_pred):  # `lists` has labels, mask and weights, each [batch, n]
+    ...         best = tf.one_hot(tf.argmax(lists.labels, axis=-1), tf.shape(y_pred)[-1])
+    ...         return 1 - lists.mean_over_items(best * y_pred[:, 0, :]) * lists.sizes()
+    >>> matrix = ks.ops.neural_sort(tf.constant([[1.0, 3.0, 2.0]]), tau=0.01)
+    >>> round(float(FirstRankLoss()(tf.constant([[0.0, 9.0, 5.0]]), matrix)), 6)
+    0.0
+    """
+
+    # What `y_pred` holds: "matrices" or "scores".
+    predicts = "matrices"
+    # Whether `list_losses` needs a NaN label to make all labels of its list NaN.
+    _spread_nan = True
+
+    def __init__(
+        self,
+        *,
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        self.lists = arguments.one_of("lists", lists, LISTS)
+        self.padding = checked_padding(padding)
+
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The weighted loss of each list: `[batch]`.
+
+        `lists` has `labels`, `mask` and `weights`, each `[batch, n]` and 0 (False) in the padding. They have the dtype
+        of `y_pred`, float32 or float64. In a list with a NaN label all labels are NaN.
+        """
+        raise NotImplementedError
+
+    def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
+        """The loss of each list [batch]. The mean is taken over all lists."""
+        lists, y_pred = predicted_lists(
+            y_true,
+            y_pred,
+            sample_weight,
+            lists=self.lists,
+            padding=self.padding,
+            predicts=self.predicts,
+            dtype=self.given_dtype,
+            spread_nan=self._spread_nan,
+        )
+        losses = self.list_losses(lists, y_pred)
+        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "lists": self.lists, "padding": self.padding}
+
+
+def fresh_seed(seed: int | None) -> tf.Tensor:
+    """Draw two integers from TensorFlow's stateful generator, which `seed` and `tf.random.set_seed` initialize."""
+    # Unlike a layer, a loss has no weights to count its calls, and is never exported.
+    drawn = tf.random.uniform([2], maxval=tf.int32.max, dtype=tf.int32, seed=seed)
+    context = tf.distribute.get_replica_context()
+    # With a seed the generators of all replicas draw the same integers.
+    return drawn if context is None else tf.bitwise.bitwise_xor(drawn, context.replica_id_in_sync_group)

@@ -1,18 +1,31 @@
-"""Base class of losses of scores."""
+"""Base classes of losses of scores, and of those that are a function of `ops`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
-from keras_softsort.losses._list_loss import ListLoss
-from keras_softsort.ops._core.nan_where import nan_lists
+from keras_softsort.losses._base import ListLoss, fresh_seed
+from keras_softsort.losses._configs import read_option, written_option
+from keras_softsort.ops._core.gradients import nan_lists
 
 
+@export
 class ScoreLoss(ListLoss):
-    """Base class for your own losses of scores: implement `score_losses`; this class handles shapes, masks and weights.
+    """Base class for your own losses of scores: implement `score_losses`.
+
+    This class handles shapes, masks, weights, options and the config. The ranking losses of this package derive from
+    it.
 
     Args:
+      options: options of the loss, by the names of the arguments of its constructor. Each becomes an attribute, and is
+        written into the config and read from it. Values are plain JSON values, registered functions, or a
+        `LambdaWeight`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
@@ -20,34 +33,37 @@ class ScoreLoss(ListLoss):
     item weights, 0 in the padding. A list with a NaN label or score always gives NaN. The ranking losses in
     `keras_softsort.ops` have this signature.
 
-    Example, a loss of your own:
+    Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> @tf.keras.utils.register_keras_serializable(package="mine")
     ... class PairwiseHinge(ks.losses.ScoreLoss):
     ...     def __init__(self, margin=1.0, **kwargs):
-    ...         super().__init__(**kwargs)
-    ...         self.margin = margin
+    ...         super().__init__({"margin": margin}, **kwargs)
     ...
     ...     def score_losses(self, scores, labels, *, mask, weights):
     ...         pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
     ...         costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
     ...         return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
-    ...
-    ...     def get_config(self):
-    ...         return {**super().get_config(), "margin": self.margin}
     >>> labels, scores = tf.constant([[2.0, 0.0, 1.0, -1.0]]), tf.constant([[3.0, 0.5, 1.0, 9.0]])
     >>> float(PairwiseHinge()(labels, scores))
     0.5
 
-    Example, in `model.compile`:
+    In `model.compile`:
 
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
     >>> model.compile("adam", loss=PairwiseHinge(margin=0.5))
     """
 
     predicts = "scores"
+
+    def __init__(self, options: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        options = {name: read_option(value) for name, value in (options or {}).items()}
+        self._option_names = tuple(options)
+        for name, value in options.items():
+            setattr(self, name, value)
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The weighted loss of each list: `[batch]`."""
@@ -58,3 +74,58 @@ class ScoreLoss(ListLoss):
         scores = tf.where(lists.mask, y_pred, tf.zeros_like(y_pred))
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
         return nan_lists(lists.failed(scores), losses, scores)
+
+    def options(self) -> dict[str, Any]:
+        """The options of the loss, as its attributes hold them now."""
+        return {name: getattr(self, name) for name in self._option_names}
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        written = {name: written_option(value) for name, value in self.options().items()}
+        return {**super().get_config(), **written}
+
+
+class OperatorLoss(ScoreLoss):
+    """A `ScoreLoss` that is `_operator(scores or logits, labels, *, mask, weights, **options)`.
+
+    The operator masks and weighs, and gives NaN for a list with any NaN. `_check` checks the options, besides `tau` and
+    `seed`, and returns the checked ones. The option `seed` is an integer or None, from which each call draws a seed.
+    """
+
+    _operator: Callable[..., tf.Tensor]
+    _check: Callable[..., Any] | None = None
+    _spread_nan = False
+
+    def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
+        kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
+        super().__init__(_checked({name: read_option(value) for name, value in options.items()}, self._check), **kwargs)
+
+    def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+        """The loss of each list [batch]."""
+        options = self.options()
+        if "seed" in options:
+            options["seed"] = self._draw_seed()
+        weights = lists.weights if lists.weighted else None
+        return self._operator(y_pred, lists.labels, mask=lists.mask, weights=weights, **options)
+
+    def _draw_seed(self) -> tf.Tensor | None:
+        """The seed of one call."""
+        return fresh_seed(self.options()["seed"])
+
+
+def _checked(options: dict[str, Any], check: Callable[..., Any] | None) -> dict[str, Any]:
+    """The options with the values that `check` makes of them."""
+    common = {"tau": arguments.positive_number, "seed": arguments.optional_integer}
+    checked = {name: common[name](name, value) for name, value in options.items() if name in common}
+    own = {name: value for name, value in options.items() if name not in common}
+    found = _flat(check(**own)) if check is not None else {}
+    # A lambda weight stays the name or the object that was given.
+    return {name: checked[name] if name in checked else found.get(name, value) for name, value in options.items()}
+
+
+def _flat(checked: Any) -> dict[str, Any]:
+    """The fields of a tuple of options, and of those that are inside it."""
+    fields: dict[str, Any] = {}
+    for name, value in (checked._asdict() if checked is not None else {}).items():
+        fields.update(_flat(value) if hasattr(value, "_asdict") else {name: value})
+    return fields

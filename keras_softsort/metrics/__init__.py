@@ -1,8 +1,9 @@
 """Metrics of predicted orders and rank correlations, for `model.compile`."""
 
-from keras_softsort.metrics.elementwise_accuracy import ElementwiseAccuracy
-from keras_softsort.metrics.kendall_tau import KendallTau
-from keras_softsort.metrics.permutation_accuracy import PermutationAccuracy
-from keras_softsort.metrics.spearman_correlation import SpearmanCorrelation
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.metrics.accuracies import ElementwiseAccuracy as ElementwiseAccuracy
+from keras_softsort.metrics.accuracies import PermutationAccuracy as PermutationAccuracy
+from keras_softsort.metrics.correlations import KendallTau as KendallTau
+from keras_softsort.metrics.correlations import SpearmanCorrelation as SpearmanCorrelation
 
-__all__ = ["ElementwiseAccuracy", "KendallTau", "PermutationAccuracy", "SpearmanCorrelation"]
+_set_all(__name__)

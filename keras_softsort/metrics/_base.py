@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort._targets.layout import LISTS
-from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists
-from keras_softsort._targets.true_order import sort_direction, sorted_labels
+from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists, sort_direction
 
 
 class ListMetric(keras.metrics.Mean):
@@ -38,8 +35,8 @@ class ListMetric(keras.metrics.Mean):
     With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`.
 
     Raises:
-      ValueError: `target`, `direction`, `lists` or `padding` is unknown; shapes do not match, or a list can hold only
-        one item.
+      ValueError: `target`, `direction`, `lists` or `padding` is unknown; shapes do not match, or lists can only hold
+        one item, as dense scores `[batch, 1]`.
       TypeError: `y_pred` is not floating-point.
     """
 
@@ -86,35 +83,6 @@ class ListMetric(keras.metrics.Mean):
         return {**super().get_config(), **own}
 
 
-class OrderMetric(ListMetric):
-    """Base class of metrics that compare the item at each rank with the item that belongs there."""
-
-    def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
-        """The value of each list [batch], from which ranks are correct and which of them count [batch, ranks]."""
-        raise NotImplementedError
-
-    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
-        """Compare predicted with true orders. Every list counts."""
-        order = self._predicted_order(y_pred, lists)
-        ranks = tf.shape(order)[1]
-        is_correct = tf.equal(
-            tf.gather(lists.labels, order, batch_dims=1), sorted_labels(lists, self._sort_direction)[:, :ranks]
-        )
-        failed = has_nan(y_pred, lists.mask)
-        is_correct = tf.logical_and(is_correct, tf.logical_not(failed)[:, tf.newaxis])
-        sizes = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
-        values = self.list_values(is_correct, tf.sequence_mask(sizes, ranks))
-        return values, tf.ones_like(failed)
-
-    def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
-        """The item at each rank [batch, ranks], from a soft permutation or from scores."""
-        if y_pred.shape.rank == 3:
-            return tf.argmax(ops.harden(without_padding(y_pred, lists.mask)), axis=-1, output_type=tf.int32)
-        keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred
-        keys = tf.where(lists.mask, keys, tf.constant(-math.inf, keys.dtype))
-        return tf.argsort(keys, direction="DESCENDING", stable=True)
-
-
 def has_nan(y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Whether each list [batch] has NaN among its valid scores, or among the valid ranks and items of its matrix."""
     is_valid = mask if y_pred.shape.rank == 2 else _valid_cells(y_pred, mask)
@@ -122,7 +90,7 @@ def has_nan(y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.reduce_any(is_nan, axis=list(range(1, y_pred.shape.rank)))
 
 
-def without_padding(matrix: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def with_lowest_padding(matrix: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Replace the padding of `matrix` [batch, ranks, n], so that no valid rank takes an item that is padding."""
     # `tf.argmax` ignores the lowest finite number.
     return tf.where(_valid_cells(matrix, mask), matrix, tf.constant(matrix.dtype.min / 2, matrix.dtype))

@@ -1,6 +1,7 @@
 """Scorers of items as plain Keras models."""
 
-from keras_softsort.models.dnn_scorer import dnn_scorer
-from keras_softsort.models.gam_scorer import gam_scorer
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.models.dnn_scorer import dnn_scorer as dnn_scorer
+from keras_softsort.models.gam_scorer import gam_scorer as gam_scorer
 
-__all__ = ["dnn_scorer", "gam_scorer"]
+_set_all(__name__)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.models._inputs import Features, scorer_inputs
 from keras_softsort.models._tower import Tower, normalized
 
 
+@export
 def gam_scorer(
     example_features: Features,
     context_features: Mapping[str, Any] | None = None,

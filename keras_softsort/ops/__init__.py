@@ -1,92 +1,56 @@
 """Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
-from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn
-from keras_softsort.ops.matching.linear_assignment import linear_assignment
-from keras_softsort.ops.matching.match import MatchResult, match
-from keras_softsort.ops.matching.sinkhorn import SinkhornResult, sinkhorn
-from keras_softsort.ops.neighbors.neighbor_share import neighbor_share
-from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership
-from keras_softsort.ops.neighbors.soft_retrieval_metric import soft_retrieval_metric
-from keras_softsort.ops.ranking.listwise.approx_mrr import approx_mrr
-from keras_softsort.ops.ranking.listwise.approx_ndcg import approx_ndcg
-from keras_softsort.ops.ranking.listwise.calibrated_softmax import calibrated_softmax
-from keras_softsort.ops.ranking.listwise.coupled_rank_distil import coupled_rank_distil
-from keras_softsort.ops.ranking.listwise.gumbel_approx_ndcg import gumbel_approx_ndcg
-from keras_softsort.ops.ranking.listwise.list_mle import list_mle
-from keras_softsort.ops.ranking.listwise.mixture_em import mixture_em
-from keras_softsort.ops.ranking.listwise.neural_ndcg import neural_ndcg
-from keras_softsort.ops.ranking.listwise.neural_sort_cross_entropy import neural_sort_cross_entropy
-from keras_softsort.ops.ranking.listwise.permutation_cross_entropy import permutation_cross_entropy
-from keras_softsort.ops.ranking.listwise.pl_rank import pl_rank
-from keras_softsort.ops.ranking.listwise.softmax_cross_entropy import softmax_cross_entropy
-from keras_softsort.ops.ranking.listwise.spearman import spearman
-from keras_softsort.ops.ranking.listwise.unique_softmax import unique_softmax
-from keras_softsort.ops.ranking.pairwise.pairwise_hinge import pairwise_hinge
-from keras_softsort.ops.ranking.pairwise.pairwise_logistic import pairwise_logistic
-from keras_softsort.ops.ranking.pairwise.pairwise_mse import pairwise_mse
-from keras_softsort.ops.ranking.pairwise.pairwise_soft_zero_one import pairwise_soft_zero_one
-from keras_softsort.ops.ranking.pairwise.ranknet import ranknet
-from keras_softsort.ops.ranking.pairwise.ranknet_lambdas import ranknet_lambdas
-from keras_softsort.ops.ranking.pairwise.yeti_logistic import yeti_logistic
-from keras_softsort.ops.ranking.pointwise.click_em import click_em
-from keras_softsort.ops.ranking.pointwise.mean_squared import mean_squared
-from keras_softsort.ops.ranking.pointwise.ordinal import ordinal
-from keras_softsort.ops.ranking.pointwise.sigmoid_cross_entropy import sigmoid_cross_entropy
-from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax
-from keras_softsort.ops.sampling.relaxed_top_k import relaxed_top_k
-from keras_softsort.ops.sorting.harden import harden
-from keras_softsort.ops.sorting.neural_sort import neural_sort
-from keras_softsort.ops.sorting.soft_quantile import soft_quantile
-from keras_softsort.ops.sorting.soft_rank import soft_rank
-from keras_softsort.ops.sorting.soft_sort import soft_sort
-from keras_softsort.ops.sorting.soft_top_k import SoftTopK, soft_top_k
-from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership
-from keras_softsort.ops.sorting.soft_values import soft_values
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.ops.correlation import kendall_tau as kendall_tau
+from keras_softsort.ops.correlation import spearman_correlation as spearman_correlation
+from keras_softsort.ops.matching.gumbel_sinkhorn import gumbel_sinkhorn as gumbel_sinkhorn
+from keras_softsort.ops.matching.linear_assignment import MatchResult as MatchResult
+from keras_softsort.ops.matching.linear_assignment import linear_assignment as linear_assignment
+from keras_softsort.ops.matching.linear_assignment import match as match
+from keras_softsort.ops.matching.sinkhorn import SinkhornResult as SinkhornResult
+from keras_softsort.ops.matching.sinkhorn import sinkhorn as sinkhorn
+from keras_softsort.ops.neighbors.neighbor_share import neighbor_share as neighbor_share
+from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership as soft_neighbor_membership
+from keras_softsort.ops.neighbors.soft_retrieval_metric import soft_retrieval_metric as soft_retrieval_metric
+from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss as approx_mrr_loss
+from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg_loss as approx_ndcg_loss
+from keras_softsort.ops.ranking.approx_ndcg import gumbel_approx_ndcg_loss as gumbel_approx_ndcg_loss
+from keras_softsort.ops.ranking.em import click_em_loss as click_em_loss
+from keras_softsort.ops.ranking.em import mixture_em_loss as mixture_em_loss
+from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss as neural_ndcg_loss
+from keras_softsort.ops.ranking.pairwise import pairwise_hinge_loss as pairwise_hinge_loss
+from keras_softsort.ops.ranking.pairwise import pairwise_mse_loss as pairwise_mse_loss
+from keras_softsort.ops.ranking.pairwise import pairwise_soft_zero_one_loss as pairwise_soft_zero_one_loss
+from keras_softsort.ops.ranking.pairwise import yeti_logistic_loss as yeti_logistic_loss
+from keras_softsort.ops.ranking.permutation_cross_entropy import (
+    neural_sort_cross_entropy_loss as neural_sort_cross_entropy_loss,
+)
+from keras_softsort.ops.ranking.permutation_cross_entropy import (
+    permutation_cross_entropy_loss as permutation_cross_entropy_loss,
+)
+from keras_softsort.ops.ranking.pl_rank import pl_rank_loss as pl_rank_loss
+from keras_softsort.ops.ranking.plackett_luce import coupled_rank_distil_loss as coupled_rank_distil_loss
+from keras_softsort.ops.ranking.plackett_luce import plackett_luce_loss as plackett_luce_loss
+from keras_softsort.ops.ranking.pointwise import mean_squared_loss as mean_squared_loss
+from keras_softsort.ops.ranking.pointwise import ordinal_loss as ordinal_loss
+from keras_softsort.ops.ranking.pointwise import sigmoid_cross_entropy_loss as sigmoid_cross_entropy_loss
+from keras_softsort.ops.ranking.ranknet import pairwise_logistic as pairwise_logistic
+from keras_softsort.ops.ranking.ranknet import ranknet_lambdas as ranknet_lambdas
+from keras_softsort.ops.ranking.ranknet import ranknet_loss as ranknet_loss
+from keras_softsort.ops.ranking.softmax import calibrated_softmax_loss as calibrated_softmax_loss
+from keras_softsort.ops.ranking.softmax import softmax_loss as softmax_loss
+from keras_softsort.ops.ranking.softmax import unique_softmax_loss as unique_softmax_loss
+from keras_softsort.ops.ranking.spearman import spearman_loss as spearman_loss
+from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax as gumbel_softmax
+from keras_softsort.ops.sampling.relaxed_top_k import relaxed_top_k as relaxed_top_k
+from keras_softsort.ops.sorting.harden import harden as harden
+from keras_softsort.ops.sorting.neural_sort import neural_sort as neural_sort
+from keras_softsort.ops.sorting.soft_quantile import soft_quantile as soft_quantile
+from keras_softsort.ops.sorting.soft_rank import soft_rank as soft_rank
+from keras_softsort.ops.sorting.soft_sort import soft_sort as soft_sort
+from keras_softsort.ops.sorting.soft_top_k import SoftTopK as SoftTopK
+from keras_softsort.ops.sorting.soft_top_k import soft_top_k as soft_top_k
+from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership as soft_top_k_membership
+from keras_softsort.ops.sorting.soft_values import soft_values as soft_values
 
-__all__ = [
-    "click_em",
-    "ordinal",
-    "mean_squared",
-    "sigmoid_cross_entropy",
-    "yeti_logistic",
-    "mixture_em",
-    "coupled_rank_distil",
-    "gumbel_approx_ndcg",
-    "unique_softmax",
-    "calibrated_softmax",
-    "approx_mrr",
-    "pairwise_soft_zero_one",
-    "pairwise_mse",
-    "pairwise_hinge",
-    "MatchResult",
-    "SinkhornResult",
-    "SoftTopK",
-    "approx_ndcg",
-    "gumbel_sinkhorn",
-    "gumbel_softmax",
-    "harden",
-    "linear_assignment",
-    "list_mle",
-    "match",
-    "neighbor_share",
-    "neural_ndcg",
-    "neural_sort",
-    "neural_sort_cross_entropy",
-    "pairwise_logistic",
-    "permutation_cross_entropy",
-    "pl_rank",
-    "ranknet",
-    "ranknet_lambdas",
-    "relaxed_top_k",
-    "sinkhorn",
-    "soft_neighbor_membership",
-    "soft_quantile",
-    "soft_rank",
-    "soft_retrieval_metric",
-    "soft_sort",
-    "soft_top_k",
-    "soft_top_k_membership",
-    "soft_values",
-    "softmax_cross_entropy",
-    "spearman",
-]
+_set_all(__name__)

@@ -3,9 +3,10 @@
 Not imported by `import keras_softsort`: `from keras_softsort import serving`.
 """
 
-from keras_softsort.serving.export_ranker import export_ranker
-from keras_softsort.serving.predict_offline import predict_offline
-from keras_softsort.serving.print_client_commands import print_client_commands
-from keras_softsort.serving.scorer import Scorer
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.serving.export_ranker import export_ranker as export_ranker
+from keras_softsort.serving.predict_offline import predict_offline as predict_offline
+from keras_softsort.serving.print_client_commands import print_client_commands as print_client_commands
+from keras_softsort.serving.scorer import Scorer as Scorer
 
-__all__ = ["Scorer", "export_ranker", "print_client_commands", "predict_offline"]
+_set_all(__name__)

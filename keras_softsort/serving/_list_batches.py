@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.serving._names import IDS, SINGLE, SIZES
+from keras_softsort._internal import arguments
+from keras_softsort.serving._model_inputs import IDS, SINGLE, SIZES
+from keras_softsort.serving._saved_model import fitted
 
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
 PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
@@ -49,11 +51,7 @@ class ListInput(NamedTuple):
             if not all(isinstance(each, (str, bytes)) for each in array.flat):
                 raise ValueError(f"{title} must be strings, got {value!r}")
             return array
-        target = self.dtype.as_numpy_dtype
-        cast = array.astype(target) if np.can_cast(array.dtype, target, "same_kind") else None
-        if cast is None or (array.dtype.kind in "iu" and cast.dtype.kind in "iu" and np.any(cast != array)):
-            raise ValueError(f"{title} must fit into {self.dtype.name}, got {array.dtype}")
-        return cast
+        return fitted(array, self.dtype, title)
 
     def batch(self, values: Sequence[np.ndarray], size: int) -> np.ndarray:
         """The values of several lists as one array, the items padded to `size`."""
@@ -95,7 +93,7 @@ class Lists(NamedTuple):
         return found
 
     def _add(self, item_ids: Any) -> None:
-        ids = list(item_ids)
+        ids = list(arguments.elements("item_ids", item_ids, "arrays, one per list"))
         if len(ids) != len(self.values):
             raise ValueError(f"item_ids must hold one array per list, {len(self.values)}, got {len(ids)}")
         for i, (one, arrays, size) in enumerate(zip(ids, self.values, self.sizes, strict=True)):

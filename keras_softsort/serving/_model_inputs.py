@@ -1,4 +1,4 @@
-"""The inputs of a model by name, from the model or from the caller."""
+"""The inputs of a model by name, and the names of signatures, their inputs and their output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.serving._names import SINGLE
+
+SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
+DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
+SCORES = "scores"
+SINGLE = "features"  # the input of a model that takes one tensor
 
 
 class ModelInputs(NamedTuple):

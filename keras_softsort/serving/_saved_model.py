@@ -10,8 +10,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_softsort.serving._names import SIZES
+from keras_softsort.serving._model_inputs import SIZES
 from keras_softsort.serving._versions import local_path
+
+REQUESTS = "dictionaries, one per request"  # in errors
 
 
 def local_folder(path: Path | str) -> Path:
@@ -78,25 +80,47 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
             f"{name} must have shape {spec.shape}, got rows of different lengths: pad them, and give the number of "
             "items in sizes"
         ) from error
-    try:
-        if spec.dtype == tf.string:  # NumPy would cut zeros off the ends of bytes
-            return tf.convert_to_tensor(value, tf.string).numpy()
-        if not np.can_cast(array.dtype, spec.dtype.as_numpy_dtype, "same_kind"):
-            raise TypeError(f"{array.dtype} does not fit into {spec.dtype.name}")
-        return array.astype(spec.dtype.as_numpy_dtype)
+    if spec.dtype != tf.string:
+        return fitted(array, spec.dtype, name)
+    try:  # NumPy would cut zeros off the ends of bytes
+        return tf.convert_to_tensor(value, tf.string).numpy()
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be of dtype {spec.dtype.name}, got {value!r}") from error
+        raise ValueError(f"{name} must be of dtype string, got {value!r}") from error
 
 
-def check_sizes(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
-    """Raise an error if the `sizes` of a request for a ranker are not from 0 to its list size."""
+def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
+    """`array` in `dtype`, which must hold its integers and keep its numbers finite; `title` is its name in errors."""
+    target = dtype.as_numpy_dtype
+    if array.dtype == target or not array.size:  # NumPy takes an empty list for floating-point numbers
+        return array.astype(target, copy=False)
+    if not np.can_cast(array.dtype, target, "same_kind"):
+        raise ValueError(f"{title} must be of dtype {dtype.name}, got {array.dtype} with {array.ravel().tolist()[0]!r}")
+    with np.errstate(over="ignore"):
+        cast = array.astype(target)
+    is_lost = cast != array if dtype.is_integer else np.isinf(cast) & ~np.isinf(array)
+    if np.any(is_lost):
+        raise ValueError(f"{title} must fit into {dtype.name}, got {array[is_lost].tolist()[0]}")
+    return cast
+
+
+def check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if the inputs of a request for a ranker differ in their lists or items, or `sizes` do not fit."""
     if SIZES not in specs or specs[SIZES].dtype != tf.int32:
         return
-    items = {
-        np.shape(request[name])[1]
+    item_inputs = [
+        name
         for name, spec in specs.items()
         if (spec.shape.rank or 0) > 2 or (spec.shape.rank == 2 and spec.shape[1] is None)
-    }
-    sizes = request[SIZES]
-    if len(items) == 1 and np.any((sizes < 0) | (sizes > max(items))):
-        raise ValueError(f"{SIZES} must be from 0 to the list size {max(items)}, got {sizes.tolist()}")
+    ]
+    if not item_inputs:
+        return
+    _check_equal("lists", {name: len(request[name]) for name in specs if specs[name].shape.rank})
+    _check_equal("items", {name: np.shape(request[name])[1] for name in item_inputs})
+    sizes, n = request[SIZES], np.shape(request[item_inputs[0]])[1]
+    if np.any((sizes < 0) | (sizes > n)):
+        raise ValueError(f"{SIZES} must be from 0 to the list size {n}, got {sizes.tolist()}")
+
+
+def _check_equal(what: str, counts: dict[str, int]) -> None:
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"the inputs of a request must have the same number of {what}, got {counts}")

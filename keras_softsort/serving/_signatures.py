@@ -6,13 +6,23 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data._elwc.parsing import parse_elwc
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.serving._model_inputs import ModelInputs
-from keras_softsort.serving._names import DEFAULT, ELWC, IDS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
+from keras_softsort.ops._core.lists import take
+from keras_softsort.serving._model_inputs import (
+    DEFAULT,
+    ELWC,
+    IDS,
+    SCORES,
+    SERIALIZED,
+    SINGLE,
+    SIZES,
+    WITH_IDS,
+    ModelInputs,
+)
 
 Tensors = Mapping[str, tf.Tensor]
 
@@ -114,5 +124,5 @@ class Ranker(NamedTuple):
 
     def _without_padding(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         mask = tf.reshape(mask, tf.concat([tf.shape(mask), tf.ones([values.shape.rank - 2], tf.int32)], axis=0))
-        padding = "" if values.dtype == tf.string else self.padding
-        return tf.where(mask, values, tf.cast(padding, values.dtype))
+        padding = b"" if values.dtype == tf.string else np.array(self.padding).astype(values.dtype.as_numpy_dtype)
+        return tf.where(mask, values, tf.constant(padding, values.dtype))

@@ -19,6 +19,7 @@ from keras_softsort._internal import arguments
 _ASIDE = "writing"
 _MOST_AGE = 24 * 3600  # seconds after which a folder that another machine is writing counts as left over
 _MOST_TRIES = 100
+_LARGEST = 2**63 - 1  # a server passes over a folder whose number exceeds int64
 _WHOLE = "saved_model.pb"  # a folder without it is not a SavedModel
 
 
@@ -31,6 +32,8 @@ def new_version(base: Path | str, version: int | None) -> Iterator[tuple[Path, C
     """
     if version is not None:
         version = arguments.positive_integer("version", version)
+        if version > _LARGEST:
+            raise ValueError(f"version must be at most 2^63 - 1, which a server can read, got {version}")
     storage = _Remote(str(base)) if is_remote(base) else _Local(Path(base))
     if version is not None and version in storage.versions():
         raise storage.taken(version)

@@ -8,7 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.serving._saved_model import check_sizes, checked_request, signature_inputs
+from keras_softsort._internal import arguments
+from keras_softsort.serving._saved_model import REQUESTS, check_lists, checked_request, signature_inputs
 
 FILE = Path("assets.extra") / "tf_serving_warmup_requests"
 MOST = 1000  # a server reads no more
@@ -26,12 +27,15 @@ def serving_api() -> Any:
     return predict_pb2, prediction_log_pb2
 
 
-def check_warmup(warmup: Requests) -> None:
-    """Raise an error before anything is written."""
+def checked_warmup(warmup: Requests) -> dict[str, list[Any]]:
+    """The requests by signature; raises an error before anything is written."""
     serving_api()
-    count = sum(map(len, warmup.values()))
+    named = arguments.mapping("warmup", warmup, "from names of signatures to sequences of requests")
+    found = {name: list(arguments.elements(f"warmup[{name!r}]", asked, REQUESTS)) for name, asked in named.items()}
+    count = sum(map(len, found.values()))
     if not 1 <= count <= MOST:
         raise ValueError(f"warmup must have from 1 to {MOST} requests, got {count}")
+    return found
 
 
 def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
@@ -43,7 +47,7 @@ def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
             specs = signature_inputs(folder, signature_name)
             for request in requests:
                 tensors = checked_request(specs, request)
-                check_sizes(specs, tensors)
+                check_lists(specs, tensors)
                 message = predict_pb2.PredictRequest(
                     inputs={name: tf.make_tensor_proto(array, specs[name].dtype) for name, array in tensors.items()}
                 )

@@ -11,17 +11,19 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
-from keras_softsort.serving._names import IDS, SINGLE, SIZES
+from keras_softsort.data._elwc.parsing import check_mappings
+from keras_softsort.serving._model_inputs import IDS, SINGLE, SIZES, ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import remove_gradients
 from keras_softsort.serving._signatures import Ranker, Records
 from keras_softsort.serving._versions import local_path, model_name, new_version
-from keras_softsort.serving._warmup import check_warmup, write_warmup
+from keras_softsort.serving._warmup import checked_warmup, write_warmup
 
 ID_TYPES = ("int32", "int64", "string")
 
 
+@export
 def export_ranker(
     model: Any,
     path: str | Path,
@@ -71,8 +73,8 @@ def export_ranker(
         dictionary of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
       mask_name: name of the model's bool input `[batch, n]`, if it has one, that is True for items and False for
         padding (TF-Ranking's `mask_feature_name`). It is derived from `sizes`; clients do not send it.
-      padding: the value that replaces padded features, as in training (a `Masking` layer's `mask_value`). Strings
-        become empty.
+      padding: the number that replaces padded features, as in training (a `Masking` layer's `mask_value`). It is
+        rounded towards 0 for features of integers. Strings become empty.
       item_ids: dtype of the ids in the signature `with_ids`: "string", "int32" or "int64". `None` omits the signature.
       example_features: features of an item in the signature `elwc`: a dictionary from names to `tf.io.FixedLenFeature`
         or `tf.io.FixedLenSequenceFeature`. A model of one tensor gets them concatenated in this order. `None` omits the
@@ -94,10 +96,12 @@ def export_ranker(
     with `saved_model.pb` last, since object stores rename no folders; let only one process export there at a time.
 
     Raises:
-      TypeError: `model` is not a Keras model, inputs are ragged or sparse, or `top_k` or `version` is not an integer.
+      TypeError: `model` is not a Keras model, inputs are ragged or sparse, `padding` is not a number, `top_k` or
+        `version` is not an integer, or another argument has another type.
       ValueError: the model is not built, does not know its inputs, does not take `features`, or does not return one
-        score per item; a request in `warmup` does not fit its signature; `top_k` or `version` is below 1; or TensorFlow
-        does not support the scheme of `path`.
+        score per item; a request in `warmup` does not fit its signature; `padding` is not finite or does not fit into
+        the dtype of the features; `top_k` or `version` is below 1; `version` exceeds int64, which a server reads; or
+        TensorFlow does not support the scheme of `path`.
       FileExistsError: the version exists.
       NotADirectoryError: `path` is a file.
       ImportError: `warmup` is given, and tensorflow-serving-api is not installed.
@@ -123,8 +127,8 @@ def export_ranker(
     if item_ids is not None:
         item_ids = arguments.one_of("item_ids", item_ids, ID_TYPES)
     if warmup is not None:
-        check_warmup(warmup)
-    ranker = Ranker(model, inputs, padding, top_k)
+        warmup = checked_warmup(warmup)
+    ranker = Ranker(model, inputs, _checked_padding(padding, inputs), top_k)
     base = local_path(path)
     with new_version(base, version) as (aside, placed):
         archive = keras.export.ExportArchive()
@@ -141,9 +145,20 @@ def export_ranker(
     return placed()
 
 
+def _checked_padding(padding: float, inputs: ModelInputs) -> float:
+    found = arguments.number("padding", padding)
+    for name in inputs.item_inputs:
+        dtype = inputs.specs[name].dtype
+        kind = int if dtype.is_integer else float
+        if (dtype.is_integer or dtype.is_floating) and not kind(dtype.min) <= found <= kind(dtype.max):
+            raise ValueError(f"padding must fit into {name!r} of {dtype.name}, got {padding!r}")
+    return found
+
+
 def _records(
     inputs: ModelInputs, context: Mapping[str, Any] | None, examples: Mapping[str, Any] | None
 ) -> Records | None:
+    check_mappings(context, {} if examples is None else examples)
     context = context or {}
     if examples is None:
         if context:

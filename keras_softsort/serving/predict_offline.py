@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving._process import Answer, c_api_process
-from keras_softsort.serving._saved_model import check_sizes, checked_request, local_folder, signature_inputs
+from keras_softsort.serving._saved_model import REQUESTS, check_lists, checked_request, local_folder, signature_inputs
 
 
+@export
 def predict_offline(
     path: str | Path,
     requests: Sequence[Mapping[str, Any]],
@@ -37,8 +40,10 @@ def predict_offline(
 
     Raises:
       FileNotFoundError: there is no SavedModel at `path`, or this TensorFlow has no C API (on Windows).
-      ValueError: the signature is unknown; a request has other names, dtypes or shapes than the signature; or `sizes`
+      ValueError: the signature is unknown; a request has other names, dtypes or shapes than the signature; a number
+        does not fit into the input's dtype; the inputs of a ranker have different numbers of lists or items; or `sizes`
         are below 0 or above the list size. (A server takes such sizes as 0 and as the list size.)
+      TypeError: `requests` is not a sequence, or `xla` is not a boolean.
       RuntimeError: the model or TensorFlow failed, for example with "XLA compilation disabled".
 
     Cost: a second to start the process and load the library, plus the time to load the model.
@@ -58,8 +63,8 @@ def predict_offline(
     """
     folder = local_folder(path)
     specs = signature_inputs(folder, signature_name)
-    checked = [checked_request(specs, request) for request in requests]
+    checked = [checked_request(specs, request) for request in arguments.elements("requests", requests, REQUESTS)]
     for request in checked:
-        check_sizes(specs, request)
-    with c_api_process(xla=xla) as ask:
+        check_lists(specs, request)
+    with c_api_process(xla=arguments.boolean("xla", xla)) as ask:
         return [ask(folder, signature_name, request) for request in checked]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.serving._names import DEFAULT, SIZES
+from keras_softsort._internal.export import export
+from keras_softsort.serving._model_inputs import DEFAULT, SIZES
 from keras_softsort.serving._saved_model import local_folder, signature_inputs
 
 _UNKNOWN = 2  # the size of every axis that the model leaves open
@@ -44,6 +45,7 @@ The same over gRPC, in Python with tensorflow-serving-api:
 """
 
 
+@export
 def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port: int = 8501) -> None:
     """Print commands that start a server for a model from `export_ranker`, and requests that work.
 

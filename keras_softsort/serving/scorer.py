@@ -10,11 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving._list_batches import ListInput, Lists
-from keras_softsort.serving._names import DEFAULT, SCORES, SIZES, WITH_IDS
+from keras_softsort.serving._model_inputs import DEFAULT, SCORES, SIZES, WITH_IDS
 from keras_softsort.serving._versions import local_path
 
 
+@export
 class Scorer:
     """Score lists of any lengths, given as NumPy arrays, with a model from `export_ranker`.
 
@@ -70,7 +72,8 @@ class Scorer:
             the names of the inputs to arrays, without the batch axis. A list may be empty.
 
         Raises:
-          ValueError: a list does not have the inputs, shapes and dtypes of the model. The message has its number.
+          ValueError: a list does not have the inputs, shapes and dtypes of the model, or a number does not fit into the
+            dtype. The message has the number of the list.
           TypeError: `lists` is not a sequence.
         """
         return [outputs[SCORES] for outputs in self._run(DEFAULT, Lists.of(lists, self._inputs[DEFAULT]), [SCORES])]

@@ -10,7 +10,8 @@ except ImportError as _error:
         'keras_softsort.spark needs Apache Spark, which is installed by pip install "keras-softsort[spark]"'
     ) from _error
 
-from keras_softsort.spark.score import score
-from keras_softsort.spark.write_elwc import write_elwc
+from keras_softsort._internal.export import set_all as _set_all
+from keras_softsort.spark.score import score as score
+from keras_softsort.spark.write_elwc import write_elwc as write_elwc
 
-__all__ = ["score", "write_elwc"]
+_set_all(__name__)

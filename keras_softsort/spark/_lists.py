@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from keras_softsort.data._arrays import float32
+
 
 def by_group(frame: Any, named: dict[str, Any]) -> Any:
     """`frame` with the rows of each group one after another in one partition; `named` are columns by argument."""
@@ -52,10 +54,6 @@ def matrix(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     parts = []
     for name in columns:
         values = frame[name].to_numpy()
-        if values.dtype == object and len(values) and np.ndim(values[0]) == 1:
-            values = np.stack(values)
-        try:
-            parts.append(values.astype(np.float32))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"column {name!r} must hold numbers or arrays of numbers, got {values[:1]}") from error
+        # NumPy stacks arrays in a list, but not in an array of objects.
+        parts.append(float32(values.tolist() if values.dtype == object else values, f"column {name!r}"))
     return np.column_stack(parts)

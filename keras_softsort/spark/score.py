@@ -11,12 +11,14 @@ import pandas as pd
 from pyspark.sql.types import FloatType, StructType
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.serving import Scorer
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 SCORE = "score"
 
 
+@export
 def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch_items: int = 8192) -> Any:
     """Add the column `score`: each group of rows is a list, scored by a model from `serving.export_ranker`.
 
@@ -36,7 +38,7 @@ def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch
 
     Raises:
       ValueError: `frame` lacks a column, or has a column `score` already, or `batch_items` is below 1. In the job: a
-        row has no group, a column does not hold numbers, or an error of `serving.Scorer`.
+        row has no group, a column does not hold numbers or has one beyond float32, or an error of `serving.Scorer`.
       TypeError: `features` is one string.
 
     Cost: one shuffle of the frame. Memory per worker for an Arrow batch of rows, and for the largest group.

@@ -12,21 +12,23 @@ import pandas as pd
 import tensorflow as tf
 from pyspark import TaskContext
 
+from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
-from keras_softsort.data._elwc.records import Records
+from keras_softsort.data._elwc.records import Records, as_queries
 from keras_softsort.data._files import check_new
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 
+@export
 def write_elwc(
     frame: Any, path: str | os.PathLike, *, group: str, label: str, features: Sequence[str], weight: str | None = None
 ) -> list[str]:
     """Write groups of rows as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
-    Each group is a list, with the id `query_id`, one feature `features` `[f]`, `label`, and `weight` if it is named.
-    Each partition becomes a file. A task writes to a temporary folder `.writing-...` beside `path`. When all tasks are
-    complete, the driver renames the files of those that succeeded, so tasks that died, were retried or ran twice leave
-    nothing behind.
+    Each group is a list, with one feature `features` `[f]`, `label`, and `weight` if it is named. Its id `query_id` is
+    an integer, or a string for groups of another type. Each partition becomes a file. A task writes to a temporary
+    folder `.writing-...` beside `path`. When all tasks are complete, the driver renames the files of those that
+    succeeded, so tasks that died, were retried or ran twice leave nothing behind.
 
     Args:
       frame: a Spark data frame.
@@ -42,7 +44,7 @@ def write_elwc(
 
     Raises:
       ValueError: `frame` lacks a column or has no rows, or `path` has `*`, `?` or `[`. In the job: a row has no group,
-        a column does not hold numbers, or a label is not finite.
+        a column does not hold numbers or has one beyond float32, or a label is not finite.
       TypeError: `features` is one string.
       FileExistsError: a file of this name or a shard of it exists.
 
@@ -86,7 +88,7 @@ def _written(frames: Iterable[pd.DataFrame], folder: str, columns: dict[str, Any
         numbers = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
         labels, *weights = numbers
         lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, *weights)
-        for query, parts in zip(ids.tolist(), lists, strict=True):
+        for query, parts in zip(as_queries(ids), lists, strict=True):
             file.write(records.record(parts, f"the list of {query!r}", query))
     if file is not None:
         file.close()

@@ -1,12 +1,24 @@
-"""Losses by name, of this package and of TF-Ranking."""
+"""Losses by name, of this package and of TF-Ranking, and the one import of TF-Ranking."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from keras_softsort import losses
 from keras_softsort._internal import arguments
-from keras_softsort.tf_ranking._stack import tfr
+from keras_softsort._internal.export import export
+
+try:
+    import tensorflow_ranking as _tensorflow_ranking
+except ImportError as error:
+    raise ImportError(
+        "keras_softsort.tf_ranking needs TF-Ranking 0.5.5 with TensorFlow 2.15, which are installed by "
+        f'pip install "keras-softsort[tf-ranking]" on Python 3.10 or 3.11; got TensorFlow {tf.__version__} and: {error}'
+    ) from error
+
+tfr: Any = _tensorflow_ranking
 
 # TF-Ranking has losses under the names without "keras_softsort_".
 LOSSES: dict[str, type] = {
@@ -35,6 +47,7 @@ LOSSES: dict[str, type] = {
 }
 
 
+@export
 def get_loss(
     loss: str,
     reduction: str | None = "auto",
@@ -91,8 +104,8 @@ def get_loss(
     Example:
 
     >>> from keras_softsort import tf_ranking
-    >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", k=10).k
-    10
+    >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", tau=0.5).tau
+    0.5
     >>> type(tf_ranking.get_loss("softmax_loss", ragged=True)).__module__
     'tensorflow_ranking.python.keras.losses'
     """

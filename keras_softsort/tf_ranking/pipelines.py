@@ -7,9 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.tf_ranking._losses import get_loss
-from keras_softsort.tf_ranking._stack import tfr
+from keras_softsort.tf_ranking._losses import get_loss, tfr
 
 
 class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
@@ -29,7 +29,7 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
         return tf.nest.map_structure(self._metric, super().build_metrics())
 
     def build_weighted_metrics(self) -> Any:
-        """The same, which are given the weights."""
+        """The metrics that are given the weights."""
         return tf.nest.map_structure(self._metric, super().build_weighted_metrics())
 
     def _metric(self, metric: Any) -> Any:
@@ -37,6 +37,7 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
         return type(metric).from_config({**metric.get_config(), "ragged": self._ragged})
 
 
+@export
 class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
     """`tfr.keras.pipeline.SimplePipeline` whose `hparams.loss` may be a loss of this package.
 
@@ -81,6 +82,7 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
         return self._loss(self._hparams.loss)
 
 
+@export
 class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
     """`tfr.keras.pipeline.MultiTaskPipeline` whose `hparams.loss`, a dictionary by task, may hold losses of ours.
 

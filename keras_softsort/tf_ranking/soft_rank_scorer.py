@@ -7,11 +7,13 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.layers import SoftRankLayer
 from keras_softsort.ops.sorting._methods import registry
-from keras_softsort.tf_ranking._stack import tfr
+from keras_softsort.tf_ranking._losses import tfr
 
 
+@export
 class SoftRankScorer(tfr.keras.model.Scorer):
     """Score documents by two scorers: the soft ranks of the first one's scores are a feature for the second one.
 

@@ -4,6 +4,7 @@ import functools
 import gc
 import json
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ beam = pytest.importorskip("apache_beam", reason="needs the extra beam")
 pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
 # Beam's imports warn.
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.filterwarnings("ignore")]
+ONES = np.ones([2, 3])
 TWO_PROCESSES = ["--runner=DirectRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 
 
@@ -164,17 +166,48 @@ def test_errors_of_arguments(step, error, message):
         step(beams)
 
 
+def test_queries_below_zero(folder):
+    """Also the least one, before which there is none."""
+    from keras_softsort.beam import ReadSVMlight
+
+    ids = [-(2**63), -1, 2**63 - 1]
+    (folder / "negative.txt").write_text("".join(f"1 qid:{query} 1:{i}\n" for i, query in enumerate(ids, 1)))
+
+    def are_all(found):
+        assert sorted((query, parts[0].tolist()) for query, parts in found) == [
+            (i, [[j]]) for j, i in enumerate(ids, 1)
+        ]
+
+    with pipeline() as run:
+        checked(run | ReadSVMlight(str(folder / "negative.txt"), num_features=1), are_all)
+
+
 def test_errors_in_a_pipeline(folder):
     from keras_softsort.beam import ReadParquet, ReadSVMlight, WriteELWC
 
+    (folder / "damaged.parquet").write_text("no magic")
+    frame = {"query": [1, 1], "grade": [0.0, 1.0], "x0": [1.0, np.nan]}
+    pq.write_table(pa.table(frame), folder / "nan.parquet")
     (folder / "no_query.txt").write_text("1 1:0.5\n")
     (folder / "malformed.txt").write_text("1 qid:1 1:0.5\n2 qid:1 1:x\n")
-    two = beam.Create([(1, (np.ones([2, 3]), np.ones(2))), (2, (np.ones([2, 3]), np.ones(3)))])
+    two = beam.Create([(1, (ONES, ONES[:, 0])), (2, (ONES, np.ones(3)))])
+    # Beam itself refuses the integer where it knows that the query is one.
+    unsigned = [beam.Create([2**62]), beam.Map(lambda one: (2 * one, (ONES, ONES[:, 0]))).with_output_types(Any)]
+    roles = {"group": "query", "label": "grade"}
     for steps, message in [
         ([ReadSVMlight(str(folder / "no_query.txt"), num_features=3)], "no_query.txt must name the query of each"),
         ([ReadSVMlight(str(folder / "malformed.txt"), num_features=3)], "malformed.txt, line 2: expected"),
         ([ReadSVMlight(str(folder / "nothing*"), num_features=3)], "nothing"),
-        ([ReadParquet(str(folder / "part-0.parquet"), group="query", label="x")], "label must name one column of"),
+        (
+            [ReadParquet(str(folder / "part-0.parquet"), group="query", label="x")],
+            "part-0.parquet: label must name one column of",
+        ),
+        ([ReadParquet(str(folder / "damaged.*"), **roles)], "damaged.parquet cannot be read as a Parquet file: "),
+        ([ReadParquet(str(folder / "nan.*"), **roles)], "nan.parquet, rows from 0 on: column 'x0' must .* in row 1"),
+        (
+            [*unsigned, WriteELWC(folder / "bad", shards=1)],
+            "must have a query id that fits into int64, or text, got 92",
+        ),
         ([two, WriteELWC(folder / "bad", shards=1)], r"the list of query 2 must be features \[n, f\]"),
     ]:
         run = pipeline()

@@ -1,5 +1,7 @@
 """TauSchedule: what it sets, when, on which layers, and that a compiled model sees it."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -163,6 +165,32 @@ def test_tau_must_be_positive_and_finite(tau, frequency):
     with pytest.raises(ValueError, match=rf"positive, finite tau, got {tau!r} at {frequency} 0"):
         fit(model, ks.TauSchedule(lambda step: tau, frequency=frequency))
     assert float(layer.tau) == 3.0
+
+
+@pytest.mark.parametrize("frequency", ["epoch", "batch"])
+@pytest.mark.parametrize("value", [None, "0.5", "low", [0.5, 0.25], True], ids=repr)
+def test_schedule_must_return_a_number(value, frequency):
+    model, layer = sorter()
+    shown = re.escape(repr(value))
+    with pytest.raises(TypeError, match=rf"schedule must return a number, got {shown} at {frequency} 0"):
+        fit(model, ks.TauSchedule(lambda step: value, frequency=frequency))
+    assert float(layer.tau) == 3.0
+
+
+@pytest.mark.parametrize(
+    "convert", [np.float32, np.array, tf.constant, lambda tau: 1], ids=["NumPy", "0-d", "TF", "int"]
+)
+def test_schedule_may_return_any_number(convert):
+    model, layer = sorter()
+    fit(model, ks.TauSchedule(lambda step: convert(0.5)), epochs=1)
+    assert float(layer.tau) == float(convert(0.5))
+
+
+@pytest.mark.parametrize("layers", [5, "sorter", {"sorter": 1}], ids=repr)
+def test_layers_must_be_a_sequence(layers):
+    message = rf"layers must be a sequence of layers or their names, got {re.escape(repr(layers))}"
+    with pytest.raises(TypeError, match=message):
+        ks.TauSchedule(lambda epoch: 1.0, layers=layers)
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,8 @@ def test_batches_by_group():
     assert len({str(list(dataset.as_numpy_iterator())) for _ in range(3)}) > 1
     with pytest.raises(ValueError, match="lists must hold at least one item, got none"):
         ks.data.batches_by_group([LISTS[7]])
+    with pytest.raises(TypeError, match="seed must be an integer or None, got 'a'"):
+        ks.data.batches_by_group(LISTS, seed="a")
 
 
 @pytest.mark.default_stack_only
@@ -323,6 +325,20 @@ ONES = np.ones([3, 2])
 
 
 @pytest.mark.default_stack_only
+def test_numbers_of_any_dtype_are_rounded_to_float32():
+    features = [[0.1, np.inf], [-np.inf, np.nan], [-1e-60, 3.4e38]]
+    for dtype in (np.float64, np.longdouble, object):
+        lists = ks.data.RankingDataset(np.array(features, dtype), [0, 1, 2], [3])
+        np.testing.assert_array_equal(lists.features, np.float32(features))
+    for values in (np.array([True, False, True]), np.array([1, 0, 1], np.uint8), tf.constant([1, 0, 1], tf.bfloat16)):
+        lists = ks.data.RankingDataset(ONES, values, [3])
+        assert lists.labels.tolist() == [1, 0, 1]
+        assert lists.labels.dtype == np.float32
+    large = [2**24 + 1, 2**24 + 3, -(2**63)]
+    assert ks.data.RankingDataset(ONES, large, [3]).labels.tolist() == [2**24, 2**24 + 4, -(2**63)]
+
+
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -339,6 +355,17 @@ ONES = np.ones([3, 2])
         ({"weights": [1, 2, -1]}, r"weights must be at least 0, got -1\.0 in list 1"),
         ({"weights": [np.nan, 2, 1]}, "weights must be at least 0, got nan in list 0"),
         ({"weights": [1, np.inf, 1]}, "weights must be finite, got inf in list 0"),
+        ({"sizes": [2**62] * 4, "features": ONES[:0], "labels": []}, "sizes must be at least 0 and add up to the 0"),
+        ({"features": ONES * 1e300}, r"features must fit into float32, got 1e\+300"),
+        ({"features": (-ONES * 1e39).tolist()}, r"features must fit into float32, got -1e\+39"),
+        ({"features": np.array([[10**400, 1]] * 3, object)}, "features must hold numbers, got object .* too large"),
+        ({"labels": [0, 1e39, 1]}, r"labels must fit into float32, got 1e\+39"),
+        ({"weights": [0, 1, 1e39]}, r"weights must fit into float32, got 1e\+39"),
+        ({"features": ONES.astype(str)}, "features must hold numbers, got <U32 with '1.0'"),
+        ({"features": ONES * 1j}, "features must hold numbers, got complex128 with 1j"),
+        ({"features": [[1.0], [1.0, 2.0], [3.0]]}, "features must be one array, got rows of different lengths"),
+        ({"labels": ["a", None, 1.0]}, "labels must hold numbers, got "),
+        ({"labels": np.array(["2024"] * 3, "M8[D]")}, "labels must hold numbers, got datetime64"),
     ],
 )
 def test_bad_ranking_dataset(arguments, message):
@@ -364,6 +391,17 @@ def test_bad_ranking_dataset(arguments, message):
             ValueError,
             'labels must be at least 0 with padding="negative_labels", .* got -2.0 in list 0',
         ),
+        ({"lists": None}, TypeError, "lists must be a sequence of .*, got None"),
+        ({"lists": 5}, TypeError, "lists must be a sequence of .*, got 5"),
+        ({"lists": [5]}, TypeError, r"lists\[0\] must be a sequence of arrays, .*, got 5"),
+        ({"lists": [(ONES, [1, 1e39, 1])]}, ValueError, r"lists\[0\] must fit into float32, got 1e\+39"),
+        ({"boundaries": 5}, TypeError, "boundaries must be a sequence of integers, got 5"),
+        ({"boundaries": "ab"}, TypeError, "boundaries must be a sequence of integers, got 'ab'"),
+        ({"boundaries": (5, 2**31)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 2147483648"),
+        ({"boundaries": 5, "padding": None}, ValueError, "boundaries must be None with padding=None, got 5"),
+        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer or None, got 1.5"),
+        ({"seed": 2**63}, ValueError, "seed must fit into int64, got 9223372036854775808"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
         ({"boundaries": ()}, ValueError, r"boundaries must be non-empty and strictly increasing, got \(\)"),
@@ -451,8 +489,12 @@ def test_padding_of_a_label_without_default_is_no_judgement():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        ({"label": ["x"]}, ValueError, r"label must be one of example_features, \['label', 'x'\], got \['x'\]"),
         ({"label": "grade"}, ValueError, r"label must be one of example_features, \['label', 'x'\], got 'grade'"),
         ({"label": "x"}, ValueError, r"label must be one number per item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
+        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
+        ({"boundaries": 5}, TypeError, "boundaries must be a sequence of integers, got 5"),
+        ({"boundaries": (4, 2**32 + 8)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 4294967304"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"shuffle_buffer": 0}, ValueError, "shuffle_buffer must be at least 1, got 0"),
         ({"padding": None}, ValueError, "padding must be 'negative_labels' or 'nan_labels', got None"),
@@ -476,6 +518,24 @@ def test_bad_arguments_of_records(arguments, error, message):
 def test_labels_that_are_no_number_an_item(spec):
     with pytest.raises(ValueError, match="label must be one number per item"):
         ks.data.elwc_batches(tf.data.Dataset.from_tensors(b""), None, spec, "label", 2)
+
+
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"files": None}, "files must be a sequence of paths, got None"),
+        ({"files": 5}, "files must be a sequence of paths, got 5"),
+        ({"files": [None]}, r"files must hold paths, got None"),
+        ({"example_features": None}, "example_features must be a dictionary from names to .*, got None"),
+        ({"example_features": ["label"]}, r"example_features must be a dictionary from names to .*, got \['label'\]"),
+        ({"context_features": ["label"]}, r"context_features must be a dictionary from names to .*, got \['label'\]"),
+    ],
+)
+def test_records_of_what_is_none(arguments, message):
+    right = {"files": "none", "context_features": None, "example_features": SPEC, "label": "label", "batch_size": 2}
+    with pytest.raises(TypeError, match=message):
+        ks.data.elwc_batches(**{**right, **arguments})
 
 
 def test_a_feature_of_the_name_mask():

@@ -98,6 +98,8 @@ def test_parquet_is_the_frame_in_files(tmp_path, groups, few_rows):
     several = [tmp_path / "part-0.parquet", str(tmp_path / "part-2.parquet")]
     lists = ks.data.read_parquet(several, group="era", label="target", features=["small"])
     assert_grouped(lists, grouped(columns(groups), ["small"]))
+    twice = ks.data.read_parquet([tmp_path / "part-2.parquet"] * 2, group="era", label="target", features=["small"])
+    assert len(twice.labels) == 2 * (ROWS - 25)
 
 
 def test_lists_of_frames_become_batches():
@@ -199,6 +201,8 @@ def test_no_frames(frame, message):
         ks.data.from_frame(frame, group="era", label="target")
     with pytest.raises(TypeError, match="features must be a sequence of column names, got 'f1'"):
         ks.data.from_frame(columns(), group="era", label="target", features="f1")
+    with pytest.raises(TypeError, match="features must be a sequence of column names, got 5"):
+        ks.data.from_frame(columns(), group="era", label="target", features=5)
     with pytest.raises(ValueError, match=r"columns must all be .* of length 57, got 'f1': \(3,\)"):
         ks.data.from_frame(changed(f1=[1, 2, 3]), group="era", label="target")
 
@@ -214,6 +218,46 @@ def test_bad_files(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'read_parquet needs pyarrow, .* install "keras-softsort\[data\]"'):
         ks.data.read_parquet(tmp_path / "a.parquet", **roles)
+
+
+def damaged(tmp_path, kind):
+    """A file between two that are whole."""
+    for name in "abc":
+        pq.write_table(pa.table(columns()), tmp_path / f"{name}.parquet", compression="none")
+    path = tmp_path / "b.parquet"
+    whole = path.read_bytes()
+    if kind == "no magic":
+        path.write_bytes(b"label,query\n1,2\n" * 100)
+    elif kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "cut":
+        path.write_bytes(whole[:-100])
+    elif kind == "page":  # the header of the first page of data
+        path.write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
+    else:
+        path.unlink()
+        path.mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["no magic", "empty", "cut", "page", "folder"])
+def test_damaged_files_are_named(tmp_path, kind):
+    with pytest.raises(OSError, match=r"b\.parquet cannot be read as a Parquet file: ."):
+        ks.data.read_parquet(damaged(tmp_path, kind) / "*.parquet", group="era", label="target")
+
+
+@pytest.mark.parametrize("frame", [{"g": 1, "y": 2, "a": 3}, {"g": [1, 2], "y": [0, 1], "a": 3}])
+def test_columns_that_are_no_arrays(frame):
+    with pytest.raises(ValueError, match=r"columns must all be one-dimensional of length \d, got '[ga]': \(\)"):
+        ks.data.from_frame(frame, group="g", label="y")
+
+
+def test_columns_of_objects():
+    frame = {"g": [1, 1, 2], "y": [0, 1, 0]}
+    for value, message in [("2", "got object with '2'"), (None, "got object with None"), (2, "got object with 1")]:
+        frame["a"] = np.array([1, value, 3], object)
+        with pytest.raises(ValueError, match=f"column 'a' must hold numbers, {message}; encode it as numbers"):
+            ks.data.from_frame(frame, group="g", label="y")
 
 
 def test_a_group_that_is_pandas_na():

@@ -79,9 +79,15 @@ def test_query_ids_of_64_bits(tmp_path, block):
     from sklearn.datasets import load_svmlight_file
 
     ids = [2**53 + 1, 2**53 + 2, 2**53, 999999999999999999, 10**18, 2**63 - 1, 2**63 - 2, 0]
-    path = write(tmp_path, "".join(f"1 qid:{i} 1:2\n" for i in ids) + "0 qid:00000000000000000000007 1:1\n")
+    ids += [-1, -3, -(2**53) - 1, -999999999999999999, -(10**18), -(2**63), 1 - 2**63]
+    lines = [f"1 qid:{i} 1:-2\n" for i in ids]
+    path = write(
+        tmp_path, "".join(lines) + "0 qid:00000000000000000000007 1:1\n0 qid:-0000000000000000000008\n0 qid:+5 1:1\n"
+    )
     lists = ks.data.read_svmlight(path)
-    assert lists.query_ids.tolist() == [*ids, 7]
+    assert lists.query_ids.tolist() == [*ids, 7, -8, 5]
+    assert lists.labels.tolist() == [1] * len(ids) + [0] * 3
+    assert lists.features.ravel().tolist() == [-2] * len(ids) + [1, 0, 1]
     assert lists.query_ids.tolist() == load_svmlight_file(str(path), query_id=True)[2].tolist()
 
 
@@ -171,6 +177,7 @@ LABEL, PAIR = (
     r"expected a label that is a finite number of at least 0",
     r"expected INDEX:VALUE, an integer and a finite",
 )
+QUERY = r"expected an integer from -2\^63 to 2\^63 - 1 after qid:"
 MALFORMED = {
     "nan qid:1 1:2": rf"{LABEL} .*got 'nan'",
     "-1 qid:1 1:2": rf"{LABEL} .*got '-1'",
@@ -180,10 +187,15 @@ MALFORMED = {
     "1 1:2": r"expected qid:ID after the label, as in the first line, got '1:2'",
     "1": r"expected qid:ID after the label, as in the first line, got nothing",
     "1 1:2 qid:1": r"expected qid:ID after the label, as in the first line, got '1:2'",
-    "1 qid: 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got ''",
-    "1 qid:-3 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got '-3'",
-    "1 qid:1.0 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got '1\.0'",
-    "1 qid:9223372036854775808 1:2": r"expected an integer from 0 to 2\^63 - 1 after qid:, got '9223372036854775808'",
+    "1 qid: 1:2": rf"{QUERY}, got ''",
+    "1 qid:- 1:2": rf"{QUERY}, got '-'",
+    "1 qid:--3 1:2": rf"{QUERY}, got '--3'",
+    "1 qid:3-1 1:2": rf"{QUERY}, got '3-1'",
+    "1 qid:-1.0 1:2": rf"{QUERY}, got '-1\.0'",
+    "1 qid:1.0 1:2": rf"{QUERY}, got '1\.0'",
+    "1 qid:1e3 1:2": rf"{QUERY}, got '1e3'",
+    "1 qid:9223372036854775808 1:2": rf"{QUERY}, got '9223372036854775808'",
+    "1 qid:-9223372036854775809 1:2": rf"{QUERY}, got '-9223372036854775809'",
     f"1 qid:{'7' * 100_000} 1:2": rf"expected an integer from .* got '{'7' * 60}' and 99940 more characters$",
     "1 qid:1 1:-.": rf"{PAIR} number, got '1:-\.'",
     "1 qid:1 1:+. 2:3": rf"{PAIR} number, got '1:\+\.'",

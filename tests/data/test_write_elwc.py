@@ -90,6 +90,53 @@ def test_the_message_is_that_of_tensorflow_serving(tmp_path):
     assert len(message.SerializeToString()) == len(record)
 
 
+def written_ids(tmp_path, ids, dtype):
+    lists = ks.data.RankingDataset(np.ones([len(ids), 1]), np.zeros(len(ids)), [1] * len(ids), ids)
+    files = ks.data.write_elwc(lists, tmp_path / "ids")
+    context = {"query_id": tf.io.FixedLenFeature([], dtype)}
+    ((features, _),) = ks.data.elwc_batches(
+        files, context, spec(features=[1], label=[]), "label", len(ids), shuffle=False
+    ).as_numpy_iterator()
+    return features["query_id"].tolist()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [np.array([5, 2**63 - 1], np.uint64), np.array([-128, 5], np.int8), np.array([2**63 - 1, -(2**63)], object)],
+    ids=["uint64", "int8", "object"],
+)
+def test_integers_are_read_as_they_were(tmp_path, ids):
+    assert written_ids(tmp_path, ids, tf.int64) == ids.tolist()
+
+
+@pytest.mark.parametrize(
+    ("ids", "texts"),
+    [
+        (np.array(["2024-01-02T03", "2024-05-06"], "datetime64[ns]"), ["2024-01-02T03:00:00.000000000", "2024-05-06T"]),
+        (np.array(["2024-01-02", "2024-05-06"], "datetime64[D]"), ["2024-01-02", "2024-05-06"]),
+        (np.array([90, 5], "timedelta64[ns]"), ["90 nanoseconds", "5 nanoseconds"]),
+        (np.array([True, False]), ["True", "False"]),
+        (np.array([1.5, 7.0]), ["1.5", "7.0"]),
+        (np.array([b"a\xff", "ä"], object), [b"a\xff", "ä"]),
+        (np.array([2**63 + 5, 2**64 - 1], np.uint64).astype(str), ["9223372036854775813", "18446744073709551615"]),
+    ],
+    ids=["times", "days", "durations", "booleans", "decimals", "text", "text of uint64"],
+)
+def test_ids_of_another_type_are_read_as_text(tmp_path, ids, texts):
+    expected = [text if isinstance(text, bytes) else text.encode() for text in texts]
+    found = written_ids(tmp_path, ids, tf.string)
+    assert [one[: len(text)] for one, text in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize("wrong", [2**63, 2**64 - 1, 2**70, -(2**63) - 1])
+def test_integers_beyond_int64(tmp_path, wrong):
+    """As int64 they would be read as other numbers, and as text only some ids of a file would be text."""
+    ids = np.array([7, wrong], np.uint64 if 0 < wrong < 2**64 else object)
+    with pytest.raises(ValueError, match=rf"lists\[1\] must have a query id .* int64, or text, got {wrong}$"):
+        written_ids(tmp_path, ids, tf.int64)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_iterator_is_read_once_and_one_by_one(tmp_path):
     files = ks.data.write_elwc(((np.full([2, 1], i), [0, 1]) for i in range(5)), tmp_path / "x", shards=2)
     batches = ks.data.elwc_batches(
@@ -145,6 +192,13 @@ PAIR = (np.ones([2, 3]), np.ones(2))
         ),
         ({"lists": [(np.ones(3), np.ones(3))]}, ValueError, r"lists\[0\] must be .* got \[\(3,\), \(3,\)\]"),
         ({"lists": [PAIR[:1]]}, ValueError, r"lists\[0\] must be .* got \[\(2, 3\)\]"),
+        ({"lists": None}, TypeError, r"lists must be a sequence of .*, got None"),
+        ({"lists": 5}, TypeError, r"lists must be a sequence of .*, got 5"),
+        ({"lists": {"a": PAIR}}, TypeError, r"lists must be a sequence of .*, got {'a'"),
+        ({"lists": [5]}, TypeError, r"lists\[0\] must be a sequence of arrays, .*, got 5"),
+        ({"lists": [PAIR, ([[1e300] * 3], [1])]}, ValueError, r"lists\[1\] must fit into float32, got 1e\+300"),
+        ({"lists": [([["a"]], [1])]}, ValueError, r"lists\[0\] must hold numbers, got <U1 with 'a'"),
+        ({"features": 5}, TypeError, "features must be a sequence of names, got 5"),
         ({"features": ["a", "b"]}, ValueError, r"features must be one name or 3 distinct names, .*got \['a', 'b'\]"),
         ({"features": ["a", "b", "a"]}, ValueError, "3 distinct names"),
         ({"features": "label"}, ValueError, "other than 'label' and 'weight', got 'label'"),

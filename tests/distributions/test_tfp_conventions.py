@@ -20,6 +20,22 @@ RACES = {
 EACH = pytest.mark.parametrize("make", RACES.values(), ids=RACES)
 
 
+@pytest.mark.parametrize("top_k", [None, 2])
+def test_log_prob_in_a_strict_map(top_k):
+    """Every operation has a vectorized form, for orders and for logits."""
+    orders = np.int32([[2, 0, 3, 1], [1, 3, 0, 2], [0, 0, 3, 2], [4, 0, 1, 2], [-1, 0, 1, 2]])[:, :top_k]
+    race = ks.PlackettLuce(LOGITS[0], top_k=top_k)
+    found = tf.vectorized_map(race.log_prob, tf.constant(orders), fallback_to_while_loop=False)
+    np.testing.assert_allclose(found, race.log_prob(orders), rtol=1e-12)
+    np.testing.assert_array_equal(np.isfinite(found), [True, True, False, False, False])
+
+    def of_logits(logits):
+        return ks.PlackettLuce(logits, top_k=top_k).log_prob(orders[0])
+
+    found = tf.vectorized_map(of_logits, tf.constant(LOGITS), fallback_to_while_loop=False)
+    np.testing.assert_allclose(found, [of_logits(each) for each in LOGITS], rtol=1e-12)
+
+
 def divergence(p, q, top_k):
     """KL of two lists of logits by enumeration, item by item."""
     orders = oracles.outcomes(p, top_k, None)
@@ -223,6 +239,49 @@ def test_what_is_no_order_is_impossible(top_k, mode):
     np.testing.assert_array_equal(value[:3], [-np.inf] * 3)
     np.testing.assert_allclose(value[3], oracles.log_prob(LOGITS[0], orders[3]), rtol=1e-12)
     np.testing.assert_allclose(gradient, oracles.log_prob_gradient(LOGITS[0], orders[3]), rtol=1e-9, atol=1e-12)
+
+
+def test_dtype_of_orders():
+    """As `tfd.PlackettLuce` has it: of all events, whatever the dtype of the logits."""
+    for logits in (LOGITS, np.float32(LOGITS)):
+        race, plain = ks.PlackettLuce(logits, mask=MASK, dtype=tf.int64), ks.PlackettLuce(logits, mask=MASK)
+        assert (race.dtype, plain.dtype) == (tf.int64, tf.int32)
+        draws = [
+            lambda race: race.sample(3, seed=SEED),
+            lambda race: race.mode(),
+            lambda race: race.sample_without_replacement(4, seed=SEED),
+        ]
+        for draw in draws:
+            assert draw(race).dtype == tf.int64
+            np.testing.assert_array_equal(draw(race), draw(plain))
+        orders = race.sample(3, seed=SEED)
+        assert race.log_prob(orders).dtype == logits.dtype
+        np.testing.assert_allclose(race.log_prob(orders), plain.log_prob(orders), rtol=1e-12)
+        np.testing.assert_allclose(race.entropy(), plain.entropy(), rtol=1e-12)
+        np.testing.assert_allclose(race.kl_divergence(race), [0, 0], atol=1e-6)
+        assert tf.function(lambda race: race[:1])(race).sample(seed=SEED).dtype == tf.int64
+    for dtype in ("int8", tf.float32, "text"):
+        with pytest.raises(ValueError, match="dtype must be int32 or int64, got"):
+            ks.PlackettLuce(LOGITS, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.uint64, np.uint8, np.int16])
+def test_numbers_beyond_int32_are_no_items(dtype):
+    """2^32 would be item 0 in int32, and 2^64 - 1 none."""
+    orders = np.array([[0, 1, 2, 3], [3, 1, 2, 0]], dtype)
+    if np.iinfo(dtype).bits >= 32:
+        beyond = np.array([[np.iinfo(dtype).max, 1, 2, 3]], dtype)
+        orders = np.concatenate([orders, beyond])
+    if np.iinfo(dtype).bits == 64:
+        orders = np.concatenate([orders, np.array([[2**32, 1, 2, 3], [0, 2**32 + 1, 2, 3]], dtype)])
+    race = ks.PlackettLuce(LOGITS[0])
+    expected = [*race.log_prob([[0, 1, 2, 3], [3, 1, 2, 0]]), *[-np.inf] * (len(orders) - 2)]
+    orders = tf.constant(orders)  # what is no tensor, TFP itself turns into int32
+    np.testing.assert_allclose(race.log_prob(orders), expected, rtol=1e-12)
+    checked = ks.PlackettLuce(LOGITS[0], validate_args=True)
+    for row in orders[2:]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="value must hold items from 0 to n - 1"):
+            checked.log_prob(row)
 
 
 def test_orders_are_integers():

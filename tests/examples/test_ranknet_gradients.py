@@ -28,10 +28,10 @@ def test_pair_cross_entropy_with_weights():
     weights = np.array([1.0, 0.5, 3.0])
     entropy = tf.keras.losses.BinaryCrossentropy(from_logits=True, reduction="none")
     expected = weights * np.array([float(entropy([1.0], [d])) for d in (-2.0, 0.0, 3.0)])
-    result = ks.pairwise_logistic(tf.constant([-2.0, 0.0, 3.0]), weights)
+    result = ks.ops.pairwise_logistic(tf.constant([-2.0, 0.0, 3.0]), weights)
     np.testing.assert_allclose(result, expected, rtol=1e-6)
     target = 0.5  # of a tie: what `ties="half"` gives a pair
-    half = (ks.pairwise_logistic(tf.constant(1.5)) + ks.pairwise_logistic(tf.constant(-1.5))) / 2
+    half = (ks.ops.pairwise_logistic(tf.constant(1.5)) + ks.ops.pairwise_logistic(tf.constant(-1.5))) / 2
     np.testing.assert_allclose(float(entropy([target], [1.5])), half, rtol=1e-6)
 
 
@@ -44,7 +44,7 @@ def test_cross_entropy_after_a_sigmoid_loses_the_gradient(difference, expected):
     np.testing.assert_allclose(tape.gradient(cost, d), expected, atol=1e-3)
     with tf.GradientTape() as tape:
         tape.watch(d)
-        cost = ks.pairwise_logistic(d)
+        cost = ks.ops.pairwise_logistic(d)
     np.testing.assert_allclose(tape.gradient(cost, d), -1, atol=1e-3)
 
 
@@ -64,12 +64,12 @@ def test_full_matrix_without_its_sign_ranks_upside_down():
         tape.watch(scores)
         share = tf.sigmoid(scores[:, tf.newaxis] - scores)
         written = tf.reduce_sum(P * tf.math.log(share) + (1 - P) * tf.math.log(1 - share))
-    expected = -2 * ks.ranknet_lambdas(scores, LABELS, ties="half")
+    expected = -2 * ks.ops.ranknet_lambdas(scores, LABELS, ties="half")
     np.testing.assert_allclose(tape.gradient(written, scores), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_published_lambdas():
-    result = ks.ranknet_lambdas(SCORES, LABELS, ties="half")
+    result = ks.ops.ranknet_lambdas(SCORES, LABELS, ties="half")
     np.testing.assert_allclose(result, (SHARE - P).sum(axis=1), rtol=1e-6, atol=1e-9)
     upper = np.triu(SHARE - P, 1)  # of pairs i < j: what i gets, j gets with the other sign
     np.testing.assert_allclose(result, upper.sum(axis=1) - upper.sum(axis=0), rtol=1e-6, atol=1e-9)
@@ -79,7 +79,7 @@ def test_clipped_label_differences_are_other_targets():
     close = np.array([0.2, 0.0])
     clipped = (1 + np.clip(close[:, np.newaxis] - close, -1, 1)) / 2
     lambdas = (0.5 - clipped).sum(axis=1)
-    assert not np.allclose(lambdas, ks.ranknet_lambdas(np.zeros(2), close))
+    assert not np.allclose(lambdas, ks.ops.ranknet_lambdas(np.zeros(2), close))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_lambdas_pairs_jacobian_and_loss_give_one_gradient(steps):
         scores = model(features)[:, 0]
         cost = ks.RankNetLoss(normalization="none")(labels[tf.newaxis], scores[tf.newaxis])
     jacobian = tape.jacobian(scores, model.trainable_variables, experimental_use_pfor=False)
-    lambdas = ks.ranknet_lambdas(scores, labels)
+    lambdas = ks.ops.ranknet_lambdas(scores, labels)
     contracted = [tf.tensordot(lambdas, part, axes=1) for part in jacobian]
     for other in (pairs, contracted, tape.gradient(cost, model.trainable_variables)):
         for one, expected in zip(result, other, strict=True):

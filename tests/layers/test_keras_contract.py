@@ -9,26 +9,19 @@ from support.cases import objects
 import keras_softsort as ks
 
 keras = tf.keras
-pytestmark = [
-    pytest.mark.default_stack_only,
-    pytest.mark.skipif(not models.IS_KERAS_3, reason="the checks are those of Keras 3"),
-]
+
+# The check of Keras 2 takes one input.
+CASES = [case for case in objects.LAYERS if models.IS_KERAS_3 or case.adapter is not models.Neighbors]
 # Each class once; the other arguments with everything.
 CASES = [
-    pytest.param(case, marks=[pytest.mark.nightly] * any(case.cls is other.cls for other in objects.LAYERS[:i]))
-    for i, case in enumerate(objects.LAYERS)
+    pytest.param(case, marks=[pytest.mark.nightly] * any(case.cls is other.cls for other in CASES[:i]))
+    for i, case in enumerate(CASES)
 ]
 
 
-# Keras' own training check shuffles a generator, and trains layers without weights.
-@pytest.mark.filterwarnings("ignore:`shuffle=True` was passed:UserWarning")
-@pytest.mark.filterwarnings("ignore:The model does not have any trainable weights:UserWarning")
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("trained", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_keras_own_layer_test(case, trained):
+def layer_test_of_keras_3(case, inputs, trained):
     from keras.src.testing import TestCase
 
-    inputs = case.inputs(tf.constant(models.scores(2, 5)))
     shape = tf.nest.map_structure(lambda each: tuple(each.shape), inputs)
     TestCase().run_layer_test(
         case.cls,
@@ -38,6 +31,32 @@ def test_keras_own_layer_test(case, trained):
         supports_masking=True,
         run_training_check=trained and isinstance(shape, tuple),  # its batches hold one input
     )
+
+
+def layer_test_of_keras_2(case, inputs, trained):
+    from keras.src.testing_infra import test_utils
+
+    output = case.make()(inputs)
+    test_utils.layer_test(
+        case.cls,
+        kwargs=dict(case.arguments),
+        input_data=inputs.numpy(),
+        expected_output_dtype=output.dtype.name,
+        expected_output_shape=(None, *output.shape[1:]),
+        supports_masking=True,
+        validate_training=trained and output.dtype.is_floating,
+    )
+
+
+@pytest.mark.default_stack_only
+# Keras' own training check shuffles a generator, and trains layers without weights.
+@pytest.mark.filterwarnings("ignore:`shuffle=True` was passed:UserWarning")
+@pytest.mark.filterwarnings("ignore:The model does not have any trainable weights:UserWarning")
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("trained", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_keras_own_layer_test(case, trained):
+    inputs = case.inputs(tf.constant(models.scores(2, 5)))
+    (layer_test_of_keras_3 if models.IS_KERAS_3 else layer_test_of_keras_2)(case, inputs, trained)
 
 
 def test_time_distributed_on_symbolic_input():

@@ -242,7 +242,7 @@ def test_what_is_not_finite_shows():
         ({"power": 2}, ValueError, "power must be 1 with method 'neural_sort'"),
         ({"stochastic": 1}, TypeError, "stochastic must be True or False, got 1"),
         ({"num_samples": 0}, ValueError, "num_samples must be at least 1, got 0"),
-        ({"seed": 0.5}, TypeError, r"seed must be an integer, got 0\.5"),
+        ({"seed": 0.5}, TypeError, r"seed must be an integer or None, got 0\.5"),
         ({"reduction": "median"}, ValueError, "reduction must be one of .*, got 'median'"),
     ],
 )

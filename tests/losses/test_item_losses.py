@@ -120,17 +120,17 @@ def test_samples():
         np.testing.assert_array_equal(*values)
     certain = np.float64([[40.0, 0.0, 20.0, 10.0]])
     found = ks.CoupledRankDistilLoss(2.0, k=2)(certain, SCORES[:1, :4])
-    assert float(found) == pytest.approx(float(ks.PlackettLuceLoss(k=2, temperature=2.0)(certain, SCORES[:1, :4])))
+    assert float(found) == pytest.approx(float(ks.PlackettLuceLoss(k=2, tau=2.0)(certain, SCORES[:1, :4])))
 
 
 def test_discounts_of_list_mle():
     scores, weights = np.float64([0.3, -1.0, 0.7, 0.1]), 1 / np.log2([2, 3, 4, 5])
     shares = [scores[i] - np.log(np.sum(np.exp(scores[i:]))) for i in range(4)]
-    distinct = ks.ops.list_mle(scores, [4, 3, 2, 1], discount="log2", k=3)
+    distinct = ks.ops.plackett_luce_loss(scores, [4, 3, 2, 1], discount="log2", k=3)
     np.testing.assert_allclose(distinct, -np.sum(shares[:3] * weights[:3]), rtol=1e-12)
-    tied = ks.ops.list_mle(scores, [2, 2, 1, 1], discount=lambda ranks: 1 / (1 + ranks))
+    tied = ks.ops.plackett_luce_loss(scores, [2, 2, 1, 1], discount=lambda ranks: 1 / (1 + ranks))
     normalizers = [np.log(np.sum(np.exp(scores[i:]))) for i in (0, 0, 2, 2)]
     shared = np.float64([1 / 2 + 1 / 3, 1 / 2 + 1 / 3, 1 / 4 + 1 / 5, 1 / 4 + 1 / 5]) / 2
     np.testing.assert_allclose(tied, -np.sum(shared * (scores - normalizers)), rtol=1e-12)
-    cooled = ks.ops.list_mle(scores, [4, 3, 2, 1], temperature=0.5)
-    np.testing.assert_allclose(cooled, ks.ops.list_mle(scores / 0.5, [4, 3, 2, 1]), rtol=1e-12)
+    cooled = ks.ops.plackett_luce_loss(scores, [4, 3, 2, 1], tau=0.5)
+    np.testing.assert_allclose(cooled, ks.ops.plackett_luce_loss(scores / 0.5, [4, 3, 2, 1]), rtol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from support import models
 from support.cases.op_case import METHODS
-from support.cases.ranking.listwise.neural_ndcg import UNEVEN
+from support.cases.ranking.neural_ndcg_loss import UNEVEN
 
 import keras_softsort as ks
 
@@ -96,7 +96,7 @@ def test_float32_normalises_uneven_lists(scores, tau):
         x = tf.constant(scores, dtype)
         with tf.GradientTape() as tape:
             tape.watch(x)
-            losses = ks.ops.neural_ndcg(x, labels, tau=tau)
+            losses = ks.ops.neural_ndcg_loss(x, labels, tau=tau)
         found.append((losses, tape.gradient(losses, x)))
     (narrow, narrow_gradient), (wide, wide_gradient) = found
     np.testing.assert_allclose(narrow, wide, atol=1e-5)

@@ -15,16 +15,12 @@ keras = tf.keras
 @keras.utils.register_keras_serializable(package="tests")
 class PairwiseHinge(ks.losses.ScoreLoss):
     def __init__(self, margin=1.0, **kwargs):
-        super().__init__(**kwargs)
-        self.margin = margin
+        super().__init__({"margin": margin}, **kwargs)
 
     def score_losses(self, scores, labels, *, mask, weights):
         pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
         costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
         return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
-
-    def get_config(self):
-        return {**super().get_config(), "margin": self.margin}
 
 
 LABELS = np.float32([[2, 0, 1, -1], [1, -1, 0, 3]])
@@ -54,6 +50,8 @@ def test_config_round_trip():
     again = PairwiseHinge.from_config(json.loads(json.dumps(loss.get_config())))
     assert again.get_config() == loss.get_config()
     assert again.margin == 0.5
+    again.margin = 2.0  # options are attributes
+    assert again.get_config()["margin"] == 2.0
 
 
 def test_without_score_losses():

@@ -81,6 +81,13 @@ def test_a_lambda_weight_in_a_config(case):
         ({"metric": "ndcg", "version": 3}, ValueError, "version must be 1 or 2, got 3"),
         ({"metric": "ndcg", "version": 2, "smooth_fraction": 0.5}, ValueError, "smooth_fraction must be None with ver"),
         ({"metric": "ndcg", "discount": "ln"}, ValueError, "discount must be one of .* got 'ln'"),
+        ({"metric": "ndcg", "k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"metric": "ndcg", "k": 1.5}, TypeError, r"k must be an integer, got 1\.5"),
+        ({"metric": "ndcg", "gain": "log"}, ValueError, r"gain must be one of .* got 'log'"),
+        ({"metric": "dcg", "smooth_fraction": 1.5}, ValueError, r"smooth_fraction must be at most 1, got 1\.5"),
+        ({"metric": "dcg", "smooth_fraction": -1}, ValueError, "smooth_fraction must be at least 0.* got -1"),
+        ({"metric": "map", "discount": "log2"}, ValueError, "discount needs a lambda_weight"),
+        ({"metric": "map", "smooth_fraction": 0.5}, ValueError, "smooth_fraction needs a lambda_weight"),
         ({"metric": "ndcg", "neighbors_only": 1}, TypeError, "neighbors_only must be True or False, got 1"),
         ({"metric": "map", "min_label": "1"}, TypeError, "min_label must be a number, got '1'"),
         ({"metric": "precision"}, ValueError, "k must be given with lambda_weight='precision', got None"),
@@ -93,7 +100,7 @@ def test_bad_lambda_weights(arguments, error, message):
 
 @pytest.mark.parametrize("cls", COSTS)
 def test_bad_arguments(cls):
-    with pytest.raises(ValueError, match="temperature must be positive and finite, got 0"):
+    with pytest.raises(ValueError, match="tau must be positive and finite, got 0"):
         cls(0)
     with pytest.raises(ValueError, match=r"normalization must be one of .* got 'mean'"):
         cls(normalization="mean")
@@ -101,5 +108,3 @@ def test_bad_arguments(cls):
         cls(lambda_weight="precision")
     with pytest.raises(ValueError, match="weights must not be negative"):
         cls()(LABELS, SCORES, -WEIGHTS)
-    with pytest.raises(ValueError, match=r"k must be given to the LambdaWeight, got LambdaWeight\('map'\) and 3"):
-        ks.RankNetLoss(lambda_weight=LambdaWeight("map"), k=3)

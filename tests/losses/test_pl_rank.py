@@ -152,7 +152,7 @@ def test_seed_and_number_of_samples():
         ({"discount": []}, TypeError, r"discount must be a name or a sequence of numbers, got \[\]"),
         ({"normalization": "pairs"}, ValueError, r"normalization must be one of .* got 'pairs'"),
         ({"num_samples": 0}, ValueError, "num_samples must be at least 1, got 0"),
-        ({"seed": 1.5}, TypeError, "seed must be an integer, got 1.5"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer or None, got 1.5"),
         ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
     ],
     ids=str,

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from support import models, modes
 from support.cases import objects
-from support.cases.ranking.listwise.list_mle import IMPOSSIBLE
+from support.cases.ranking.plackett_luce_loss import IMPOSSIBLE
 from support.data.graded_lists import LABELS, SCORES
 from support.gradients import central_differences, fixed_weights
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
@@ -282,7 +282,7 @@ def test_far_scores_of_unknown_size():
     def run(scores, labels):
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            losses = ks.ops.list_mle(scores, labels)
+            losses = ks.ops.plackett_luce_loss(scores, labels)
         return losses, tape.gradient(losses, scores)
 
     labels = [3.0, 1.0, 1.0, 2.0, 0.0, 0.0]
@@ -304,7 +304,7 @@ def test_one_far_score_among_many(gap):
     scores, labels = np.zeros([1, 20_000], np.float32), np.arange(20_000, 0, -1, dtype=np.float32)[np.newaxis]
     scores[0, 0] = -gap
     np.testing.assert_allclose(
-        ks.ops.list_mle(scores, labels), [gap + math.lgamma(20_000) + math.log(19_999)], rtol=1e-6
+        ks.ops.plackett_luce_loss(scores, labels), [gap + math.lgamma(20_000) + math.log(19_999)], rtol=1e-6
     )
 
 
@@ -315,8 +315,8 @@ def test_a_label_of_minus_infinity_stays_before_masked_items(size, ties):
     labels[:, 2] = -math.inf
     valid = np.arange(size) % 3 > 0
     valid[2] = True
-    found = ks.ops.list_mle(scores, labels, mask=np.broadcast_to(valid, scores.shape), ties=ties)
-    alone = ks.ops.list_mle(scores[:, valid], labels[:, valid], ties=ties)
+    found = ks.ops.plackett_luce_loss(scores, labels, mask=np.broadcast_to(valid, scores.shape), ties=ties)
+    alone = ks.ops.plackett_luce_loss(scores[:, valid], labels[:, valid], ties=ties)
     np.testing.assert_allclose(found, alone, rtol=1e-12)
 
 
@@ -324,7 +324,7 @@ def test_a_label_of_minus_infinity_stays_before_masked_items(size, ties):
 @pytest.mark.parametrize("ties", ["breslow", "first"])
 def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, options):
     scores, labels = (tf.constant(np.random.default_rng(3).normal(size=(3, 30))) for _ in range(2))
-    losses = functools.partial(ks.ops.list_mle, labels=labels, ties=ties, **options)
+    losses = functools.partial(ks.ops.plackett_luce_loss, labels=labels, ties=ties, **options)
     found = []
     for each in (losses, tf.function(losses, autograph=False)):
         with tf.GradientTape() as tape:
@@ -334,7 +334,7 @@ def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, option
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", [ks.ops.list_mle, ks.ops.unique_softmax])
+@pytest.mark.parametrize("loss", [ks.ops.plackett_luce_loss, ks.ops.unique_softmax_loss])
 @pytest.mark.parametrize("size", [pytest.param(6, marks=pytest.mark.nightly), 30], ids=["compared", "sorted"])
 def test_second_derivatives_of_masked_lists(size, loss):
     scores, labels, weights = np.random.default_rng(size).normal(size=(3, 1, size))
@@ -365,5 +365,5 @@ def test_pairs_of_an_unknown_number_of_lists_are_bounded(batch, size, by_blocks,
     used, original = [], _choice_costs._by_blocks
     monkeypatch.setattr(_choice_costs, "_by_blocks", lambda *args: used.append(args) or original(*args))
     lists = tf.TensorSpec([batch, size])
-    tf.function(ks.ops.list_mle, [lists, lists], autograph=False).get_concrete_function()
+    tf.function(ks.ops.plackett_luce_loss, [lists, lists], autograph=False).get_concrete_function()
     assert bool(used) == by_blocks

@@ -65,6 +65,46 @@ def test_metric():
     assert float(metric.result()) != 0
 
 
+METRICS = sorted({case.cls for case in objects.METRICS}, key=lambda cls: cls.__name__)
+ONE_ITEM = [[2.0], [1.0], []]
+
+
+def measured(metric, labels, scores):
+    metric.update_state(labels, scores)
+    return metric.result()
+
+
+@pytest.mark.parametrize("cls", [*CLASSES, ks.MixtureEMLoss, *METRICS])
+@pytest.mark.parametrize("column", [False, True])
+def test_lists_of_at_most_one_item(cls, column):
+    """The longest list of a batch depends on the data: eagerly and in a graph it is no error, as in a wider batch."""
+    labels, scores = ragged(ONE_ITEM), ragged([[0.3], [-0.2], []])
+    if cls is ks.MixtureEMLoss:
+        scores = scores.with_flat_values(tf.stack([scores.flat_values, -scores.flat_values], axis=-1))
+    elif column:
+        scores = scores.with_flat_values(scores.flat_values[:, tf.newaxis])
+    compute = (lambda y, s: measured(cls(), y, s)) if cls in METRICS else cls()
+    wide = [tf.pad(labels.to_tensor(-1.0), [[0, 0], [0, 1]], constant_values=-1.0)]
+    wide.append(tf.concat([scores.to_tensor()] * 2, axis=1))
+    expected = compute(*wide).numpy()
+    np.testing.assert_allclose(compute(labels, scores), expected, rtol=1e-6)
+    if cls in METRICS:
+        metric = cls()
+        models.traced_update(metric, input_signature=[tf.type_spec_from_value(each) for each in (labels, scores)])(
+            labels, scores
+        )
+        np.testing.assert_allclose(metric.result(), expected, rtol=1e-6)
+    else:
+        np.testing.assert_allclose(tf.function(compute)(labels, scores), expected, rtol=1e-6)
+
+
+def test_ragged_lists_of_one_item_by_their_shape():
+    one = tf.RaggedTensor.from_uniform_row_length(tf.constant([1.0, 2.0]), 1)
+    for loss in (ks.RankNetLoss(), tf.function(ks.RankNetLoss())):
+        with pytest.raises(ValueError, match="lists of one item have no order"):
+            loss(one, one)
+
+
 @pytest.mark.parametrize(
     ("labels", "scores", "weights", "message"),
     [

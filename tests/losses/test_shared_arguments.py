@@ -1,6 +1,7 @@
 """What every loss takes: how lists are given, what marks padding, reductions and dtypes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -367,6 +368,24 @@ def test_dtype(cls, dtype):
     np.testing.assert_allclose(tf.cast(value, tf.float64), tf.cast(expected, tf.float64), rtol=1e-2)
     if dtype == "float64":
         np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+def test_dtype_policy():
+    """By name or as an object: a policy stands for its compute dtype, as in the losses of Keras 3."""
+    named = [("mixed_float16", "float16"), ("mixed_bfloat16", "bfloat16"), ("float64", "float64")]
+    for given, dtype in [*named, *((keras.mixed_precision.Policy(name), dtype) for name, dtype in named)]:
+        loss = ks.RankNetLoss(dtype=given)
+        assert loss.get_config()["dtype"] == dtype
+        assert ks.RankNetLoss.from_config(loss.get_config()).get_config() == loss.get_config()
+        assert loss(LABELS, SCORES).dtype == dtype
+        if models.IS_KERAS_3:
+            assert keras.losses.MeanSquaredError(dtype=given)(LABELS, SCORES).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["mixed_int32", "mixed", 3.5, [], "", "string", "complex64"])
+def test_no_dtype(dtype):
+    with pytest.raises(ValueError, match=f"dtype must be floating-point, got {re.escape(repr(dtype))}"):
+        ks.RankNetLoss(dtype=dtype)
 
 
 @pytest.mark.parametrize(

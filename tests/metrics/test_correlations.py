@@ -10,7 +10,7 @@ from support import models
 from support.cases.metrics import kendall_tau, spearman_correlation
 
 import keras_softsort as ks
-from keras_softsort.ops.correlation._inversions import count_inversions
+from keras_softsort.ops.correlation import count_inversions
 
 keras = models.keras
 PEERS = {file.METRICS[0].cls: file.ORACLE for file in (kendall_tau, spearman_correlation)}
@@ -152,7 +152,7 @@ def hard_scores(labels, soft):
     for own, label, matrix in zip(scores, labels, np.asarray(soft), strict=True):
         kept = label >= 0
         if kept.any():
-            own[kept] = rank_scores(ks.harden(matrix[np.newaxis, : kept.sum()][..., kept]).numpy())[0]
+            own[kept] = rank_scores(ks.ops.harden(matrix[np.newaxis, : kept.sum()][..., kept]).numpy())[0]
     return scores
 
 

@@ -21,23 +21,23 @@ OPERATORS = {
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=[1, 2]),
     "PlackettLuce.log_prob": lambda s: ks.PlackettLuce(s).log_prob(np.argsort(LABELS)),
     "PlackettLuce.log_prob of three items": lambda s: ks.PlackettLuce(s, top_k=3).log_prob(np.argsort(LABELS)[:, :3]),
-    "list_mle": lambda s: ks.ops.list_mle(s, LABELS),
-    "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, LABELS),
-    "neural_ndcg": lambda s: ks.ops.neural_ndcg(s, LABELS),
-    "unique_softmax": lambda s: ks.ops.unique_softmax(s, LABELS),
-    "ranknet": lambda s: ks.ops.ranknet(s, LABELS, lambda_weight="ndcg"),
+    "plackett_luce_loss": lambda s: ks.ops.plackett_luce_loss(s, LABELS),
+    "approx_ndcg_loss": lambda s: ks.ops.approx_ndcg_loss(s, LABELS),
+    "neural_ndcg_loss": lambda s: ks.ops.neural_ndcg_loss(s, LABELS),
+    "unique_softmax_loss": lambda s: ks.ops.unique_softmax_loss(s, LABELS),
+    "ranknet_loss": lambda s: ks.ops.ranknet_loss(s, LABELS, lambda_weight="ndcg"),
 }
 
 
 LONG = np.random.default_rng(0).normal(size=(1, 1000)).astype("float32")
 OF_LONG = {
     "PlackettLuce.log_prob": lambda s: ks.PlackettLuce(s).log_prob(np.argsort(LONG)),
-    "list_mle": lambda s: ks.ops.list_mle(s, LONG),
+    "plackett_luce_loss": lambda s: ks.ops.plackett_luce_loss(s, LONG),
     "neural_sort": ks.neural_sort,
     "soft_sort": ks.soft_sort,
-    "approx_ndcg": lambda s: ks.ops.approx_ndcg(s, np.abs(LONG)),
-    "unique_softmax": lambda s: ks.ops.unique_softmax(s, np.abs(LONG)),
-    "ranknet": lambda s: ks.ops.ranknet(s, np.abs(LONG), lambda_weight="ndcg"),
+    "approx_ndcg_loss": lambda s: ks.ops.approx_ndcg_loss(s, np.abs(LONG)),
+    "unique_softmax_loss": lambda s: ks.ops.unique_softmax_loss(s, np.abs(LONG)),
+    "ranknet_loss": lambda s: ks.ops.ranknet_loss(s, np.abs(LONG), lambda_weight="ndcg"),
 }
 
 

@@ -13,7 +13,7 @@ BY_TENSORFLOW = {
     "neural_sort": ks.neural_sort,
     "soft_rank": ks.soft_rank,
     "soft_top_k": lambda s: ks.soft_top_k(s, 3).values,
-    "soft_quantile": lambda s: ks.soft_quantile(s, 0.5),
+    "soft_quantile": lambda s: ks.ops.soft_quantile(s, 0.5),
     "projection": lambda s: ks.soft_values(s, method="projection"),
     "lapsum": lambda s: ks.soft_rank(s, method="lapsum"),
 }

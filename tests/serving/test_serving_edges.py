@@ -95,6 +95,22 @@ def test_padding_of_strings_and_integers():
     assert ranked(request, model, padding=-1.0)["scores"].tolist() == [[400 + 400 + 3 - 1, LOWEST]]
 
 
+def test_padding_has_the_digits_of_the_features():
+    """In float32 it would be 0.10000000149, which a `Masking` layer in float64 would take for an item."""
+    inputs = keras.Input((None,), dtype="float64")
+
+    class Sum(keras.layers.Layer):
+        def call(self, inputs):
+            return inputs + tf.reduce_sum(inputs, axis=1, keepdims=True)
+
+        def compute_output_shape(self, input_shape):
+            return input_shape
+
+    model = keras.Model(inputs, Sum(dtype="float64")(inputs))
+    request = {"features": tf.constant([[0.0, 5.0]], tf.float64), "sizes": tf.constant([1])}
+    assert ranked(request, model, padding=0.1)["scores"][0, 0] == 0.1
+
+
 def test_versions(tmp_path):
     base = tmp_path / "models" / "ranker"
     assert serving.export_ranker(identity(), base) == base / "1"
@@ -266,6 +282,11 @@ def named(name):
     return keras.Model(inputs, keras.layers.Activation("linear")(inputs[name]))
 
 
+def typed(dtype):
+    inputs = keras.Input((None,), dtype=dtype)
+    return keras.Model(inputs, keras.layers.Activation("linear")(inputs))
+
+
 FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeature([], tf.float32, 0.0)
 
 
@@ -286,6 +307,23 @@ FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeatur
             ValueError,
             r"features must be what the model takes, got .*None, 4\].*and it fails",
         ),
+        (identity, {"padding": "a"}, TypeError, "padding must be a number, got 'a'"),
+        (identity, {"padding": "1.5"}, TypeError, "padding must be a number, got '1.5'"),
+        (identity, {"padding": [1.0]}, TypeError, r"padding must be a number, got \[1.0\]"),
+        (identity, {"padding": True}, TypeError, "padding must be a number, got True"),
+        (identity, {"padding": None}, TypeError, "padding must be a number, got None"),
+        (identity, {"padding": NAN}, ValueError, "padding must be finite, got nan"),
+        (identity, {"padding": INF}, ValueError, "padding must be finite, got inf"),
+        (identity, {"padding": 1e300}, ValueError, r"padding must fit into 'features' of float32, got 1e\+300"),
+        (
+            lambda: typed("int32"),
+            {"padding": 2**31},
+            ValueError,
+            r"padding must fit into 'features' of int32, got 2147483648",
+        ),
+        (lambda: typed("int64"), {"padding": 2**63}, ValueError, "padding must fit into 'features' of int64, got 9"),
+        (lambda: typed("uint8"), {"padding": -1}, ValueError, "padding must fit into 'features' of uint8, got -1"),
+        (lambda: typed("float16"), {"padding": 7e4}, ValueError, "padding must fit into 'features' of float16, got 7"),
         (identity, {"mask_name": "m"}, ValueError, r"mask_name must be an input of the model, .*'features'.*got 'm'"),
         (lambda: named("sizes"), {}, ValueError, r"names of other inputs of a signature, got \['sizes'\]"),
         (lambda: named("item_ids"), {}, ValueError, r"names of other inputs of a signature, got \['item_ids'\]"),
@@ -299,6 +337,9 @@ FLOAT, LABEL = tf.io.FixedLenFeature([1], tf.float32, 0.0), tf.io.FixedLenFeatur
         (identity, {"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
         (identity, {"top_k": 1.0}, TypeError, "top_k must be an integer, got 1.0"),
         (identity, {"version": 0}, ValueError, "version must be at least 1, got 0"),
+        (identity, {"version": 2**63}, ValueError, r"version must be at most 2\^63 - 1, .* got 9223372036854775808"),
+        (identity, {"example_features": 5}, TypeError, "example_features must be a dictionary from names to .*, got 5"),
+        (identity, {"context_features": [5]}, TypeError, r"context_features must be a dictionary from .*, got \[5\]"),
         (identity, {"version": "2"}, TypeError, "version must be an integer, got '2'"),
         (identity, {"item_ids": "float32"}, ValueError, "item_ids must be one of .*'string'.*got 'float32'"),
         (identity, {"context_features": {"a": FLOAT}}, ValueError, "context_features must come with example_features"),
@@ -349,8 +390,36 @@ def exported(tmp_path_factory):
         ({}, "rank", r"signature_name must be one of \['serving_default', 'with_ids'\], got 'rank'"),
         ({"features": [[1.0]]}, "serving_default", r"must have the inputs \['features', 'sizes'\].*got \['features'\]"),
         ([1.0], "serving_default", r"a request must have the inputs .* got \[1.0\]"),
-        ({"features": [[1.0]], "sizes": [1.5]}, "serving_default", r"sizes must be of dtype int32, got \[1.5\]"),
-        ({"features": [["a"]], "sizes": [1]}, "serving_default", r"features must be of dtype float32, got \[\['a'\]\]"),
+        (
+            {"features": [[1.0]], "sizes": [1.5]},
+            "serving_default",
+            "sizes must be of dtype int32, got float64 with 1.5",
+        ),
+        (
+            {"features": [["a"]], "sizes": [1]},
+            "serving_default",
+            "features must be of dtype float32, got <U1 with 'a'",
+        ),
+        ({"features": [[1.0]], "sizes": [2**40]}, "serving_default", f"sizes must fit into int32, got {2**40}"),
+        ({"features": [[1.0]], "sizes": [2**32 + 1]}, "serving_default", f"sizes must fit into int32, got {2**32 + 1}"),
+        ({"features": [[1.0]], "sizes": [2**63]}, "serving_default", f"sizes must fit into int32, got {2**63}"),
+        ({"features": [[1.0]], "sizes": [2**70]}, "serving_default", f"sizes must be of dtype int32, .*{2**70}"),
+        ({"features": [[1.0, 1e300]], "sizes": [2]}, "serving_default", r"features must fit into float32, got 1e\+300"),
+        (
+            {"features": [[1.0], [2.0]], "sizes": [1]},
+            "serving_default",
+            r"inputs of a request must have the same number of lists, got \{'features': 2, 'sizes': 1\}",
+        ),
+        (
+            {"features": [[1.0], [2.0]], "sizes": [1, 1], "item_ids": [["a", "b"]]},
+            "with_ids",
+            r"must have the same number of lists, got \{'features': 2, 'item_ids': 1, 'sizes': 2\}",
+        ),
+        (
+            {"features": [[1.0]], "sizes": [1], "item_ids": [["a", "b"]]},
+            "with_ids",
+            r"must have the same number of items, got \{'features': 1, 'item_ids': 2\}",
+        ),
         ({"features": [1.0], "sizes": [1]}, "serving_default", r"features must have shape \(None, None\), got \(1,\)"),
         (
             {"features": [[1.0], [1.0, 2.0]], "sizes": [1, 2]},
@@ -384,12 +453,66 @@ def test_errors_of_a_request(exported, request_, signature, message):
         serving.predict_offline(exported, [request_], signature_name=signature)
 
 
+def test_integers_that_do_not_fit(tmp_path):
+    """They would be taken modulo 2^32, and items get the ids of others."""
+    folder = serving.export_ranker(identity(), tmp_path / "ranker", item_ids="int32")
+    request = {"features": [[1.0, 2.0]], "sizes": [2], "item_ids": [[2**32 + 7, 3]]}
+    with pytest.raises(ValueError, match=f"item_ids must fit into int32, got {2**32 + 7}"):
+        serving.predict_offline(folder, [request], signature_name="with_ids")
+    with pytest.raises(ValueError, match=rf"item_ids\[0\] must fit into int32, got {2**32 + 7}"):
+        serving.Scorer(folder).predict([[1.0, 2.0]], item_ids=request["item_ids"])
+    request["item_ids"] = np.array([[2**31 - 1, 3]], np.uint64)
+    (answer,) = serving.predict_offline(folder, [request], signature_name="with_ids")
+    assert answer.outputs["sorted_ids"].tolist() == [[3, 2**31 - 1]]
+
+
+def test_numbers_that_become_infinite(tmp_path):
+    scorer = serving.Scorer(serving.export_ranker(identity(), tmp_path / "ranker"))
+    with pytest.raises(ValueError, match=r"lists\[1\] must fit into float32, got -1e\+300"):
+        scorer.score([[1.0], [0.5, -1e300]])
+    np.testing.assert_array_equal(scorer.score([[np.inf, -np.inf, np.nan]]), [[np.inf, -np.inf, np.nan]])
+
+
+def test_no_lists_and_no_items(tmp_path):
+    """An empty list has no numbers, and NumPy takes it for floating-point ones."""
+    folder = serving.export_ranker(identity(), tmp_path / "ranker", item_ids="int64")
+    requests = [
+        {"features": np.zeros([0, 3]), "sizes": [], "item_ids": np.zeros([0, 3])},
+        {"features": [[], []], "sizes": [0, 0], "item_ids": [[], []]},
+    ]
+    answers = serving.predict_offline(folder, requests, signature_name="with_ids")
+    assert [answer.outputs["sorted_ids"].shape for answer in answers] == [(0, 3), (2, 0)]
+    (found,) = serving.Scorer(folder).predict([[]], item_ids=[[]])
+    assert found["sorted_ids"].shape == (0,)
+
+
+@pytest.mark.parametrize("requests", [None, 5, "ab", {"features": [[1.0]], "sizes": [1]}])
+def test_requests_that_are_none(exported, tmp_path, requests):
+    with pytest.raises(TypeError, match="requests must be a sequence of dictionaries, one per request, got"):
+        serving.predict_offline(exported, requests)
+    with pytest.raises(TypeError, match=r"warmup\['serving_default'\] must be a sequence of dictionaries, one per"):
+        serving.export_ranker(identity(), tmp_path / "ranker", warmup={"serving_default": requests})
+    with pytest.raises(TypeError, match="warmup must be a dictionary from names of signatures to sequences"):
+        serving.export_ranker(identity(), tmp_path / "ranker", warmup=[requests])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_errors_of_a_folder(tmp_path, exported):
     for ask in (lambda path: serving.predict_offline(path, []), serving.print_client_commands):
         with pytest.raises(FileNotFoundError, match=r"path must be the folder of a SavedModel.* got .*nothing"):
             ask(tmp_path / "nothing")
+    with pytest.raises(TypeError, match="xla must be True or False, got 'no'"):
+        serving.predict_offline(exported, [], xla="no")
+
+
+def test_a_graph_that_fails(tmp_path):
+    def one_number(x):
+        return {"y": tf.reshape(x, [])}
+
+    signature = tf.function(one_number, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    tf.saved_model.save(tf.Module(), tmp_path, signatures={"serving_default": signature})
     with pytest.raises(RuntimeError, match=r"'serving_default' of .* failed: .*requested shape"):
-        serving.predict_offline(exported, [{"features": [[1.0]], "sizes": [1, 1]}])
+        serving.predict_offline(tmp_path, [{"x": [1.0, 2.0]}])
 
 
 def test_strings_keep_every_byte(exported):

@@ -167,6 +167,25 @@ def test_elwc_files_hold_every_list_once(frame, lists, tmp_path):
         spark.write_elwc(frame, tmp_path / "new" / "train", **roles)
 
 
+@pytest.mark.nightly
+def test_groups_of_another_type_are_strings(frame, tmp_path):
+    """Times, which NumPy takes for integers, and hashes of 64 bits without a sign, which Spark has as decimals."""
+    from keras_softsort import spark
+
+    spec = {name: tf.io.FixedLenFeature([], tf.float32) for name in ("label", "features")}
+    for kind, query, expected in [
+        ("time", "timestamp_seconds(query)", b"1970-01-01T"),
+        ("hash", "cast('18446744073709551000' as decimal(20, 0)) + query", b"1844674407370955"),
+    ]:
+        rows = frame.selectExpr(f"{query} as query", "x0", "grade")
+        spark.write_elwc(rows, tmp_path / kind, group="query", label="grade", features=["x0"])
+        context = {"query_id": tf.io.FixedLenFeature([], tf.string)}
+        batches = ks.data.elwc_batches(str(tmp_path / f"{kind}-*"), context, spec, "label", 8)
+        ids = [one for features, _ in batches.as_numpy_iterator() for one in features["query_id"].tolist()]
+        assert len(set(ids)) == len(SIZES)
+        assert sum(one.startswith(expected) for one in ids) >= len(SIZES) - 1  # a time is before 1970
+
+
 def test_a_job_that_fails_leaves_no_file(frame, tmp_path):
     from keras_softsort import spark
 
@@ -203,7 +222,9 @@ def test_errors_of_arguments(frame, ranker, tmp_path):
     [
         ({"query": [1.0, np.nan]}, "group 'query' must have a value in every row, got nan"),
         ({"query": ["a", None]}, "group 'query' must have a value in every row, got "),
-        ({"x0": ["a", "b"]}, r"column 'x0' must hold numbers or arrays of numbers, got .*'a'"),
+        ({"x0": ["a", "b"]}, r"column 'x0' must hold numbers, got .* with 'a'"),
+        ({"x0": [np.ones(2), np.ones(3)]}, "column 'x0' must be one array, got rows of different lengths"),
+        ({"x0": [1.0, 1e39]}, r"column 'x0' must fit into float32, got 1e\+39"),
     ],
 )
 @pytest.mark.nightly

@@ -5,6 +5,8 @@ import tensorflow as tf
 
 keras = tf.keras
 IS_KERAS_3 = getattr(keras, "__version__", "2").startswith("3.")
+# What Keras' own layers compute as the shape of their output.
+Shape = tuple if IS_KERAS_3 else tf.TensorShape
 PAD = -9.0
 NO_REDUCTION = None if IS_KERAS_3 else "none"
 

@@ -35,7 +35,7 @@ def test_public_name_has_an_example(name):
 def test_our_losses_get_their_arguments():
     default = tf_ranking.get_loss("ranknet_loss")
     assert default.get_config() == ks.RankNetLoss().get_config()
-    made = tf_ranking.get_loss("ranknet_loss", "sum", "ndcg", "mine", ragged=True, sigma=2.0)
+    made = tf_ranking.get_loss("ranknet_loss", "sum", "ndcg", "mine", ragged=True, tau=2.0)
     assert made.get_config() == ks.RankNetLoss(2.0, lambda_weight="ndcg", reduction="sum", name="mine").get_config()
     assert tf_ranking.get_loss("ranknet_loss", reduction=None).reduction == "none"
 

@@ -38,13 +38,18 @@ class Encoder(NamedTuple):
 
 
 def context(name: str, value: Any) -> bytes:
-    """Encode the field `context` of a record with one feature: an integer, or bytes for everything else."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    """Encode the field `context` of a record with one feature: an integer of int64, or bytes for everything else."""
+    if is_integer(value):
         kind = field(3, field(1, varint(int(value) % 2**64)))  # Feature.int64_list, packed
     else:
         text = value if isinstance(value, bytes) else str(value).encode()
         kind = field(1, field(1, text))  # Feature.bytes_list
     return field(2, field(1, field(1, field(1, name.encode()) + field(2, kind))))
+
+
+def is_integer(value: Any) -> bool:
+    """Whether `value` is encoded as an integer."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def field(number: int, value: bytes) -> bytes:

@@ -44,11 +44,12 @@ def parse_elwc(
     Raises:
       ValueError: `serialized` is not strings `[batch]`, `list_size` is below 1, there are no example features, or a
         name is in both specs.
-      TypeError: a feature that is not dense, `list_size` that is not an integer.
+      TypeError: features that are not in a dictionary, a feature that is not dense, `list_size` that is not an integer.
       DataLossError: when run, a string that is not such a message.
       InvalidArgumentError: when run, an example that is not a `tf.train.Example`, lacks a feature, or has it with
         another type or length. The message names the example and the list.
     """
+    check_mappings(context_features, example_features)
     context_features = dict(context_features or {})
     _check_features(context_features, example_features)
     if list_size is not None and not tf.is_tensor(list_size):
@@ -74,6 +75,14 @@ def parse_elwc(
         names = tf.strings.join(["context of ", record_names])
         features.update(tf.io.parse_example(contexts, context_features, names))
     return features, sizes
+
+
+def check_mappings(context_features: Features | None, example_features: Features) -> None:
+    """Raise an error if the features are not given by name; there need not be any of the context."""
+    specs = "from names to tf.io.FixedLenFeature or tf.io.FixedLenSequenceFeature"
+    if context_features is not None:
+        arguments.mapping("context_features", context_features, specs)
+    arguments.mapping("example_features", example_features, specs)
 
 
 def count_examples(serialized: tf.Tensor) -> tf.Tensor:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_softsort.data._elwc.encoder import Encoder, context
+from keras_softsort._internal import arguments
+from keras_softsort.data._elwc.encoder import Encoder, context, is_integer
+from keras_softsort.data._ranking_dataset import columns
 
 LABEL, WEIGHT, QUERY = "label", "weight", "query_id"
 
@@ -26,29 +28,37 @@ class Records:
 
     def record(self, parts: Sequence[Any], title: str, *query: Any) -> bytes:
         """The record of a list with the id `query`, if one is given; `title` is its name in errors."""
-        columns = [np.asarray(part, np.float32) for part in parts]
-        items = columns[0]
-        widths = tuple(column.shape[1] if column.ndim == 2 else 0 for column in columns)
+        found = columns(parts, title)
+        items = found[0]
+        widths = tuple(column.shape[1] if column.ndim == 2 else 0 for column in found)
         self._widths = self._widths or widths
-        if (
-            len(columns) not in (2, 3)
-            or widths != self._widths
-            or items.ndim != 2
-            or any(column.shape != items.shape[:1] for column in columns[1:])
-        ):
+        is_list = items.ndim == 2 and all(column.shape == items.shape[:1] for column in found[1:])
+        if widths != self._widths or not is_list:
             raise ValueError(
                 f"{title} must be features [n, f] and labels [n], and weights [n] if lists[0] has them, "
-                f"with f as in lists[0], got {[column.shape for column in columns]}"
+                f"with f as in lists[0], got {[column.shape for column in found]}"
             )
+        for one in query:
+            if is_integer(one) and not -(2**63) <= one < 2**63:
+                raise ValueError(f"{title} must have a query id that fits into int64, or text, got {one}")
         if self._encoder is None:
-            self._encoder = Encoder.of(_layout(self._features, items.shape[1], has_weights=len(columns) == 3))
-        numbers = np.concatenate([items, *(column[:, np.newaxis] for column in columns[1:])], axis=1)
+            self._encoder = Encoder.of(_layout(self._features, items.shape[1], has_weights=len(found) == 3))
+        numbers = np.concatenate([items, *(column[:, np.newaxis] for column in found[1:])], axis=1)
         return self._encoder.examples(numbers) + b"".join(context(QUERY, one) for one in query)
+
+
+def as_queries(ids: np.ndarray) -> list[Any]:
+    """The ids of lists as `Records.record` takes them."""
+    # NumPy would take times in nanoseconds for integers.
+    return list(map(str, ids)) if ids.dtype.kind in "mM" else ids.tolist()
 
 
 def _layout(features: str | Sequence[str], width: int, has_weights: bool) -> list[tuple[str, int]]:
     """Names and lengths of the features of an example."""
-    named = [(features, width)] if isinstance(features, str) else [(name, 1) for name in features]
+    if isinstance(features, str):
+        named = [(features, width)]
+    else:
+        named = [(name, 1) for name in arguments.elements("features", features, "names")]
     layout = [*named, (LABEL, 1), *([(WEIGHT, 1)] if has_weights else [])]
     names = [name for name, _ in layout]
     if sum(size for _, size in named) != width or len(set(names)) != len(names):

@@ -106,7 +106,7 @@ def _numbers(
     has_dot[dotted] = True
     without_digit = (ends - starts)[signed] - has_dot[signed] < 2
     integers = indices | queries
-    malformed = [np.diff(dotted) == 0, without_digit, indices[odd], integers[dotted], integers[signed]]
+    malformed = [np.diff(dotted) == 0, without_digit, indices[odd], integers[dotted], indices[signed]]
     if any(np.any(found) for found in malformed):
         return None
     with warnings.catch_warnings():

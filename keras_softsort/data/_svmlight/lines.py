@@ -41,11 +41,10 @@ def has_query(parts: list[bytes]) -> bool:
 
 
 def query_id(text: bytes) -> int | None:
-    """The integer after `qid:`, or `None` if it is not one from 0 to 2^63 - 1."""
-    digits = text.lstrip(b"0") or text[-1:]
-    if not re.fullmatch(rb"\d{1,19}", digits) or int(digits) > LARGEST_ID:
-        return None
-    return int(digits)
+    """The integer after `qid:`, or `None` if it is not one from -2^63 to 2^63 - 1."""
+    found = re.fullmatch(rb"([-+]?)0*(\d{1,19})", text)
+    number = int(found[1] + found[2]) if found else LARGEST_ID + 1
+    return number if -LARGEST_ID - 1 <= number <= LARGEST_ID else None
 
 
 def complaint(parts: list[bytes], rules: Rules) -> str | None:
@@ -59,7 +58,7 @@ def complaint(parts: list[bytes], rules: Rules) -> str | None:
     if rules.has_query:
         query = rest.pop(0)[4:]
         if query_id(query) is None:
-            return f"expected an integer from 0 to 2^63 - 1 after qid:, got {_shown(query)}"
+            return f"expected an integer from -2^63 to 2^63 - 1 after qid:, got {_shown(query)}"
     return _complaint_of_features(rest, rules)
 
 

@@ -79,13 +79,20 @@ class _Columns(NamedTuple):
         return list(self.frame)
 
     def __len__(self) -> int:
-        return max((len(values) for values in self.frame.values()), default=0)
+        return max(map(_length, self.frame.values()), default=0)
 
     def column(self, name: str, rows: slice) -> np.ndarray:
         values = np.asarray(self.frame[name])
         if values.shape != (len(self),):
             raise ValueError(f"columns must all be one-dimensional of length {len(self)}, got {name!r}: {values.shape}")
         return values[rows]
+
+
+def _length(values: Any) -> int:
+    try:
+        return len(values)
+    except TypeError:  # a number, whose shape `column` refuses
+        return 1
 
 
 _KINDS: dict[tuple[str, str], Any] = {

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_softsort._internal import arguments
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data._tables.frames import Table
@@ -27,11 +28,9 @@ class Roles(NamedTuple):
         cls, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
     ) -> Roles:
         """Check that the columns are among `names`. Without `features`, all other columns are features."""
-        if isinstance(features, str):
-            raise TypeError(f"features must be a sequence of column names, got {features!r}")
         named = {"group": group, "label": label, **({} if weight is None else {"weight": weight})}
         others = [name for name in names if name not in named.values()]
-        columns = others if features is None else list(features)
+        columns = others if features is None else list(arguments.elements("features", features, "column names"))
         for argument, name in [*named.items(), *(("features", name) for name in columns)]:
             if names.count(name) != 1:
                 problem = "is not there" if name not in names else "is there more than once"
@@ -97,7 +96,7 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
 def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
     """Part of a column as float32, from row `first` on."""
     if values.dtype.kind not in "iufb":
-        example = next((value for value in values if not isinstance(value, (int, float))), None)
+        example = next((value for value in values if not isinstance(value, (int, float))), values[0])
         raise ValueError(
             f"column {name!r} must hold numbers, got {values.dtype} with {example!r}; encode it as numbers"
         )

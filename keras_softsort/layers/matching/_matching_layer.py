@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.ops._core import masks
+from keras_softsort.ops._core import lists
 
 
 class MatchingLayer(TemperatureLayer):
@@ -44,13 +45,13 @@ class MatchingLayer(TemperatureLayer):
             "hard": self.hard,
             "row_mask": mask,
             "column_mask": (
-                column_mask if mask is None or column_mask is not None else masks.leading_columns(logits, mask)
+                column_mask if mask is None or column_mask is not None else lists.leading_columns(logits, mask)
             ),
         }
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the logits."""
-        return self.split_shape(input_shape)
+        return layer_shape(self.split_shape(input_shape))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: masked entries are 0 in the output, and a loss would read a mask of rows as a mask of items."""

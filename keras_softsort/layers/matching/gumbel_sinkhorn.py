@@ -8,13 +8,14 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.layers.matching._matching_layer import MatchingLayer
-from keras_softsort.ops._core.batching import repeat_samples
+from keras_softsort.ops._core.lists import repeat_samples
 
 
-@register
+@export
 class GumbelSinkhornLayer(MatchingLayer):
     """Map logits `[batch, n, m]` to random soft matchings during training, and to the one without noise otherwise.
 
@@ -77,7 +78,7 @@ class GumbelSinkhornLayer(MatchingLayer):
         )
         self.noise_scale = arguments.non_negative_number("noise_scale", noise_scale)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
@@ -96,7 +97,7 @@ class GumbelSinkhornLayer(MatchingLayer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, num_samples, n, m]`."""
         batch, *matrix = self.split_shape(input_shape)
-        return (batch, self.num_samples, *matrix)
+        return layer_shape((batch, self.num_samples, *matrix))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

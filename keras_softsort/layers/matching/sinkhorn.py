@@ -7,11 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
 from keras_softsort.layers.matching._matching_layer import MatchingLayer
 
 
-@register
+@export
 class SinkhornLayer(MatchingLayer):
     """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1 (see `ops.sinkhorn`).
 

@@ -8,15 +8,16 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
+from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.neighbors._shapes import check_embedding_shapes
 from keras_softsort.ops.sorting._methods import registry
 
 
-@register
+@export
 class DkNNLayer(TemperatureLayer):
     """Map queries and candidates to the soft membership of each candidate in the k nearest neighbors of each query.
 
@@ -89,7 +90,7 @@ class DkNNLayer(TemperatureLayer):
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.distance = arguments.one_of("distance", distance, DISTANCES)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 
     def build(self, input_shape: Any) -> None:
@@ -122,10 +123,10 @@ class DkNNLayer(TemperatureLayer):
             **samples,
         )
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, q, c]`."""
         queries, candidates = self.split_shape(input_shape)
-        return queries[0], queries[1], candidates[1]
+        return layer_shape((queries[0], queries[1], candidates[1]))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the queries."""

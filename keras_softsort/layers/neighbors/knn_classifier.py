@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, register
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.neighbors._exact import nearest_references
 from keras_softsort.ops.neighbors._votes import class_shares
@@ -20,7 +20,7 @@ from keras_softsort.ops.neighbors._votes import class_shares
 VOTES = ("count", "distance")
 
 
-@register
+@export
 class KNNClassifier(keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
@@ -161,7 +161,7 @@ class KNNClassifier(keras.layers.Layer):
 
     def call(self, embeddings: Any) -> dict[str, tf.Tensor]:
         """Map [batch, d] to probabilities, neighbors and distances."""
-        queries = validation.floating_tensor("embeddings", embeddings)
+        queries = arguments.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
         ids, distances = nearest_references(
@@ -173,10 +173,10 @@ class KNNClassifier(keras.layers.Layer):
         )
         return {"probabilities": shares, "neighbors": ids, "distances": distances}
 
-    def compute_output_shape(self, input_shape: Any) -> dict[str, tuple[int | None, ...]]:
+    def compute_output_shape(self, input_shape: Any) -> dict[str, Any]:
         """The shapes of the outputs, by name."""
-        batch = input_shape[0]
-        return {"probabilities": (batch, self.num_classes), "neighbors": (batch, self.k), "distances": (batch, self.k)}
+        sizes = {"probabilities": self.num_classes, "neighbors": self.k, "distances": self.k}
+        return {name: layer_shape((input_shape[0], size)) for name, size in sizes.items()}
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes for Keras 3: neighbors are integers, the rest has the dtype of the references."""

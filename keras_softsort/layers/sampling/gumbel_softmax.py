@@ -8,15 +8,16 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops._core import masks
-from keras_softsort.ops._core.batching import temperature_per_example
+from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.ops._core import lists
+from keras_softsort.ops._core.lists import temperature_per_example
 from keras_softsort.ops.sampling._arguments import METHODS
 
 
-@register
+@export
 class GumbelSoftmaxLayer(TemperatureLayer):
     """Choose one or k items: at random by their logits during training, and those with the largest logits otherwise.
 
@@ -90,7 +91,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         self.method = arguments.one_of("method", method, METHODS)
         self.hard = arguments.boolean("hard", hard)
         self.axis = arguments.integer("axis", axis)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def build(self, input_shape: Any) -> None:
@@ -107,14 +108,14 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         logits, tau, mask = self.split_inputs(inputs, mask)
         tau = temperature_per_example(tf.convert_to_tensor(tau), logits)
         options: dict[str, Any] = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis}
-        options["mask"] = masks.of_all_entries("mask", mask, logits)
+        options["mask"] = lists.of_all_entries("mask", mask, logits)
         if training:
             return ops.gumbel_softmax(logits, tau=tau, seed=next_seed(self._noise_state), **options)
         return ops.relaxed_top_k(logits, tau=tau, **options)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the logits."""
-        return self.split_shape(input_shape)
+        return layer_shape(self.split_shape(input_shape))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the logits."""

@@ -7,15 +7,16 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras, register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras, layer_shape
 from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.layers._noise_state import add_noise_state, checked_seed, next_seed
-from keras_softsort.ops._core.batching import repeat_samples
+from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.ops._core.lists import repeat_samples
 from keras_softsort.ops.sorting._methods import registry
 
 
-@register
+@export
 class PlackettLuceSampler(SortingLayer):
     """Sample soft permutations from logits during training, and return the one without noise otherwise.
 
@@ -92,7 +93,7 @@ class PlackettLuceSampler(SortingLayer):
         self.hard = arguments.boolean("hard", hard)
         if hard and method is None:
             raise ValueError("hard must be False with method=None, whose orders are exact, got True")
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
@@ -107,11 +108,12 @@ class PlackettLuceSampler(SortingLayer):
         still = self._distribution(logits, mask, tau)
         return repeat_samples(still.mode() if self.method is None else still.relaxed_mode(), self.num_samples)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, num_samples, n, n]` or `[batch, num_samples, n]`, with `top_k` as the size of the rank axis."""
         batch, size = self.scores_shape(input_shape)
         ranks = size if self.top_k is None else self.top_k
-        return (batch, self.num_samples, ranks) if self.method is None else (batch, self.num_samples, ranks, size)
+        shape = (batch, self.num_samples, ranks)
+        return layer_shape(shape if self.method is None else (*shape, size))
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The shape and dtype for Keras 3: orders are integers."""

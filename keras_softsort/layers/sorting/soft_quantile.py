@@ -8,13 +8,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.ops.sorting._methods import registry
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
 
-@register
+@export
 class SoftQuantileLayer(SortingLayer):
     """Compute soft quantiles of each list of scores, such as the soft median for `q=0.5`.
 
@@ -70,9 +71,9 @@ class SoftQuantileLayer(SortingLayer):
         scores, tau, mask = self.split_scores(inputs, mask)
         return ops.soft_quantile(scores, self.q, tau, method=self.method, power=self.power, mask=mask)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, len(q)]`."""
-        return self.scores_shape(input_shape)[0], len(self.q)
+        return layer_shape((self.scores_shape(input_shape)[0], len(self.q)))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """None: quantiles are not items, so no mask applies."""

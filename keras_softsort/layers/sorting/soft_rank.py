@@ -8,12 +8,13 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.ops.sorting._methods import registry
 
 
-@register
+@export
 class SoftRankLayer(SortingLayer):
     """Compute the soft rank of each item of a list: `P^T (1, ..., n)`, or the ranks of a method without a matrix P.
 
@@ -74,9 +75,9 @@ class SoftRankLayer(SortingLayer):
             scores, tau, method=self.method, power=self.power, hard=self.hard, mask=mask, direction=self.direction
         )
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n]`."""
-        return self.scores_shape(input_shape)
+        return layer_shape(self.scores_shape(input_shape))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -8,14 +8,15 @@ import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
-from keras_softsort.layers._base import SortingLayer, leading_ranks
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort.layers._base import SortingLayer, ranks_mask
 from keras_softsort.ops.sorting._methods import registry
 
 RESULTS = ("membership", "values", "weights")
 
 
-@register
+@export
 class SoftTopKLayer(SortingLayer):
     """Compute the k largest (or smallest) scores of each list softly, or the items that they belong to.
 
@@ -92,16 +93,17 @@ class SoftTopKLayer(SortingLayer):
         result = self._operator()(scores, self.k, tau, mask=mask, direction=self.direction, **options)
         return result if self.returns == "membership" else getattr(result, self.returns)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, k]`, `[batch, k, n]` or `[batch, n]`."""
         batch, size = self.scores_shape(input_shape)
-        return {"values": (batch, self.k), "weights": (batch, self.k, size), "membership": (batch, size)}[self.returns]
+        shapes = {"values": (batch, self.k), "weights": (batch, self.k, size), "membership": (batch, size)}
+        return layer_shape(shapes[self.returns])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the ranks for `"values"`, that of the items for `"membership"`, and None for `"weights"`."""
         mask = self.split_mask(mask)
         if self.returns == "values":
-            return leading_ranks(mask, self.k)
+            return ranks_mask(mask, self.k)
         return mask if self.returns == "membership" else None
 
     def get_config(self) -> dict[str, Any]:

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras, register
-from keras_softsort._targets.reduction import WeightedLosses
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.ops.matching._set_losses import set_losses
+from keras_softsort.losses._configs import read_function, written_function
+from keras_softsort.ops.matching.set_loss import set_losses
 
 _FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")
 
 
-@register
+@export
 class SetLoss(WeightedLoss):
     """The loss of a predicted set: match predictions to targets, then add up the losses of matched and unmatched ones.
 
@@ -135,16 +136,14 @@ class SetLoss(WeightedLoss):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, functions as Keras serializes them."""
-        own = {name: getattr(self, name) for name in _FUNCTIONS}
-        own = {name: keras.utils.serialize_keras_object(f) if callable(f) else f for name, f in own.items()}
+        own = {name: written_function(getattr(self, name)) for name in _FUNCTIONS}
         return {**super().get_config(), **own, "normalization": self.normalization}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SetLoss:
         """The loss of a config."""
-        read = keras.utils.deserialize_keras_object
-        own = {name: config[name] for name in _FUNCTIONS if isinstance(config.get(name), dict)}
-        return cls(**{**config, **{name: read(value) for name, value in own.items()}})
+        own = {name: read_function(config[name]) for name in _FUNCTIONS if name in config}
+        return cls(**{**config, **own})
 
 
 def _checked_mask(name: str, mask: Any) -> Any:

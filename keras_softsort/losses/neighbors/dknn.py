@@ -6,18 +6,17 @@ from typing import Any
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import labelled_embeddings
-from keras_softsort._targets.reduction import WeightedLosses
-from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.losses._noise import checked_seed, fresh_seed
+from keras_softsort.losses._base import WeightedLoss, fresh_seed
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.sorting._methods import registry
 
 OBJECTIVES = ("linear", "log")
 
 
-@register
+@export
 class DkNNLoss(WeightedLoss):
     """Minus the share of the k soft nearest neighbors of each embedding that have its class.
 
@@ -112,7 +111,7 @@ class DkNNLoss(WeightedLoss):
         self.power = registry.checked_power(power, method)
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.seed = checked_seed(seed)
+        self.seed = arguments.optional_integer("seed", seed)
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [q], 0 for padding, and how many queries there are."""

@@ -7,16 +7,16 @@ from typing import Any
 
 from keras_softsort import ops
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import register
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import WeightedLosses, minus_gains
 from keras_softsort._targets.queries import judged_queries
-from keras_softsort._targets.reduction import WeightedLosses, minus_gains
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
 from keras_softsort.ops.neighbors._distances import DISTANCES
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
 
 
-@register
+@export
 class RetrievalLoss(WeightedLoss):
     """Minus a retrieval metric of embeddings, computed with soft ranks (Smooth-AP and others).
 

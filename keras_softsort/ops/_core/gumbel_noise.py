@@ -7,7 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
 
 # What `RngReadAndSkip` adds to its counter for one number.
 COUNTER_STEP = 256
@@ -15,7 +14,7 @@ COUNTER_STEP = 256
 
 def seed_tensor(seed: Any) -> tf.Tensor:
     """Return `seed` as an integer tensor of shape [2]."""
-    seed = validation.dense_tensor("seed", seed)
+    seed = arguments.dense_tensor("seed", seed)
     if not seed.dtype.is_integer:
         raise TypeError(f"seed must hold two integers, got dtype {seed.dtype.name}")
     if not seed.shape.is_compatible_with([2]):
@@ -35,7 +34,7 @@ def seed_of_call(state: tf.Tensor, replica: Any, num_replicas: Any) -> tf.Tensor
 def noise_scale_tensor(noise_scale: Any, dtype: tf.DType) -> tf.Tensor:
     """Return `noise_scale`, a number of at least 0 or a scalar tensor, as a scalar of `dtype`."""
     if isinstance(noise_scale, (tf.Tensor, tf.Variable)):
-        noise_scale = validation.floating_tensor("noise_scale", noise_scale)
+        noise_scale = arguments.floating_tensor("noise_scale", noise_scale)
         if noise_scale.shape.rank != 0:
             raise ValueError(f"noise_scale must be a scalar, got shape {noise_scale.shape}")
         return tf.cast(noise_scale, dtype)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
-from tensorflow.python.ops import control_flow_util
-
-from keras_softsort.ops._core import forward_mode
+from tensorflow.python.eager import forwardprop_util  # TensorFlow has no public way to ask
+from tensorflow.python.ops import control_flow_util, gradients_util  # TensorFlow has no public way to ask
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
 _TRACED: list[Any] = []
+# Held during the first calls of operators. A trace may call operators, so the thread that holds it may take it again.
+_first_call = threading.RLock()
 # Off in tests of values: run op by op, a call with new arguments costs no trace.
 _trace_eager_calls = True
 
@@ -51,6 +53,8 @@ def traced_if_eager(function: Function) -> Function:
     A function is traced once per rank, dtype and static argument (a Python value). Sizes are unknown in the trace, so a
     new list size needs no new trace. Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses
     graphs that require it. After `tf.config.run_functions_eagerly(True)`, calls run op by op, as a debugger needs it.
+
+    First calls from several threads make one trace: the others wait for it. Later calls do not wait.
     """
     traced = tf.function(function, autograph=False)
     _TRACED.append(traced)
@@ -61,22 +65,53 @@ def traced_if_eager(function: Function) -> Function:
     @functools.wraps(function)
     def run(*args: Any) -> Any:
         if not tf.executing_eagerly():
-            return plain(*args)
+            return plain(*tf.nest.map_structure(_of_unknown_leading_axes, args))
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
             return function(*args)
         leaves = tf.nest.flatten(args)
-        if forward_mode.is_watched(filter(tf.is_tensor, leaves)):
+        tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
+        if is_watched(tensors):
             # TensorFlow fails to differentiate some traces so that have been differentiated in reverse mode.
             return function(*args)
-        key = tuple((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves)
+        # TensorFlow traces the gradient in the first call under a tape, and another one under nested tapes.
+        tapes = gradients_util.PossibleTapeGradientTypes(tensors)
+        key = (tapes, *((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves))
         if key not in known:
-            # Calls with these ranks and dtypes will use this trace, the most general one.
-            traced.get_concrete_function(*tf.nest.map_structure(_of_any_size, args))
-            known.add(key)
+            with _first_call:
+                if key not in known:
+                    # Calls with these ranks and dtypes will use this trace, the most general one.
+                    traced.get_concrete_function(*tf.nest.map_structure(_of_any_size, args))
+                    result = traced(*args)
+                    known.add(key)
+                    return result
         return traced(*args)
 
     return cast(Function, run)
 
 
+def _of_unknown_leading_axes(leaf: Any) -> Any:
+    """Hide that a batch is empty.
+
+    TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
+    process. Sizes that are only known when the graph runs are safe.
+    """
+    if not tf.is_tensor(leaf) or is_compiled() or leaf.shape.rank is None or 0 not in leaf.shape[:-1].as_list():
+        return leaf
+    return tf.compat.v1.placeholder_with_default(leaf, [None] * (leaf.shape.rank - 1) + leaf.shape[-1:])
+
+
 def _of_any_size(leaf: Any) -> Any:
     return tf.TensorSpec([None] * leaf.shape.rank, leaf.dtype) if tf.is_tensor(leaf) else leaf
+
+
+def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
+    """Whether `tf.autodiff.ForwardAccumulator` watches one of `tensors`."""
+    return bool(forwardprop_util.pack_tangents(list(tensors)).indices)
+
+
+def refuse_forward_mode(operator: str, *tensors: tf.Tensor) -> None:
+    """Raise if `tf.autodiff.ForwardAccumulator` watches one of `tensors` in an eager call."""
+    if tf.executing_eagerly() and is_watched(tensors):
+        raise RuntimeError(
+            f"{operator} has no derivative in forward mode (tf.autodiff.ForwardAccumulator); use tape.jacobian instead"
+        )

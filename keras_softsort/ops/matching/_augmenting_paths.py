@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.matching._initial_pairs import (
     Costs,
     Pairs,
@@ -36,7 +36,7 @@ class Search(NamedTuple):
     working: tf.Tensor  # [B] bool
 
 
-def solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
+def solve_assignment(costs: Costs) -> tuple[Pairs, tf.Tensor]:
     """The pairs, and whether every row that counts has a column [B]."""
     # One flat loop, as long as the slowest matrix needs. Nested loops over rows and steps would wait for the slowest
     # matrix at every row.

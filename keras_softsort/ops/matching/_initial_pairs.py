@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 
 # The number of columns is a multiple of it. XLA reduces in two steps, over the middle axis first, in less time than
 # over the last axis at once.

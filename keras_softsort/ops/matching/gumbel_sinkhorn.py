@@ -7,12 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.dtypes import compute_dtype
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._arguments import Matching, checked_matching, solve
+from keras_softsort.ops.matching.sinkhorn import SinkhornArguments, sinkhorn_arguments, soft_matching
 
 
+@export
 def gumbel_sinkhorn(
     logits: Any,
     tau: Any = 1.0,
@@ -66,7 +68,7 @@ def gumbel_sinkhorn(
     Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
     Networks", ICLR 2018.
     """
-    matching = checked_matching(
+    given = sinkhorn_arguments(
         logits,
         tau,
         num_iterations=num_iterations,
@@ -75,24 +77,22 @@ def gumbel_sinkhorn(
         row_mask=row_mask,
         column_mask=column_mask,
     )
-    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(matching.logits.dtype))
-    return _sample(
-        matching, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples)
-    )
+    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(given.logits.dtype))
+    return _sample(given, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples))
 
 
 @traced_if_eager
-def _sample(matching: Matching, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
-    wide = tf.cast(matching.logits, noise_scale.dtype)
-    repeated = matching._replace(
+def _sample(given: SinkhornArguments, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
+    wide = tf.cast(given.logits, noise_scale.dtype)
+    repeated = given._replace(
         logits=_repeat(wide, num_samples, -3),
-        tau=matching.tau if matching.tau.shape.rank == 0 else matching.tau[..., tf.newaxis],
-        row_mask=_repeat(matching.row_mask, num_samples, -2),
-        column_mask=_repeat(matching.column_mask, num_samples, -2),
+        tau=given.tau if given.tau.shape.rank == 0 else given.tau[..., tf.newaxis],
+        row_mask=_repeat(given.row_mask, num_samples, -2),
+        column_mask=_repeat(given.column_mask, num_samples, -2),
     )
     noise = gumbel_noise.gumbel(tf.shape(repeated.logits), seed, noise_scale.dtype)
-    samples, _ = solve(repeated._replace(logits=repeated.logits + noise_scale * noise))
-    return tf.cast(samples, matching.logits.dtype)
+    samples, _ = soft_matching(repeated._replace(logits=repeated.logits + noise_scale * noise))
+    return tf.cast(samples, given.logits.dtype)
 
 
 def _repeat(tensor: tf.Tensor | None, count: int, axis: int) -> tf.Tensor | None:

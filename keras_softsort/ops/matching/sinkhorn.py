@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._arguments import checked_matching, solve
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.gradients import mappable_straight_through, nan_where
+from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
+from keras_softsort.ops._core.tracing import refuse_forward_mode, traced_if_eager
+from keras_softsort.ops.matching._sinkhorn_iterations import sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_matrices import sinkhorn_matrices
+from keras_softsort.ops.matching.linear_assignment import assign
 
 
+@export
 class SinkhornResult(NamedTuple):
     """The result of `sinkhorn` with `return_residual=True`."""
 
@@ -18,6 +25,7 @@ class SinkhornResult(NamedTuple):
     residual: tf.Tensor  # [...]
 
 
+@export(top_level=True)
 def sinkhorn(
     logits: Any,
     tau: Any = 1.0,
@@ -89,7 +97,7 @@ def sinkhorn(
     1967; for the stabilized iterations B. Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized
     Transport Problems", 2019.
     """
-    matching = checked_matching(
+    given = sinkhorn_arguments(
         logits,
         tau,
         num_iterations=num_iterations,
@@ -98,10 +106,81 @@ def sinkhorn(
         row_mask=row_mask,
         column_mask=column_mask,
     )
-    permutation, residual = _solve(matching)
+    permutation, residual = _soft_matching(given)
     return (
         SinkhornResult(permutation, residual) if arguments.boolean("return_residual", return_residual) else permutation
     )
 
 
-_solve = traced_if_eager(solve)
+class SinkhornArguments(NamedTuple):
+    """Checked arguments: tensors first, then static values."""
+
+    logits: tf.Tensor  # [..., n, m], as given
+    tau: tf.Tensor  # float64: a scalar, or broadcasts against the leading axes
+    row_mask: tf.Tensor | None  # [..., n]
+    column_mask: tf.Tensor | None  # [..., m]
+    num_iterations: int
+    tolerance: float | None
+    hard: bool
+
+
+def sinkhorn_arguments(
+    logits: Any,
+    tau: Any,
+    *,
+    num_iterations: int,
+    tolerance: float | None,
+    hard: bool,
+    row_mask: Any,
+    column_mask: Any,
+) -> SinkhornArguments:
+    """Check the arguments of `sinkhorn`."""
+    logits = arguments.matrix_tensor("logits", logits)
+    tau = arguments.temperature(tau, tf.float64, logits, inner=2)
+    # TensorFlow's forward mode fails for conditionals that a tape has already differentiated.
+    refuse_forward_mode("Sinkhorn", logits, tau)
+    return SinkhornArguments(
+        logits=logits,
+        tau=tau,
+        row_mask=arguments.axis_mask("row_mask", row_mask, logits, -2),
+        column_mask=arguments.axis_mask("column_mask", column_mask, logits, -1),
+        num_iterations=arguments.positive_integer("num_iterations", num_iterations),
+        tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
+        hard=arguments.boolean("hard", hard),
+    )
+
+
+def soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
+    """The matrix [..., n, m] in the dtype of the scores, soft or hard, and the soft one's residual [...]."""
+    logits = given.logits
+    shape = tf.shape(logits)
+    if logits.shape.num_elements() == 0:
+        return logits, tf.zeros(shape[:-2], logits.dtype)
+    tau = temperature_per_list(given.tau, logits, inner=2)
+    matrices = sinkhorn_matrices(logits, tau, given.row_mask, given.column_mask)
+    weights = sinkhorn_weights(matrices, given.num_iterations, given.tolerance)
+    failed = matrices.failed[:, tf.newaxis, tf.newaxis]
+    result = weights[:, : shape[-2], : shape[-1]]
+    result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)
+    residual = nan_where(matrices.failed, matrices.row_error(tf.stop_gradient(tf.reduce_sum(weights, axis=2))))
+    result = tf.cast(tf.reshape(result, shape), logits.dtype)
+    if given.hard:
+        result = mappable_straight_through(_hard(given), result)
+    return tf.ensure_shape(result, logits.shape), tf.reshape(tf.cast(residual, logits.dtype), shape[:-2])
+
+
+def _hard(given: SinkhornArguments) -> tf.Tensor:
+    """The exact matching with the largest sum; NaN for a matrix without a complete matching."""
+    logits = given.logits
+    columns = assign(logits, given.row_mask, given.column_mask)
+    sizes = [
+        tf.shape(logits)[axis] if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+        for axis, mask in ((-2, given.row_mask), (-1, given.column_mask))
+    ]
+    pairs = tf.reduce_sum(tf.cast(columns >= 0, tf.int32), axis=-1)
+    complete = tf.equal(pairs, tf.minimum(*sizes))[..., tf.newaxis, tf.newaxis]
+    exact = tf.one_hot(columns, tf.shape(logits)[-1], dtype=logits.dtype)
+    return tf.where(complete, exact, tf.constant(math.nan, logits.dtype))
+
+
+_soft_matching = traced_if_eager(soft_matching)

@@ -7,13 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 
 
 def class_rows(name: str, labels: Any, embeddings: tf.Tensor) -> tf.Tensor:
     """Check `labels`, and return them as [batch] of any number type, or as [batch, classes] in the compute dtype."""
-    labels = validation.dense_tensor(name, labels)
+    labels = arguments.dense_tensor(name, labels)
     if not (labels.dtype.is_integer or labels.dtype.is_floating):
         raise TypeError(f"{name} must hold numbers, got dtype {labels.dtype.name}")
     rows = labels[:, tf.newaxis] if labels.shape.rank == 1 else labels
@@ -23,7 +23,7 @@ def class_rows(name: str, labels: Any, embeddings: tf.Tensor) -> tf.Tensor:
             f"{name} must have shape [batch], [batch, 1] or [batch, classes] (known), with batch "
             f"{embeddings.shape[0]} as in the embeddings, got {labels.shape}"
         )
-    rows = validation.of_shape(name, rows, tf.stack([tf.shape(embeddings)[0], rows.shape[1]]))
+    rows = arguments.of_shape(name, rows, tf.stack([tf.shape(embeddings)[0], rows.shape[1]]))
     return rows[:, 0] if rows.shape[1] == 1 else tf.cast(rows, compute_dtype(embeddings.dtype))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 from keras_softsort.ops.neighbors._distances import paired_distances
 

@@ -6,7 +6,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.neighbors._soft_ranks import JudgedCandidates, sum_over_relevant
 
 

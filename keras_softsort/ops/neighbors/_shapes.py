@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
+from keras_softsort._internal import arguments
 
 
 def check_embedding_shapes(queries: Any, candidates: Any, k: int) -> None:
@@ -31,4 +31,4 @@ def checked_candidates(queries: tf.Tensor, candidates: tf.Tensor, k: int) -> tf.
     if candidates.shape[-2] is not None:
         return candidates
     size = tf.shape(candidates)[-2]
-    return validation.checked(candidates, size > k, f"k must be below the number of candidates, got {k} for", size)
+    return arguments.checked(candidates, size > k, f"k must be below the number of candidates, got {k} for", size)

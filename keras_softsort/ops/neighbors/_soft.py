@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import gumbel_noise, validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
@@ -35,7 +35,7 @@ def soft_neighbor_options(
         raise ValueError(f"num_samples and seed must be given together, got {num_samples!r} and {seed!r}")
     return SoftNeighborOptions(
         k=arguments.positive_integer("k", k),
-        tau=validation.temperature(tau, compute_dtype(queries.dtype), queries),
+        tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
         distance=arguments.one_of("distance", distance, DISTANCES),
         method=registry.checked_method(method),
         power=registry.checked_power(power, method),

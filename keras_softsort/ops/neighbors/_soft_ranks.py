@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 
 # Of two ranks [b, t]: among all candidates, and among the relevant ones.
 Term = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]

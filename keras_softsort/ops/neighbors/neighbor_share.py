@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._classes import agreement, class_rows
 from keras_softsort.ops.neighbors._soft import (
@@ -20,6 +20,7 @@ from keras_softsort.ops.neighbors._soft import (
 )
 
 
+@export
 def neighbor_share(
     embeddings: Any,
     labels: Any,
@@ -85,7 +86,7 @@ def neighbor_share(
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.3.
     """
-    embeddings = validation.floating_tensor("embeddings", embeddings)
+    embeddings = arguments.floating_tensor("embeddings", embeddings)
     if embeddings.shape.rank != 2:
         raise ValueError(f"embeddings must have shape [batch, d], got {embeddings.shape}")
     if num_queries is not None:
@@ -102,7 +103,7 @@ def neighbor_share(
     )
     embeddings = _more_than(embeddings, num_queries, options.k)
     labels = class_rows("labels", labels, embeddings)
-    mask = None if mask is None else validation.list_mask(mask, embeddings[:, 0], masked="embeddings without d")
+    mask = None if mask is None else arguments.list_mask(mask, embeddings[:, 0], masked="embeddings without d")
     return _share(embeddings, labels, mask, options, (num_queries, arguments.boolean("log", log)))
 
 
@@ -139,4 +140,4 @@ def _more_than(embeddings: tf.Tensor, num_queries: int | None, k: int) -> tf.Ten
     what = f"{'1' if num_queries is None else 'num_queries'} + k = {least}"
     size = tf.shape(embeddings)[0] if known is None else known
     message = f"embeddings must hold more than {what} items, got"
-    return validation.checked(embeddings, size > least, message, size)
+    return arguments.checked(embeddings, size > least, message, size)

@@ -6,8 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._shapes import checked_candidates
 from keras_softsort.ops.neighbors._soft import (
@@ -18,6 +19,7 @@ from keras_softsort.ops.neighbors._soft import (
 )
 
 
+@export
 def soft_neighbor_membership(
     queries: Any,
     candidates: Any,
@@ -76,8 +78,8 @@ def soft_neighbor_membership(
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.3.
     """
-    queries = validation.floating_tensor("queries", queries)
-    candidates = validation.floating_tensor("candidates", candidates)
+    queries = arguments.floating_tensor("queries", queries)
+    candidates = arguments.floating_tensor("candidates", candidates)
     options = soft_neighbor_options(
         k,
         tau,
@@ -89,7 +91,7 @@ def soft_neighbor_membership(
         seed=seed,
     )
     candidates = checked_candidates(queries, candidates, options.k)
-    mask = None if mask is None else validation.list_mask(mask, candidates[..., 0], masked="candidates")
+    mask = None if mask is None else arguments.list_mask(mask, candidates[..., 0], masked="candidates")
     return _membership(queries, candidates, mask, options)
 
 

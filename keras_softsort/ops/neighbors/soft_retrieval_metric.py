@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.nan_where import nan_where
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.gradients import nan_where
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._classes import agreement, class_rows
 from keras_softsort.ops.neighbors._distances import DISTANCES, pairwise_distances
@@ -39,6 +39,7 @@ class RetrievalBatch(NamedTuple):
     candidate_mask: tf.Tensor  # [c]
 
 
+@export
 def soft_retrieval_metric(
     queries: Any,
     candidates: Any = None,
@@ -125,7 +126,7 @@ def soft_retrieval_metric(
     options = RetrievalOptions(
         metric=metric,
         k=None if k is None else arguments.positive_integer("k", k),
-        tau=validation.temperature(tau, compute_dtype(queries.dtype), queries),
+        tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
         distance=arguments.one_of("distance", distance, DISTANCES),
         exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
     )
@@ -181,7 +182,7 @@ def _agreement(batch: RetrievalBatch, similarities: tf.Tensor) -> tf.Tensor:
 
 
 def _embeddings(name: str, values: Any) -> tf.Tensor:
-    tensor = validation.floating_tensor(name, values)
+    tensor = arguments.floating_tensor(name, values)
     if tensor.shape.rank != 2:
         raise ValueError(f"{name} must be embeddings [batch, d], got shape {tensor.shape}")
     return tensor
@@ -190,7 +191,7 @@ def _embeddings(name: str, values: Any) -> tf.Tensor:
 def _at_least(candidates: tf.Tensor, k: int) -> tf.Tensor:
     """`candidates`, checked to be at least k."""
     size = tf.shape(candidates)[0] if candidates.shape[0] is None else candidates.shape[0]
-    return validation.checked(candidates, size >= k, f"k must be at most the number of candidates, got {k} for", size)
+    return arguments.checked(candidates, size >= k, f"k must be at most the number of candidates, got {k} for", size)
 
 
 def _as_many(candidates: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
@@ -200,7 +201,7 @@ def _as_many(candidates: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
     if None in sizes:
         sizes = [tf.shape(each)[0] for each in (queries, candidates)]
         same = tf.equal(*sizes)
-    return validation.checked(candidates, same, "without labels candidates must be as many as queries, got", *sizes)
+    return arguments.checked(candidates, same, "without labels candidates must be as many as queries, got", *sizes)
 
 
 def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor, is_own: bool) -> tuple[Any, Any]:
@@ -226,7 +227,7 @@ def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor,
 def _mask(name: str, mask: Any, vectors: tf.Tensor) -> tf.Tensor:
     if mask is None:
         return tf.ones_like(vectors[:, 0], tf.bool)
-    mask = validation.bool_mask(name, mask)
+    mask = arguments.bool_mask(name, mask)
     if not (mask.shape.rank == 1 and mask.shape.is_compatible_with(vectors.shape[:1])):
         raise ValueError(f"{name} must have shape [{vectors.shape[0]}], got {mask.shape}")
-    return validation.of_shape(name, mask, tf.shape(vectors)[:1])
+    return arguments.of_shape(name, mask, tf.shape(vectors)[:1])

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.descending import descending
+from keras_softsort.ops._core.lists import descending
+from keras_softsort.ops.ranking._lists import checked_normalization
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
-NORMALIZATIONS = ("ideal", "none")
 
 
 class NDCGOptions(NamedTuple):
@@ -42,7 +42,7 @@ class NDCGOptions(NamedTuple):
         return -dcg if self.normalization == "none" else negative_ndcg(dcg, gains, rank_weights)
 
 
-def ndcg_options(k: Any, gain: Any, discount: Any, normalization: Any, *, ranks_are_soft: bool = False) -> NDCGOptions:
+def ndcg_options(*, k: Any, gain: Any, discount: Any, normalization: Any, ranks_are_soft: bool = False) -> NDCGOptions:
     """Check the arguments that the losses of the NDCG family share. Soft ranks need a discount with a formula."""
     if isinstance(discount, str) or ranks_are_soft:
         arguments.one_of("discount", discount, DISCOUNTS)
@@ -50,7 +50,7 @@ def ndcg_options(k: Any, gain: Any, discount: Any, normalization: Any, *, ranks_
         k=None if k is None else arguments.positive_integer("k", k),
         gain=arguments.one_of("gain", gain, GAINS),
         discount=discount if isinstance(discount, str) else _checked_discounts(discount),
-        normalization=arguments.one_of("normalization", normalization, NORMALIZATIONS),
+        normalization=checked_normalization(normalization, "gains"),
     )
 
 

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import flatten_lists, temperature_per_list
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.permutations import plus_zeros
-from keras_softsort.ops._core.tracing import is_compiled, traced_if_eager
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list
+from keras_softsort.ops._core.tracing import traced_if_eager
+
+# What the sum over a list may be divided by, for losses of pairs, of items, and of gains.
+NORMALIZATIONS = {"pairs": ("list", "none", "pairs"), "items": ("list", "none"), "gains": ("ideal", "none")}
 
 
 class RankingArguments(NamedTuple):
@@ -41,27 +44,32 @@ class RankingLists(NamedTuple):
         return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
 
 
+def checked_normalization(value: Any, kind: str) -> str:
+    """Check that `value` is a normalization of losses of this kind."""
+    return arguments.one_of("normalization", value, NORMALIZATIONS[kind])
+
+
 def ranking_arguments(
     scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = None, non_negative_weights: bool = False
 ) -> RankingArguments:
     """Check the arguments that ranking losses share."""
-    scores = validation.list_tensor("scores", scores)
+    scores = arguments.list_tensor("scores", scores)
     dtype = compute_dtype(scores.dtype)
-    labels = tf.cast(validation.real_tensor("labels", labels), dtype)
+    labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
     return RankingArguments(
         scores=scores,
-        labels=validation.of_shape("labels", labels, tf.shape(scores)),
-        mask=validation.list_mask(mask, scores),
+        labels=arguments.of_shape("labels", labels, tf.shape(scores)),
+        mask=arguments.list_mask(mask, scores),
         weights=checked_weights(weights, scores.shape, dtype, non_negative_weights),
-        tau=None if tau is None else validation.temperature(tau, dtype, scores),
+        tau=None if tau is None else arguments.temperature(tau, dtype, scores),
     )
 
 
 def item_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
-    """The same for losses with several logits per item: `scores` are the logits `[..., n, m]`."""
-    logits = validation.matrix_tensor("logits", logits)
+    """Check the arguments of losses with several logits per item: `scores` are the logits `[..., n, m]`."""
+    logits = arguments.matrix_tensor("logits", logits)
     args = ranking_arguments(logits[..., 0], labels, mask, weights)
     return args._replace(scores=logits)
 
@@ -72,10 +80,10 @@ def checked_weights(
     """Return `weights` in `dtype`, checked to broadcast to `expected`."""
     if weights is None:
         return None
-    weights = tf.cast(validation.real_tensor("weights", weights), dtype)
+    weights = tf.cast(arguments.real_tensor("weights", weights), dtype)
     if not broadcasts(weights.shape, expected):
         raise ValueError(f"weights must have the shape of scores, {expected}, or broadcast to it, got {weights.shape}")
-    return validation.non_negative_tensor("weights", weights) if non_negative else weights
+    return arguments.non_negative_tensor("weights", weights) if non_negative else weights
 
 
 def broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
@@ -86,50 +94,50 @@ def broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
     return all(size in (1, None) or other in (None, size) for size, other in sizes)
 
 
-Meaning = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+# Of scores and labels, and of the options of the loss: whether the loss of each item [B, n] has a meaning.
+Meaning = Callable[..., tf.Tensor]
 
 
-def finite(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+def finite(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     """Whether items `[B, n]` have a finite score and a finite label."""
     return tf.logical_and(tf.math.is_finite(scores), tf.math.is_finite(labels))
 
 
-def finite_item_logits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """The same for logits `[B, n, m]`."""
+def finite_item_logits(logits: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+    """Whether items have finite logits `[B, n, m]` and a finite label."""
     return tf.logical_and(tf.reduce_all(tf.math.is_finite(logits), axis=-1), tf.math.is_finite(labels))
 
 
-def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     """Whether items `[B, n]` have a finite score and a finite label of at least 0, as the gain of NDCG needs."""
     return tf.logical_and(finite(scores, labels), labels >= 0)
 
 
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
-    """Turn `function(lists, *options) -> [B]` into a function of `RankingArguments` with their leading axes.
+    """Turn `function(lists, *options) -> [B] or [B, n]` into a function of `RankingArguments` with their leading axes.
 
-    The function gets only scores and labels for which `has_meaning` holds; a list with other ones gives NaN. Eager
-    calls of all list sizes share one trace. `options` are Python values, tensors, or nests of them.
+    The function gets only items for which `has_meaning(scores, labels, *options)` holds; a list with other ones gives
+    NaN. Results [B, n] are 0 where masked. Eager calls of all list sizes share one trace. `options` are Python values,
+    tensors, or nests of them.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         @functools.wraps(function)
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
             lists = _flat_lists(args)
-            readable = has_meaning(lists.scores, lists.labels)
+            readable = has_meaning(lists.scores, lists.labels, *options)
             readable = readable if args.mask is None else tf.logical_and(readable, lists.mask)
-            # Numbers in place of bool: TensorFlow multiplies in less time than it selects, compares, or combines.
-            dtype = lists.labels.dtype
-            valid, read = tf.cast(lists.mask, dtype), tf.cast(readable, dtype)
-            failures = tf.reduce_sum(valid - read, axis=-1)
-            poison = tf.math.multiply_no_nan(tf.constant(math.nan, dtype), failures)
-            labels = tf.math.multiply_no_nan(lists.labels, read)
+            failed = tf.reduce_any(tf.logical_and(lists.mask, tf.logical_not(readable)), axis=-1)
+            labels = tf.where(readable, lists.labels, tf.zeros_like(lists.labels))
             safe = lists._replace(
-                scores=_readable_scores(lists.scores, read, valid, poison),
-                labels=plus_zeros(labels) if is_compiled() else labels,
+                scores=_readable_scores(lists.scores, readable, lists.mask, failed), labels=plus_zeros(labels)
             )
-            losses = function(safe, *options) + poison
-            like = args.scores if args.scores.shape.rank == args.labels.shape.rank else args.scores[..., 0]
-            return with_leading_axes(losses, like)
+            results = function(safe, *options)
+            if results.shape.rank == 2:
+                results = tf.where(lists.mask, results, tf.zeros_like(results))
+                failed = tf.logical_and(failed[:, tf.newaxis], lists.mask)
+            results = tf.where(failed, tf.constant(math.nan, results.dtype), results)
+            return _with_leading_axes(results, args)
 
         return traced_if_eager(run)
 
@@ -137,23 +145,24 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
 
 @tf.custom_gradient
-def _readable_scores(scores: tf.Tensor, read: tf.Tensor, valid: tf.Tensor, poison: tf.Tensor) -> tuple:
-    """The `scores` where `read` [B, n] is 1, else 0; `poison` [B] is added to the gradient where `valid` is 1."""
+def _readable_scores(scores: tf.Tensor, readable: tf.Tensor, mask: tf.Tensor, failed: tf.Tensor) -> tuple:
+    """The `readable` scores, and 0 for the others. A `failed` list has a NaN gradient, a masked item none."""
+    zero, nan = tf.zeros([], scores.dtype), tf.constant(math.nan, scores.dtype)
 
     def gradient(upstream: tf.Tensor) -> tuple:
-        added = tf.reshape(poison, [-1] + [1] * (scores.shape.rank - 1))
-        return tf.math.multiply_no_nan(upstream + added, _of_items(valid, scores)), None, None, None
+        failures = tf.reshape(failed, [-1] + [1] * (scores.shape.rank - 1))
+        return tf.where(_of_items(mask, scores), tf.where(failures, nan, upstream), zero), None, None, None
 
-    return tf.math.multiply_no_nan(scores, _of_items(read, scores)), gradient
+    return tf.where(_of_items(readable, scores), scores, zero), gradient
 
 
-def with_leading_axes(losses: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """The `losses` [B] of lists as `[...]`, in the dtype of the `scores` [..., n]."""
-    losses = tf.cast(losses, scores.dtype)
-    if scores.shape.rank == 2:
-        return losses
-    shaped = tf.reshape(losses, tf.shape(scores)[:-1])
-    return tf.ensure_shape(shaped, scores.shape[:-1])
+def _with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
+    """Results [B] as `[...]` or [B, n] as `[..., n]`, in the dtype of the scores."""
+    results, like = tf.cast(results, args.scores.dtype), args.labels
+    if like.shape.rank == 2:
+        return results
+    shape, static = (tf.shape(like), like.shape) if results.shape.rank == 2 else (tf.shape(like)[:-1], like.shape[:-1])
+    return tf.ensure_shape(tf.reshape(results, shape), static)
 
 
 def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
@@ -185,3 +194,51 @@ def _flat_lists(args: RankingArguments) -> RankingLists:
         tau=None if args.tau is None else temperature_per_list(args.tau, args.scores),
         are_weighted=args.weights is not None,
     )
+
+
+def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """The scores [B, n] relative to the largest of their list, divided by `tau`; -inf where masked.
+
+    Losses depend on differences only. Relative to the largest, the scores and the gradient of tau keep their digits.
+    """
+    lowest = tf.constant(-math.inf, scores.dtype)
+    counts = tf.logical_and(mask, tf.math.is_finite(scores))
+    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
+    below = tf.where(counts, scores - peak, tf.zeros_like(scores)) / tau
+    return tf.where(counts, below, lowest)
+
+
+def sampled_scores(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: tf.Tensor) -> tf.Tensor:
+    """Add Gumbel noise to `scores` [batch, n]: [num_samples, batch, n]."""
+    batch, size = tf.unstack(tf.shape(scores))
+    # The item axis comes first, so that padding at the end of lists does not change the noise of the other items.
+    noise = gumbel_noise.gumbel([size, num_samples, batch], seed, scores.dtype)
+    return scores + noise_scale * tf.transpose(noise, [1, 2, 0])
+
+
+def flat_samples(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: tf.Tensor) -> tf.Tensor:
+    """The samples of all lists, one after another: [num_samples * batch, n]."""
+    batch, size = tf.unstack(tf.shape(scores))
+    return tf.reshape(sampled_scores(scores, num_samples, noise_scale, seed), [num_samples * batch, size])
+
+
+def repeated(lists: RankingLists, num_samples: int) -> RankingLists:
+    """The lists, once for each sample."""
+
+    def tiled(part: Any) -> Any:
+        is_per_list = tf.is_tensor(part) and part.shape.rank
+        return tf.tile(part, [num_samples, *[1] * (part.shape.rank - 1)]) if is_per_list else part
+
+    return RankingLists(*map(tiled, lists))
+
+
+def mean_over_samples(losses: tf.Tensor, num_samples: int) -> tf.Tensor:
+    """The mean loss of each list's samples: [batch]."""
+    return tf.reduce_mean(tf.reshape(losses, [num_samples, tf.shape(losses)[0] // num_samples]), axis=0)
+
+
+def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:
+    """The weighted mean or sum [B] of the `costs` [B, n] of valid items."""
+    counts = tf.not_equal(lists.weights, 0)
+    total = tf.reduce_sum(tf.where(counts, costs, tf.zeros_like(costs)) * lists.weights, axis=-1)
+    return total / lists.sizes() if normalization == "list" else total

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.straight_through import mappable_straight_through
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.gradients import mappable_straight_through
 from keras_softsort.ops.sampling._relaxed_subset import MODERATE_TAU, relaxed_choice, relaxed_subset
 from keras_softsort.ops.sampling._threshold import threshold_memberships
 
@@ -34,16 +33,16 @@ METHODS = ("threshold", "successive_softmax")
 
 def checked_choice(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: int, mask: Any) -> Choice:
     """Check the arguments of a choice."""
-    logits = validation.list_tensor("logits", logits)
-    axis = validation.axis_of("axis", axis, logits)
-    mask = validation.list_mask(mask, logits, "logits")
+    logits = arguments.list_tensor("logits", logits)
+    axis = arguments.axis_of("axis", axis, logits)
+    mask = arguments.list_mask(mask, logits, "logits")
     k = arguments.positive_integer("k", k)
     is_moderate = isinstance(tau, numbers.Real) and float(tau) >= MODERATE_TAU
     last = _to_the_end(logits, axis)
-    tau = validation.temperature(tau, compute_dtype(logits.dtype), last)
+    tau = arguments.temperature(tau, compute_dtype(logits.dtype), last)
     return Choice(
         # With k = 1 an empty list is allowed: its softmax is empty.
-        logits=last if k == 1 else validation.at_most_list_size("k", k, last),
+        logits=last if k == 1 else arguments.at_most_list_size("k", k, last),
         tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
         mask=None if mask is None else _to_the_end(mask, axis),
         k=k,

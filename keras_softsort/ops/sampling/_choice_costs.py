@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
-from keras_softsort.ops._core.tracing import is_compiled
 from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
@@ -21,8 +20,6 @@ FLOAT32_SIZE = 1000
 # Lists of a wider range are computed by comparing all pairs up to this size, and up to this many pairs in all lists,
 # which count as this many while their number is unknown. Others are computed by blocks.
 DENSE_SIZE, MAX_PAIRS, UNKNOWN_BATCH = 1000, 2**26, 256
-# Up to this many items comparing all with each other costs less than sorting them: under XLA, and without it.
-COMPARED_SIZE_COMPILED, COMPARED_SIZE = 128, 24
 
 
 class Sequence(NamedTuple):
@@ -93,56 +90,7 @@ class AgainstLater(NamedTuple):
         return logsumexp(tf.stack([values, take(behind, self.last + 1)], axis=-1))
 
 
-class Comparisons(NamedTuple):
-    """Choices of each item from those whose keys are not above its own, or only from itself and those below."""
-
-    keys: tf.Tensor  # [B, n]
-    only_below: bool = False
-
-    def others(self, terms: tf.Tensor) -> tf.Tensor:
-        """As those of `Sequence`."""
-        if self._by_products():
-            return tf.reduce_sum(self._of_others(terms.dtype) * terms[:, tf.newaxis, :], axis=2)
-        return tf.linalg.matvec(self._of_others(terms.dtype), terms)
-
-    def choices(self, values: tf.Tensor) -> tf.Tensor:
-        """As those of `Sequence`."""
-        if self._by_products():
-            return values + tf.reduce_sum(self._of_others(values.dtype) * values[:, :, tf.newaxis], axis=1)
-        return values + tf.linalg.matvec(self._of_others(values.dtype), values, transpose_a=True)
-
-    def _by_products(self) -> bool:
-        """Whether a product of all pairs and its sums take less time than a product of a matrix and a vector.
-
-        Without XLA only short lists are compared, for which the product of a matrix takes longer to start.
-        """
-        return not is_compiled()
-
-    def _of_others(self, dtype: tf.DType) -> tf.Tensor:
-        """1 where the choice i [., i, .] is from another item j [., ., j]."""
-        if self.only_below:
-            return tf.cast(self._are_below(), dtype)
-        items = tf.range(tf.shape(self.keys)[1])
-        return tf.cast(tf.logical_and(self.pairs(), tf.not_equal(items[:, tf.newaxis], items)), dtype)
-
-    def _are_below(self) -> tf.Tensor:
-        return self.keys[:, tf.newaxis, :] < self.keys[:, :, tf.newaxis]
-
-    def pairs(self, size: tf.Tensor | None = None) -> tf.Tensor:
-        """As those of `Sequence`."""
-        del size
-        if self.only_below:
-            items = tf.range(tf.shape(self.keys)[1])
-            return tf.logical_or(self._are_below(), tf.equal(items[:, tf.newaxis], items))
-        return self.keys[:, tf.newaxis, :] <= self.keys[:, :, tf.newaxis]
-
-
-def is_compared(scores: tf.Tensor) -> bool:
-    """Whether the choices of lists [B, n] are best made by `Comparisons`, which need no order."""
-    return bool(is_at_most(scores.shape[1], COMPARED_SIZE_COMPILED if is_compiled() else COMPARED_SIZE))
-
-
-Choices = Sequence | AgainstLater | Comparisons
+Choices = Sequence | AgainstLater
 
 
 def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tf.Tensor:
@@ -156,7 +104,7 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices)
     def costs(scores: tf.Tensor, *given: tf.Tensor) -> tuple:
         # Not -inf, from which -inf cannot be subtracted.
         relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
-        lowest = tf.reduce_min(tf.math.multiply_no_nan(relative, tf.cast(tf.math.is_finite(relative), scores.dtype)))
+        lowest = tf.reduce_min(tf.where(tf.math.is_finite(relative), relative, tf.zeros_like(relative)))
         wide = lowest < -SAFE_RANGE[scores.dtype]
         terms, slopes = tf.cond(
             wide, lambda: _by_logarithms(scores, weights, choices), lambda: _by_sums(relative, weights, choices)
@@ -176,10 +124,12 @@ def _by_sums(relative: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms
-    some = tf.sign(left)  # 1, and 0 if nothing is left: then there is no cost and no slope
+    # If nothing is left to choose from, there is no cost and no slope.
+    none_left, zeros = tf.equal(left, 0), tf.zeros_like(left)
     # log(left / term) would lose the digits of small costs. 0 / 0 would make second derivatives NaN.
-    costs = tf.math.log1p(tf.math.multiply_no_nan(others / (terms + (1 - some)), some))
-    weights = some if weights is None else some * weights
+    ratios = tf.where(none_left, zeros, others) / tf.where(none_left, tf.ones_like(terms), terms)
+    costs = tf.math.log1p(ratios)
+    weights = tf.where(none_left, zeros, tf.ones_like(zeros) if weights is None else weights)
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 
@@ -189,7 +139,7 @@ def _by_logarithms(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choice
     batch, size = scores.shape
     lists = UNKNOWN_BATCH if batch is None else batch
     is_large = not is_at_most(size, DENSE_SIZE) or lists * size * size > MAX_PAIRS
-    if not isinstance(choices, Comparisons) and is_large:
+    if is_large:
         return _by_blocks(scores, weights, choices)
     zero, nowhere = tf.zeros([], scores.dtype), tf.constant(-math.inf, scores.dtype)
     every = tf.where(choices.pairs(tf.shape(scores)[1]), scores[:, tf.newaxis, :], nowhere)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take
-from keras_softsort.ops._core.permutations import inverse
+from keras_softsort.ops._core.lists import flatten_lists, inverse, take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE

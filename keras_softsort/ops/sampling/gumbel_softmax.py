@@ -6,11 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._arguments import Choice, checked_choice, choose
 
 
+@export(top_level=True)
 def gumbel_softmax(
     logits: Any,
     tau: Any = 1.0,

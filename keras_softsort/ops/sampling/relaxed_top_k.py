@@ -6,10 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._arguments import Choice, checked_choice, choose
 
 
+@export
 def relaxed_top_k(
     logits: Any,
     k: int,

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting._methods import registry
 
@@ -37,13 +36,13 @@ def sort_arguments(
     thresholds: Thresholds | None = None,
 ) -> SortArguments:
     """Check the arguments. `method` must have `capability`."""
-    scores = validation.list_tensor("scores", scores)
+    scores = arguments.list_tensor("scores", scores)
     method = registry.checked_method(method, capability)
     power = registry.checked_power(power, method)
     return SortArguments(
         scores=scores,
-        tau=validation.temperature(tau, compute_dtype(scores.dtype), scores),
-        mask=validation.list_mask(mask, scores),
+        tau=arguments.temperature(tau, compute_dtype(scores.dtype), scores),
+        mask=arguments.list_mask(mask, scores),
         direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
         method=method,
         power=power,

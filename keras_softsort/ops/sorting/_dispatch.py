@@ -13,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take
-from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort.ops._core.gradients import straight_through
+from keras_softsort.ops._core.lists import flatten_lists, take
 from keras_softsort.ops._core.thresholds import is_at_least
 from keras_softsort.ops.sorting._arguments import SortArguments
 from keras_softsort.ops.sorting._dense.soft_rows import Ranks
@@ -27,6 +27,8 @@ Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
 
 def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
+    if _has_no_items(args):
+        return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = _ordered(args)
     ranks = _leading_ranks(lists, top_k)
     soft = dense.matrix(registry.get(args.method), lists, ranks, args.power)
@@ -35,6 +37,8 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
 
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
+    if _has_no_items(args):
+        return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = _ordered(args)
     result = dense.log_matrix(registry.get(args.method), lists, _leading_ranks(lists, top_k), args.power)
     return _finish(result, args)
@@ -53,6 +57,8 @@ def multiply(
 
     With `hard`, the values are in exact order, with the gradient of the soft ones.
     """
+    if _has_no_items(args) and rows is None:
+        return _no_items(args, values)
     lists = _ordered(args)
     values = _valid(lists, values)
     if rows is not None or top_k is not None:
@@ -78,12 +84,16 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
 
 def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P^T @ values for `values` [..., n, d], one row per rank: [..., n, d], 0 for masked items."""
+    if _has_no_items(args):
+        return _no_items(args, values)
     lists = _ordered(args)
     return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
 
 
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
+    if _has_no_items(args):
+        return _no_items(args, args.scores[..., tf.newaxis])[..., 0]
     lists, method = _ordered(args), registry.get(args.method)
     if method.ranks is not None:
         ranks = method.ranks(lists)
@@ -116,6 +126,22 @@ def membership(args: SortArguments, k: int, hard: bool = False) -> tf.Tensor:
     if hard:
         soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k, soft.dtype)), soft)
     return _finish(soft, args)
+
+
+def _has_no_items(args: SortArguments) -> bool:
+    """Whether the lists are known to be empty when traced.
+
+    TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
+    process. Sizes that are only known when the graph runs are safe.
+    """
+    return args.scores.shape[-1] == 0
+
+
+def _no_items(args: SortArguments, values: tf.Tensor) -> tf.Tensor:
+    """The product of empty matrices and `values` [..., 0, d]: no elements, but with a gradient for every argument."""
+    tau = args.tau if args.tau.shape.rank == 0 else args.tau[..., tf.newaxis]
+    empty = (args.scores + tf.cast(tau, args.scores.dtype))[..., tf.newaxis] + tf.cast(values, args.scores.dtype)
+    return tf.ensure_shape(empty, args.scores.shape.concatenate(values.shape[-1:]))
 
 
 def _ordered(args: SortArguments) -> OrderedLists:

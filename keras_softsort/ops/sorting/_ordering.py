@@ -7,10 +7,16 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import flatten_lists, take, temperature_per_list
-from keras_softsort.ops._core.descending import descending
-from keras_softsort.ops._core.dtypes import compute_dtype
-from keras_softsort.ops._core.permutations import inverse, tie_groups, tied_ranks
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.lists import (
+    descending,
+    flatten_lists,
+    inverse,
+    take,
+    temperature_per_list,
+    tie_groups,
+    tied_ranks,
+)
 from keras_softsort.ops._core.thresholds import Thresholds
 
 # Larger quotients of scores and temperatures count as this.

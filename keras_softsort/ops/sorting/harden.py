@@ -7,12 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core import validation
-from keras_softsort.ops._core.batching import flatten_lists
-from keras_softsort.ops._core.straight_through import straight_through
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.gradients import straight_through
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 
+@export
 def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     """Turn a soft permutation into an exact one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 
@@ -45,13 +47,13 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     Source: straight-through gradients are Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients
     Through Stochastic Neurons", 2013.
     """
-    permutation = validation.floating_tensor("permutation", permutation)
+    permutation = arguments.floating_tensor("permutation", permutation)
     shape = permutation.shape
     if shape.rank < 2:
         raise ValueError(f"permutation must have shape [..., r, n], got {shape}")
     ranks = tf.shape(permutation)[-2] if shape[-2] is None else shape[-2]
-    permutation = validation.at_most_list_size("the number of ranks of permutation", ranks, permutation)
-    return _harden(permutation, validation.axis_mask("mask", mask, permutation, -1))
+    permutation = arguments.at_most_list_size("the number of ranks of permutation", ranks, permutation)
+    return _harden(permutation, arguments.axis_mask("mask", mask, permutation, -1))
 
 
 @traced_if_eager

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core.dtypes import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
 from keras_softsort.ops.sorting._operators import ROWS, operator
 
 
+@export
 def soft_quantile(
     scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", power: float = 1.0, mask: Any = None
 ) -> tf.Tensor:

@@ -7,10 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export(top_level=True)
 def soft_rank(
     scores: Any,
     tau: Any = 1.0,

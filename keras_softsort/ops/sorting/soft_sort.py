@@ -7,11 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export(top_level=True)
 def soft_sort(
     scores: Any,
     tau: Any = 1.0,
@@ -65,6 +66,6 @@ def soft_sort(
     Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
     """
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method="soft_sort", power=power)
-    args = args._replace(scores=validation.top_k_rows(top_k, args.scores))
+    args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     run = _operators.permutation if top_k is None else _operators.leading_rows
     return run(args, top_k, arguments.boolean("hard", hard))

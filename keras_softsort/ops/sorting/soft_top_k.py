@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export
 class SoftTopK(NamedTuple):
     """The result of `soft_top_k`."""
 
@@ -19,6 +20,7 @@ class SoftTopK(NamedTuple):
     weights: tf.Tensor
 
 
+@export(top_level=True)
 def soft_top_k(
     scores: Any,
     k: int,
@@ -72,5 +74,5 @@ def soft_top_k(
     """
     k = arguments.positive_integer("k", k)
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power)
-    args = args._replace(scores=validation.at_most_list_size("k", k, args.scores))
+    args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
     return SoftTopK(*_operators.top_k(args, k, arguments.boolean("hard", hard)))

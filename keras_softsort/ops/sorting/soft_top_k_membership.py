@@ -7,11 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export
 def soft_top_k_membership(
     scores: Any,
     k: int,
@@ -74,5 +75,5 @@ def soft_top_k_membership(
     args = sort_arguments(
         scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership"
     )
-    args = args._replace(scores=validation.at_most_list_size("k", k, args.scores))
+    args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
     return _operators.membership(args, k, arguments.boolean("hard", hard))

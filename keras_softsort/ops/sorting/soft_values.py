@@ -7,11 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import validation
+from keras_softsort._internal.export import export
 from keras_softsort.ops.sorting import _operators
 from keras_softsort.ops.sorting._arguments import sort_arguments
 
 
+@export(top_level=True)
 def soft_values(
     scores: Any,
     tau: Any = 1.0,
@@ -94,11 +95,11 @@ def soft_values(
         power=power,
         capability="values" if values is None else "permutation",
     )
-    args = args._replace(scores=validation.top_k_rows(top_k, args.scores))
+    args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     hard = arguments.boolean("hard", hard)
     if values is None:
         return _operators.sorted_scores(args, top_k, hard)
-    values = validation.floating_tensor("values", values)
+    values = arguments.floating_tensor("values", values)
     if values.dtype != args.scores.dtype:
         raise TypeError(f"values must have the dtype of scores, {args.scores.dtype.name}, got {values.dtype.name}")
     extra = values.shape.rank - args.scores.shape.rank

@@ -26,7 +26,7 @@ NOISY = [name for name, loss in SUBJECTS.items() if loss.noisy]
 LOSSES = {name: loss.of for name, loss in SUBJECTS.items()}
 each_loss = pytest.mark.parametrize("name", LOSSES)
 # Of the pairs, of the orders and of the matrices: what is traced each time.
-TRACED = {"ranknet", "list_mle", "neural_ndcg"}
+TRACED = {"ranknet_loss", "plackett_luce_loss", "neural_ndcg_loss"}
 
 
 def expected(name, labels, scores, weights, mask):
@@ -38,7 +38,7 @@ def expected(name, labels, scores, weights, mask):
 
 @pytest.mark.parametrize("name", ORACLES)
 def test_value(name):
-    rows = [0, 1, 3] if name == "permutation_cross_entropy" else [0, 1, 2, 3]
+    rows = [0, 1, 3] if name == "permutation_cross_entropy_loss" else [0, 1, 2, 3]
     arguments = (LABELS[rows], SCORES[rows], WEIGHTS[rows], MASK[rows])
     found = LOSSES[name](arguments[1], arguments[0], mask=arguments[3], weights=arguments[2])
     np.testing.assert_allclose(found, expected(name, *arguments), rtol=1e-9, atol=1e-12)
@@ -115,7 +115,7 @@ def test_nan_in_the_padding_of_a_permutation(what):
         tensor = tf.constant(permutation)
         with tf.GradientTape() as tape:
             tape.watch(tensor)
-            value = ops.permutation_cross_entropy(tensor, LABELS, mask=MASK)
+            value = ops.permutation_cross_entropy_loss(tensor, LABELS, mask=MASK)
         results.append((value, tape.gradient(value, tensor)))
     np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-12)
     np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-12)
@@ -161,18 +161,27 @@ def test_shapes_that_do_not_fit(name):
 @pytest.mark.parametrize(
     ("function", "options", "error", "message"),
     [
-        (ops.approx_ndcg, {"discount": [1.0, 0.5]}, ValueError, r"discount must be one of .* got \[1\.0, 0\.5\]"),
-        (ops.approx_ndcg, {"k": 0}, ValueError, "k must be at least 1, got 0"),
-        (ops.pl_rank, {"seed": SEED, "discount": [0.5, 1.0]}, ValueError, "discount must not rise"),
-        (ops.pl_rank, {"seed": SEED, "normalization": "pairs"}, ValueError, r"normalization must be one of \['ideal'"),
-        (ops.pl_rank, {"seed": SEED, "weights": [-1.0]}, ValueError, "weights must not be negative, got -1"),
-        (ops.pl_rank, {"seed": [1, 2, 3]}, ValueError, "seed must hold two integers"),
-        (ops.neural_ndcg, {"stochastic": True}, ValueError, "seed must be two integers with stochastic=True, got None"),
-        (ops.neural_ndcg, {"power": 2.0}, ValueError, "power must be 1 with method 'neural_sort'"),
-        (ops.spearman, {"tau": 0}, ValueError, "tau must be positive and finite, got 0"),
-        (ops.list_mle, {"ties": "efron"}, ValueError, "ties must be one of"),
-        (ops.ranknet, {"normalization": "ideal"}, ValueError, "normalization must be one of"),
-        (ops.ranknet, {"k": 3}, ValueError, "k needs a lambda_weight of"),
+        (ops.approx_ndcg_loss, {"discount": [1.0, 0.5]}, ValueError, r"discount must be one of .* got \[1\.0, 0\.5\]"),
+        (ops.approx_ndcg_loss, {"k": 0}, ValueError, "k must be at least 1, got 0"),
+        (ops.pl_rank_loss, {"seed": SEED, "discount": [0.5, 1.0]}, ValueError, "discount must not rise"),
+        (
+            ops.pl_rank_loss,
+            {"seed": SEED, "normalization": "pairs"},
+            ValueError,
+            r"normalization must be one of \['ideal'",
+        ),
+        (ops.pl_rank_loss, {"seed": SEED, "weights": [-1.0]}, ValueError, "weights must not be negative, got -1"),
+        (ops.pl_rank_loss, {"seed": [1, 2, 3]}, ValueError, "seed must hold two integers"),
+        (
+            ops.neural_ndcg_loss,
+            {"stochastic": True},
+            ValueError,
+            "seed must be two integers with stochastic=True, got None",
+        ),
+        (ops.neural_ndcg_loss, {"power": 2.0}, ValueError, "power must be 1 with method 'neural_sort'"),
+        (ops.spearman_loss, {"tau": 0}, ValueError, "tau must be positive and finite, got 0"),
+        (ops.plackett_luce_loss, {"ties": "efron"}, ValueError, "ties must be one of"),
+        (ops.ranknet_loss, {"normalization": "ideal"}, ValueError, "normalization must be one of"),
     ],
 )
 def test_bad_arguments(function, options, error, message):
@@ -182,16 +191,16 @@ def test_bad_arguments(function, options, error, message):
 
 def test_permutations_and_labels_that_do_not_fit():
     with pytest.raises(ValueError, match=r"permutation must have shape .* got \(4, 5\)"):
-        ops.permutation_cross_entropy(SCORES, LABELS)
+        ops.permutation_cross_entropy_loss(SCORES, LABELS)
     with pytest.raises(ValueError, match=r"labels must have shape \(4, 5\) with this permutation, got \(3, 5\)"):
-        ops.permutation_cross_entropy(ops.neural_sort(SCORES), LABELS[:3])
+        ops.permutation_cross_entropy_loss(ops.neural_sort(SCORES), LABELS[:3])
 
 
 def test_a_permutation_of_unknown_size_with_weights():
     matrix = ops.neural_sort(SCORES, mask=MASK)
     spec = [tf.TensorSpec([None] * rank, tf.float64) for rank in (3, 2, 2)]
-    traced = tf.function(lambda p, y, w: ops.permutation_cross_entropy(p, y, mask=MASK, weights=w), spec)
-    expected = ops.permutation_cross_entropy(matrix, LABELS, mask=MASK, weights=WEIGHTS)
+    traced = tf.function(lambda p, y, w: ops.permutation_cross_entropy_loss(p, y, mask=MASK, weights=w), spec)
+    expected = ops.permutation_cross_entropy_loss(matrix, LABELS, mask=MASK, weights=WEIGHTS)
     np.testing.assert_allclose(traced(matrix, LABELS, WEIGHTS), expected)
 
 

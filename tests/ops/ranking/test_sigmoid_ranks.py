@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops.ranking._sigmoid_ranks import exponential_sums
-from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks as module
-from keras_softsort.ops.ranking._sigmoid_ranks.sigmoid_ranks import sigmoid_ranks
+from keras_softsort.ops.ranking import _sigmoid_ranks as module
+from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
 TAU = 0.5
 # Below and above what each number of nodes can span, in units of the temperature.
@@ -111,7 +110,7 @@ def test_a_long_list_needs_no_pairs():
 def test_as_many_nodes_as_the_scores_need(size, span, count, monkeypatch):
     counts = []
 
-    class Counted(exponential_sums.ExponentialSums):
+    class Counted(module.ExponentialSums):
         def __init__(self, scores, count):
             counts.append(int(count))
             super().__init__(scores, count)
@@ -123,10 +122,10 @@ def test_as_many_nodes_as_the_scores_need(size, span, count, monkeypatch):
     assert counts == ([] if count is None else [count])
 
 
-@pytest.mark.parametrize("count", [20, 32, 66, exponential_sums.MAX_COUNT])
+@pytest.mark.parametrize("count", [20, 32, 66, module.MAX_COUNT])
 def test_nodes_integrate_what_they_say(count):
-    times, shares = (np.float64(each[:count]) for each in (exponential_sums._TIMES, exponential_sums._SHARES))
-    span = float(exponential_sums.largest_span(count))
+    times, shares = (np.float64(each[:count]) for each in (module._TIMES, module._SHARES))
+    span = float(module.largest_span(count))
     for distance, is_exact in ((span, True), (span + 1, False)):
         sums = np.exp(np.linspace(np.log(2) - distance, np.log(2), 500))[:, None]
         falls = np.exp(-times * sums)

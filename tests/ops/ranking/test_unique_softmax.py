@@ -38,7 +38,7 @@ def test_values_and_gradients(size, span, signature, compiled):
     def step(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            losses = ks.ops.unique_softmax(x, labels, mask=mask, weights=weights)
+            losses = ks.ops.unique_softmax_loss(x, labels, mask=mask, weights=weights)
         return losses, tape.gradient(losses, x)
 
     losses, gradient = step(tf.constant(scores))
@@ -51,7 +51,7 @@ def test_values_and_gradients(size, span, signature, compiled):
 def test_gains_of_high_labels_over_small_exponentials_do_not_overflow(size):
     scores, labels = np.full((1, size), -69, np.float32), np.full((1, size), 30, np.float32)
     scores[0, 0], labels[0, -1] = 0, 1
-    step = tf.function(lambda x: ks.ops.unique_softmax(x, labels), autograph=False)
+    step = tf.function(lambda x: ks.ops.unique_softmax_loss(x, labels), autograph=False)
     x = tf.constant(scores)
     with tf.GradientTape() as tape:
         tape.watch(x)

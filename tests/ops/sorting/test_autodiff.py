@@ -30,6 +30,26 @@ def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name][0], ARRAYS)
 
 
+@pytest.mark.parametrize("name", ["neural_sort", "ranks", "quantiles"])
+def test_float32_in_a_strict_map(name):
+    """NeuralSort of float32 takes other operations than that of float64. Each of them has a vectorized form."""
+    function, tensors = OPERATORS[name][0], [tf.constant(each, tf.float32) for each in ARRAYS]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        mapped = tf.vectorized_map(
+            lambda each: function(*each), tuple(tensors), fallback_to_while_loop=not SORTS_IN_A_MAP
+        )
+    with tf.GradientTape() as alone:
+        alone.watch(tensors)
+        stacked = tf.stack([function(*each) for each in zip(*map(tf.unstack, tensors), strict=True)])
+    np.testing.assert_allclose(mapped, stacked, rtol=1e-5, atol=1e-6)
+    weights = np.float32(fixed_weights(mapped.shape))
+    for found, expected in zip(
+        tape.gradient(mapped, tensors, weights), alone.gradient(stacked, tensors, weights), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_forward_mode_after_reverse_mode():
     """TensorFlow cannot push tangents through a trace with loops that a tape has recorded."""
     for way in ("persistent", "forward"):

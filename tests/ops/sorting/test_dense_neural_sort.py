@@ -12,7 +12,7 @@ from support.oracles import sorting as oracles
 from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._arguments import sort_arguments
-from keras_softsort.ops.sorting._dense import matrix_sums
+from keras_softsort.ops.sorting._dense import matrix_sums, two_parts
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -120,3 +120,19 @@ def test_size_decides(size, top_k):
     )
     is_sorted = any(node.op == "TopKV2" for node in pruned.node)
     assert is_sorted == (size is None or size > (8 if top_k else 9))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_grid(jit_compile):
+    """At least 2^21 and at most 2^22 steps, of which float32 counts four times as many, next to powers of two too."""
+    powers = np.ldexp(np.float32(1), np.arange(-95, 120))
+    numbers = np.concatenate([powers, np.nextafter(powers, np.float32(0)), np.nextafter(powers, np.inf), 1.7 * powers])
+    largest = np.float32([*numbers, 0, 1e-45, 3e38])
+    for size in (1, 5, 96, 1000):
+        grid = tf.function(lambda x, size=size: two_parts.grid(x, size), jit_compile=jit_compile)
+        steps = np.float64(grid(largest))
+        np.testing.assert_array_equal(np.frexp(steps)[0], 0.5)  # powers of two
+        bound = np.minimum(np.float64(largest) * size, 2.0**128)
+        assert np.all(bound / steps <= 2**22)
+        assert np.all((bound / steps >= 2**21 * 0.999) | (bound < 1e-29))
+    assert np.all(np.isfinite(grid(np.float32([np.nan, np.inf]))))

@@ -66,12 +66,12 @@ def test_hard_ranks(method, direction):
 @pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
 def test_membership(method, direction):
     options = {"method": method, "mask": MASK}
-    soft, gradient = outcome(lambda s: ks.soft_top_k_membership(s, 2, TAU, direction=direction, **options), (2, 5))
+    soft, gradient = outcome(lambda s: ks.ops.soft_top_k_membership(s, 2, TAU, direction=direction, **options), (2, 5))
     if direction == "ASCENDING":
-        of_negated, _ = outcome(lambda s: ks.soft_top_k_membership(-s, 2, TAU, **options), (2, 5))
+        of_negated, _ = outcome(lambda s: ks.ops.soft_top_k_membership(-s, 2, TAU, **options), (2, 5))
         np.testing.assert_allclose(soft, of_negated, rtol=1e-9)
     hard, hard_gradient = outcome(
-        lambda s: ks.soft_top_k_membership(s, 2, TAU, hard=True, direction=direction, **options), (2, 5)
+        lambda s: ks.ops.soft_top_k_membership(s, 2, TAU, hard=True, direction=direction, **options), (2, 5)
     )
     np.testing.assert_array_equal(hard, exact(SCORES, MASK, direction)[2] < 2)
     np.testing.assert_allclose(hard_gradient, gradient, rtol=1e-9)
@@ -105,8 +105,8 @@ def test_power(power):
     np.testing.assert_allclose(ks.soft_values(scores, TAU, **options), np.einsum("bri,bi->br", rows, valid), atol=1e-9)
     ranks = np.where(MASK, np.einsum("bri,r->bi", rows, np.arange(1, 6)), 0)
     np.testing.assert_allclose(ks.soft_rank(scores, TAU, **options), ranks, rtol=1e-6)
-    np.testing.assert_allclose(ks.soft_top_k_membership(scores, 2, TAU, **options), rows[:, :2].sum(1), rtol=1e-6)
-    median = ks.soft_quantile(scores, 0.0, TAU, **options)
+    np.testing.assert_allclose(ks.ops.soft_top_k_membership(scores, 2, TAU, **options), rows[:, :2].sum(1), rtol=1e-6)
+    median = ks.ops.soft_quantile(scores, 0.0, TAU, **options)
     ascending = oracles.permutation(SCORES, TAU, direction="ASCENDING", **options)
     np.testing.assert_allclose(median, np.einsum("bi,bi->b", ascending[:, 0], valid), rtol=1e-6)
 
@@ -120,7 +120,7 @@ def test_a_list_that_is_not_a_number(hard):
     assert np.isfinite(values[1]).all()
     ranks = ks.soft_rank(scores, TAU, method="projection", hard=hard, mask=MASK).numpy()
     np.testing.assert_array_equal(np.isnan(ranks), [MASK[0], [False] * 5])
-    assert np.isnan(ks.soft_top_k_membership(scores, 2, TAU, hard=hard).numpy()[0]).all()
+    assert np.isnan(ks.ops.soft_top_k_membership(scores, 2, TAU, hard=hard).numpy()[0]).all()
 
 
 def test_more_values_than_items():

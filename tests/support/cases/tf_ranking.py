@@ -135,12 +135,10 @@ def inverse_log(ranks):
 
 LOG_FACTORIAL = np.float32([math.lgamma(1 + padded) for padded in np.sum(DISTINCT < 0, axis=1)])
 PARITY = {
-    "pairwise_hinge_loss": pairs(
-        ks.PairwiseHingeLoss, lambda t, r: t.PairwiseHingeLoss(r, temperature=0.5), temperature=0.5
-    ),
-    "pairwise_logistic_loss": pairs(ks.RankNetLoss, lambda t, r: t.PairwiseLogisticLoss(r, temperature=0.5), sigma=2.0),
+    "pairwise_hinge_loss": pairs(ks.PairwiseHingeLoss, lambda t, r: t.PairwiseHingeLoss(r, temperature=0.5), tau=0.5),
+    "pairwise_logistic_loss": pairs(ks.RankNetLoss, lambda t, r: t.PairwiseLogisticLoss(r, temperature=0.5), tau=0.5),
     "pairwise_soft_zero_one_loss": pairs(
-        ks.PairwiseSoftZeroOneLoss, lambda t, r: t.PairwiseSoftZeroOneLoss(r, temperature=0.5), temperature=0.5
+        ks.PairwiseSoftZeroOneLoss, lambda t, r: t.PairwiseSoftZeroOneLoss(r, temperature=0.5), tau=0.5
     ),
     "pairwise_mse_loss": Parity(
         each(ks.PairwiseMSELoss(0.5, normalization="none")),
@@ -178,7 +176,7 @@ PARITY = {
     ),
     "pairwise_logistic_loss, mrr": weighted_pairs(LambdaWeight("mrr", k=2, smooth_fraction=0), reciprocal_rank),
     "yeti_logistic_loss": sampled(
-        lambda s, y, **more: ks.ops.yeti_logistic(s, y, temperature=0.5, normalization="none", **more),
+        lambda s, y, **more: ks.ops.yeti_logistic_loss(s, y, tau=0.5, normalization="none", **more),
         lambda t, r: t.YetiLogisticLoss(r, temperature=0.25, gumbel_temperature=2.0, sample_size=SAMPLES),
         factor=SIZE * SAMPLES,
         means_over=BATCH * SIZE * SAMPLES,
@@ -216,7 +214,7 @@ PARITY = {
         LOGITS,
     ),
     "list_mle_loss": Parity(
-        each(ks.PlackettLuceLoss(temperature=0.5)),
+        each(ks.PlackettLuceLoss(tau=0.5)),
         lambda t, r: t.ListMLELoss(r, temperature=0.5),
         labels=DISTINCT,
         averages_weights=True,
@@ -235,14 +233,14 @@ PARITY = {
         each(ks.ApproxMRRLoss(0.5)), lambda t, r: t.ApproxMRRLoss(r, temperature=0.5), averages_weights=True
     ),
     "gumbel_approx_ndcg_loss": sampled(
-        lambda s, y, **more: ks.ops.gumbel_approx_ndcg(s, y, tau=0.5, **more),
+        lambda s, y, **more: ks.ops.gumbel_approx_ndcg_loss(s, y, tau=0.5, **more),
         lambda t, r: t.GumbelApproxNDCGLoss(r, temperature=0.25, gumbel_temperature=2.0, sample_size=SAMPLES),
         averages_weights=True,
         factor=SAMPLES,
         means_over=BATCH * SAMPLES,
     ),
     "coupled_rankdistil_loss": sampled(
-        lambda s, y, **more: ks.ops.coupled_rank_distil(s, y, k=2, temperature=0.5, **more),
+        lambda s, y, **more: ks.ops.coupled_rank_distil_loss(s, y, k=2, tau=0.5, **more),
         lambda t, r: t.CoupledRankDistilLoss(r, topk=2, temperature=0.5, sample_size=SAMPLES),
         averages_weights=True,
     ),

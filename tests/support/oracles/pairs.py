@@ -102,7 +102,7 @@ def list_loss(
     scores,
     weights=None,
     *,
-    sigma=1.0,
+    tau=1.0,
     cost="logistic",
     ties="ignore",
     normalization="pairs",
@@ -125,22 +125,21 @@ def list_loss(
         for j in range(len(y)):
             if cost == "squared":
                 if i < j:
-                    total += (w[i] + w[j]) / 2 * swap[i, j] * COSTS[cost](-sigma * (s[i] - s[j]), y[i] - y[j])
+                    total += (w[i] + w[j]) / 2 * swap[i, j] * COSTS[cost]((s[j] - s[i]) / tau, y[i] - y[j])
                     pairs += 1
             elif y[i] > y[j]:
-                total += w[i] * swap[i, j] * COSTS[cost](-sigma * (s[i] - s[j]), y[i] - y[j])
+                total += w[i] * swap[i, j] * COSTS[cost]((s[j] - s[i]) / tau, y[i] - y[j])
                 pairs += 1
             elif ties == "half" and y[i] == y[j] and i < j:
-                both = softplus(-sigma * (s[i] - s[j])) / 2 + softplus(-sigma * (s[j] - s[i])) / 2
+                both = softplus((s[j] - s[i]) / tau) / 2 + softplus((s[i] - s[j]) / tau) / 2
                 total += (w[i] + w[j]) / 2 * swap[i, j] * both
                 pairs += 1
     return total / {"pairs": max(pairs, 1), "list": max(len(y), 1), "none": 1}[normalization]
 
 
-def weighted_loss(labels, scores, weights, *, cost, temperature=1.0, sigma=None, lambda_weight=None, **options):
+def weighted_loss(labels, scores, weights, *, cost, lambda_weight=None, **options):
     """`list_loss` in the arguments of our losses, whose lambda weight may be an object of several choices."""
-    sigma = 1 / temperature if sigma is None else sigma
-    return list_loss(labels, scores, weights, cost=cost, sigma=sigma, lambda_weight=by_loops(lambda_weight), **options)
+    return list_loss(labels, scores, weights, cost=cost, lambda_weight=by_loops(lambda_weight), **options)
 
 
 def by_loops(lambda_weight):
@@ -151,4 +150,7 @@ def by_loops(lambda_weight):
     if lambda_weight.version == 2:
         choices = {name: getattr(lambda_weight, name) for name in ("gain", "discount", "neighbors_only")}
         return functools.partial(relative_weights, kind=kind, k=k, **choices)
-    return lambda y, s: swap_weights(np.float64(np.greater_equal(y, lambda_weight.min_label)), s, kind, k=k)
+    if lambda_weight.min_label is not None:
+        return lambda y, s: swap_weights(np.float64(np.greater_equal(y, lambda_weight.min_label)), s, kind, k=k)
+    choices = {name: getattr(lambda_weight, name) for name in ("gain", "discount", "smooth_fraction")}
+    return lambda y, s: swap_weights(y, s, kind, k=k, **choices)

@@ -117,20 +117,20 @@ def approx_mrr(labels, scores, weights, *, tau=0.1):
     return -np.sum(weights * labels / ranks) / np.sum(labels) if np.any(labels) else 0.0
 
 
-def unique_softmax(labels, scores, weights, *, temperature=1.0):
-    strengths, total = np.exp(scores / temperature), 0.0
+def unique_softmax(labels, scores, weights, *, tau=1.0):
+    strengths, total = np.exp(scores / tau), 0.0
     for i, label in enumerate(labels):
         against = strengths[i] + np.sum(strengths[labels < label])
         total -= weights[i] * (2**label - 1) * np.log(strengths[i] / against)
     return total
 
 
-def calibrated_softmax(labels, scores, weights, *, temperature=1.0, virtual_label=0.0):
-    strengths = np.exp(scores / temperature)
+def calibrated_softmax(labels, scores, weights, *, tau=1.0, virtual_label=0.0):
+    strengths = np.exp(scores / tau)
     total = 1 + np.sum(strengths)
     return -np.sum(weights * labels * np.log(strengths / total)) + np.mean(weights) * virtual_label * np.log(total)
 
 
-def softmax(labels, scores, weights, *, temperature=1.0):
-    chances = np.exp(scores / temperature) / np.sum(np.exp(scores / temperature))
+def softmax(labels, scores, weights, *, tau=1.0):
+    chances = np.exp(scores / tau) / np.sum(np.exp(scores / tau))
     return -np.sum(weights * labels * np.log(chances))

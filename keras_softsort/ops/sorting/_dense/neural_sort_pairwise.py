@@ -12,8 +12,8 @@ import math
 
 import tensorflow as tf
 
+from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort.ops._core.thresholds import is_at_most
-from keras_softsort.ops._core.validation import dtype_tiny
 from keras_softsort.ops.sorting._dense.matrix_sums import SHORT, column_sums, lines
 from keras_softsort.ops.sorting._dense.soft_rows import LogitGradient
 from keras_softsort.ops.sorting._dense.two_parts import centered_parts

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._dense.row_blocks import row_blocks
 from keras_softsort.ops.sorting._dense.soft_rows import LogitGradient
 from keras_softsort.ops.sorting._dense.two_parts import MAX_SIZE, grid
@@ -77,10 +77,10 @@ class PrefixSumLogitGaps:
     def _of_float32(self, scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
         """The same in float32 alone."""
         size = scores.shape[1]
-        # A minimum might lose the NaN of a list that is not a number.
         drops = _drops(take(scores, self.lists.order_of_valid())) / tau
         max_gap = MAX_GAP_OF_PARTS if self.log else MAX_GAP[tf.float32]
-        gaps = tf.where(drops < max_gap, drops, max_gap + 0 * tau)
+        # A minimum might lose the NaN of a list that is not a number.
+        gaps = tf.where(drops > max_gap, tf.constant(max_gap, drops.dtype), drops)
         total = tf.cumsum(gaps, axis=1)
         step = grid(total[:, -1:], size)
         high = _steps(tf.round(total / step) * step)

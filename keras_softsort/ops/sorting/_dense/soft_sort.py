@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._dense.soft_rows import (
     LogitGradient,
     Ranks,
@@ -20,11 +20,10 @@ def soft_sort_logits(lists: OrderedLists, ranks: Ranks, power: float) -> RowLogi
     valid_rows = lists.valid_ranks(ranks.numbers)
     rows = None if ranks.are_all else ranks.numbers
     row_items = lists.order if rows is None else take(lists.order, rows)
-    differences = tf.zeros([])
+    # Here and not in `logits`, since the gradient needs them too.
+    differences = take(lists.scores, row_items)[:, :, tf.newaxis] - lists.scores[:, tf.newaxis, :]
 
-    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-        nonlocal differences  # TensorFlow would compute them again for the gradient
-        differences = take(scores, row_items)[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+    def logits(_: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
         distances = _power(tf.abs(differences), power)
         return masked_logits(distances / -tau[:, :, tf.newaxis], lists.mask, valid_rows)
 

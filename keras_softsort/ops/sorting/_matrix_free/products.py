@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._matrix_free import banded, separable
 from keras_softsort.ops.sorting._matrix_free.block_sums import BlockedLists, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort_band import NeuralSortBand, neural_sort_band

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.laplace_sums import laplace_sums
+from keras_softsort.ops._core.decay_scan import laplace_sums
 
 
 class SeparableRows(NamedTuple):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.laplace_sums import laplace_sums
+from keras_softsort.ops._core.decay_scan import laplace_sums
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._methods.method import Method
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 
@@ -44,7 +44,8 @@ def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
     membership = tf.where(
         below, tf.exp(tf.where(below, distance, zeros)) / 2, 1 - tf.exp(-tf.where(below, zeros, distance)) / 2
     )
-    everyone = tf.ones_like(positions) + 0 * tf.stop_gradient(positions)  # or NaN
+    # 1 for every item, or NaN for a list with a score that is not finite.
+    everyone = tf.where(tf.math.is_nan(positions), positions, tf.ones_like(positions))
     membership = tf.where(counts <= k, everyone, membership)
     rest = tf.maximum(k - counts, 0) / tf.maximum(tf.cast(tf.shape(positions)[1], tf.float64) - counts, 1)
     membership = tf.where(valid, membership, rest * everyone)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
-from keras_softsort.ops._core.permutations import tied_ranks
+from keras_softsort.ops._core.lists import take, tied_ranks
 from keras_softsort.ops.sorting._permutahedron.level import Level
 from keras_softsort.ops.sorting._permutahedron.pooled_blocks import PooledBlocks
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.batching import take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 from keras_softsort.ops.sorting._permutahedron.isotonic import blocks
 from keras_softsort.ops.sorting._permutahedron.pooled_blocks import PooledBlocks

@@ -17,10 +17,10 @@ LAYERS = [
         adapter=models.Pairs,
     )
 ]
-OPERATIONS = [Operation("gumbel_sinkhorn", lambda x: ks.gumbel_sinkhorn(x, seed=SEED, num_iterations=3), PAIRS)]
+OPERATIONS = [Operation("gumbel_sinkhorn", lambda x: ks.ops.gumbel_sinkhorn(x, seed=SEED, num_iterations=3), PAIRS)]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"gumbel_sinkhorn": {"logits": PAIRS[0]}}
 # Of scores and temperatures, with the ways to differentiate and map that are tried each time.
 IN_EVERY_WAY = {
-    "gumbel_sinkhorn": (lambda x, tau: ks.gumbel_sinkhorn(x, tau, seed=SEED, num_samples=2, num_iterations=4), ()),
+    "gumbel_sinkhorn": (lambda x, tau: ks.ops.gumbel_sinkhorn(x, tau, seed=SEED, num_samples=2, num_iterations=4), ()),
 }

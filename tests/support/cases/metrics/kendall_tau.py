@@ -1,11 +1,13 @@
-"""Cases of `KendallTau`."""
+"""Cases of `kendall_tau` and `KendallTau`."""
 
 from scipy import stats
 
 import keras_softsort as ks
 from support.cases.keras_case import KerasObject
+from support.cases.operation import SCORES, Operation
 
 ORACLE = stats.kendalltau
+OPERATIONS = [Operation("kendall_tau", lambda s: ks.ops.kendall_tau(s, -(s**2)), SCORES, forward_only=True)]
 METRICS = [
     KerasObject(
         ks.KendallTau,

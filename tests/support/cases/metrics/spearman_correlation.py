@@ -1,11 +1,15 @@
-"""Cases of `SpearmanCorrelation`."""
+"""Cases of `spearman_correlation` and `SpearmanCorrelation`."""
 
 from scipy import stats
 
 import keras_softsort as ks
 from support.cases.keras_case import KerasObject
+from support.cases.operation import SCORES, Operation
 
 ORACLE = stats.spearmanr
+OPERATIONS = [
+    Operation("spearman_correlation", lambda s: ks.ops.spearman_correlation(s, -(s**2)), SCORES, forward_only=True)
+]
 METRICS = [
     KerasObject(
         ks.SpearmanCorrelation,

@@ -6,11 +6,11 @@ from support.oracles import subsets as oracles
 
 ORACLE = oracles.relaxed_subset
 OPERATIONS = [
-    Operation("relaxed_top_k", lambda x: ks.relaxed_top_k(x, 2), SCORES),
-    Operation("relaxed_top_k", lambda x: ks.relaxed_top_k(x, 2, method="successive_softmax"), SCORES, "subset"),
+    Operation("relaxed_top_k", lambda x: ks.ops.relaxed_top_k(x, 2), SCORES),
+    Operation("relaxed_top_k", lambda x: ks.ops.relaxed_top_k(x, 2, method="successive_softmax"), SCORES, "subset"),
 ]
 # Of scores and temperatures, with the ways to differentiate and map that are tried each time.
 IN_EVERY_WAY = {
-    "threshold": (lambda s, tau: ks.relaxed_top_k(s, 2, tau), ("jacobian", "traced_second")),
-    "successive softmax": (lambda s, tau: ks.relaxed_top_k(s, 2, tau, method="successive_softmax"), ("forward",)),
+    "threshold": (lambda s, tau: ks.ops.relaxed_top_k(s, 2, tau), ("jacobian", "traced_second")),
+    "successive softmax": (lambda s, tau: ks.ops.relaxed_top_k(s, 2, tau, method="successive_softmax"), ("forward",)),
 }

@@ -7,4 +7,4 @@ from support.cases.operation import PAIRS, Operation
 from support.oracles import sorting as oracles
 
 ORACLE = oracles.harden
-OPERATIONS = [Operation("harden", lambda p: ks.harden(tf.nn.softmax(p)), PAIRS)]
+OPERATIONS = [Operation("harden", lambda p: ks.ops.harden(tf.nn.softmax(p)), PAIRS)]

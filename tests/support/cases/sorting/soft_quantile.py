@@ -16,17 +16,18 @@ LAYERS = [
         ],
     )
 ]
-OPERATIONS = [Operation("soft_quantile", masked(ks.soft_quantile, q=0.3), SCORES)]
-GRID = grid(ks.soft_quantile, ORACLE, q=[0.3, (0.0, 0.55, 1.0)], method=METHODS)
+OPERATIONS = [Operation("soft_quantile", masked(ks.ops.soft_quantile, q=0.3), SCORES)]
+GRID = grid(ks.ops.soft_quantile, ORACLE, q=[0.3, (0.0, 0.55, 1.0)], method=METHODS)
 FEW = [
-    OpCase(ks.soft_quantile, ORACLE, (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True) for method in METHODS
+    OpCase(ks.ops.soft_quantile, ORACLE, (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True)
+    for method in METHODS
 ]
 # Of scores and temperatures, with the ways to differentiate and map that are tried each time.
 IN_EVERY_WAY = {
-    "quantiles": (lambda s, tau: ks.soft_quantile(s, [0.3, 0.6], tau), ()),
+    "quantiles": (lambda s, tau: ks.ops.soft_quantile(s, [0.3, 0.6], tau), ()),
 }
 # With each method, on scores [3, 5].
 WITH_METHOD = {
-    "soft_quantile": lambda s, method: ks.soft_quantile(s, 0.3, method=method),
+    "soft_quantile": lambda s, method: ks.ops.soft_quantile(s, 0.3, method=method),
     "SoftQuantileLayer": lambda s, method: ks.SoftQuantileLayer(0.3, method=method)(s),
 }

@@ -1,0 +1,54 @@
+"""The registry of public names: `@export` makes a function or class public, and `__all__` is read from here."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, TypeVar, overload
+
+import tensorflow as tf
+
+PACKAGE = "keras_softsort"
+# All public names of these folders also stand at the top level. Those of other folders do on request.
+TOP_LEVEL_FOLDERS = {"callbacks", "distributions", "layers", "linalg", "losses", "metrics"}
+
+Item = TypeVar("Item", bound=Callable[..., Any])
+# Module of a folder, or of the whole package -> its public names.
+_names: dict[str, set[str]] = defaultdict(set)
+
+
+@overload
+def export(item: Item) -> Item: ...
+@overload
+def export(*, top_level: bool = False, folder: str | None = None) -> Callable[[Item], Item]: ...
+def export(item: Any = None, *, top_level: bool = False, folder: str | None = None) -> Any:
+    """Make a function or class public: `@export`, or `@export(top_level=True)` for an operator that is `ks.NAME`.
+
+    The name becomes part of `__all__` of its folder, or of another `folder`. A class with a `get_config` is also
+    registered with Keras, so that saved models find it. The `__init__.py` of the folder still has to import the name,
+    for type checkers.
+    """
+
+    def exported(item: Any) -> Any:
+        home = folder or item.__module__.split(".")[1]
+        _names[f"{PACKAGE}.{home}"].add(item.__name__)
+        if top_level or home in TOP_LEVEL_FOLDERS:
+            _names[PACKAGE].add(item.__name__)
+        if hasattr(item, "get_config"):
+            tf.keras.utils.register_keras_serializable(package=PACKAGE)(item)
+        return item
+
+    return exported if item is None else exported(item)
+
+
+def set_all(module: str, *others: str) -> None:
+    """Set `__all__` of a package: its exported names, the public modules that it has imported, and `others`.
+
+    Type checkers cannot evaluate such a list, so `__init__.py` has no `__all__` of its own: they read its imports.
+    """
+    package = sys.modules[module]
+    modules = [name for name, value in vars(package).items() if isinstance(value, ModuleType) and module == PACKAGE]
+    public = {name for name in modules if not name.startswith("_")}
+    package.__all__ = sorted({*_names[module], *public, *others})  # type: ignore[attr-defined]

@@ -1,0 +1,108 @@
+"""Checks, buckets of sizes and tensors without copies, for the functions that make batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.data._arrays import shared_tensor
+from keras_softsort.data._ranking_dataset import RankingDataset
+
+NEGATIVE, NAN = "negative_labels", "nan_labels"
+_PADDED_LABEL = {NEGATIVE: -1.0, NAN: math.nan}
+
+
+def padded_label(padding: str | None, *, optional: bool) -> float | None:
+    """The label that marks padding. With `optional`, `padding` may be None, and then there is none."""
+    if padding is None and optional:
+        return None
+    if padding not in _PADDED_LABEL:
+        choices = [*map(repr, _PADDED_LABEL), *(["None"] if optional else [])]
+        raise ValueError(f"padding must be {' or '.join(choices)}, got {padding!r}")
+    return _PADDED_LABEL[padding]
+
+
+def int64_seed(seed: Any) -> int | None:
+    """`seed`, an integer or None, which TensorFlow takes as int64."""
+    number = arguments.optional_integer("seed", seed)
+    if number is not None and not -(2**63) <= number < 2**63:
+        raise ValueError(f"seed must fit into int64, got {seed}")
+    return number
+
+
+def checked_shard(shard: Sequence[int] | None) -> tuple[int, int]:
+    """The index of a worker and the number of workers; None stands for a single worker."""
+    if shard is None:
+        return 0, 1
+    pair: Any = tuple(shard) if isinstance(shard, Sequence) and not isinstance(shard, str) else ()
+    if len(pair) != 2:
+        raise ValueError(f"shard must be None or a pair (index, count), got {shard!r}")
+    index, count = arguments.non_negative_integer("shard", pair[0]), arguments.positive_integer("shard", pair[1])
+    if index >= count:
+        raise ValueError(f"shard must be (index, count) with an index below the count, got {pair}")
+    return index, count
+
+
+# No list of 8 or more items is padded to more than twice its size.
+POWERS = tuple(2**power for power in range(3, 31))
+_LARGEST = 2**31 - 1  # sizes in a graph are int32
+
+
+def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
+    """Check that `boundaries` are strictly increasing integers of at least 1."""
+    given = arguments.elements("boundaries", boundaries, "integers")
+    sizes = tuple(arguments.positive_integer("boundaries", size) for size in given)
+    if not sizes or list(sizes) != sorted(set(sizes)):
+        raise ValueError(f"boundaries must be non-empty and strictly increasing, got {sizes}")
+    if sizes[-1] > _LARGEST:
+        raise ValueError(f"boundaries must be at most 2^31 - 1, got {sizes[-1]}")
+    return sizes
+
+
+def padded_size(sizes: tf.Tensor, boundaries: tuple[int, ...]) -> tf.Tensor:
+    """For each of `sizes` the smallest of `boundaries` that holds it, else the largest: int64."""
+    bounds = tf.constant(boundaries, tf.int64)
+    places = tf.searchsorted(bounds, tf.reshape(tf.cast(sizes, tf.int64), [-1]))
+    return tf.reshape(tf.gather(bounds, tf.minimum(places, len(boundaries) - 1)), tf.shape(sizes))
+
+
+def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: bool) -> tf.data.Dataset:
+    """Batch pairs (padded size, element) to (padded size, elements `[batch]`), with one padded size per batch."""
+
+    def batches(size: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
+        return window.batch(batch_size, drop_remainder=drop_remainder).map(lambda _, elements: (size, elements))
+
+    return dataset.group_by_window(lambda size, _: size, batches, window_size=batch_size)
+
+
+def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
+    """Return `size`, as a Python number if there is only one, so that the shapes of batches are static."""
+    return boundaries[0] if len(boundaries) == 1 else size
+
+
+class SharedLists(NamedTuple):
+    """The arrays of a `RankingDataset` as tensors on the CPU, without a copy if possible."""
+
+    features: tf.Tensor
+    labels: tf.Tensor
+    weights: tf.Tensor | None
+    starts: tf.Tensor
+    sizes: tf.Tensor
+
+    @classmethod
+    def of(cls, lists: RankingDataset) -> SharedLists:
+        """Share the arrays of `lists`."""
+        columns = (lists.features, lists.labels, lists.weights, lists.starts, lists.sizes)
+        return cls(*(None if column is None else shared_tensor(column) for column in columns))
+
+
+def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:
+    """Set the number of elements of `dataset`, and turn off the optimizations that would copy the features."""
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).with_options(options)
+    return dataset.prefetch(tf.data.AUTOTUNE)

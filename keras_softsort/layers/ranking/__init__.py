@@ -1,1 +1,0 @@
-"""Layers of lists for rankers: features of items that know their list."""

@@ -1,0 +1,199 @@
+"""NeuralSort and SoftSort as Keras layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort.layers._base import SortingLayer, ranks_mask
+
+RESULTS = ("permutation", "values", "ranks")
+
+
+class PermutationLayer(SortingLayer):
+    """Base class of layers that return a soft or exact permutation, sorted values or ranks."""
+
+    def __init__(self, tau: float, *, returns: str, top_k: int | None, hard: bool, direction: str, **kwargs: Any):
+        super().__init__(tau, **kwargs)
+        self.returns = arguments.one_of("returns", returns, RESULTS)
+        self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
+        self.hard = arguments.boolean("hard", hard)
+        self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
+        if self.top_k is not None and returns == "ranks":
+            raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
+
+    def build(self, input_shape: Any) -> None:
+        """Check the scores and `top_k`."""
+        self.check_count("top_k", self.top_k, input_shape)
+        super().build(input_shape)
+
+    def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
+        """The permutation matrix."""
+        raise NotImplementedError
+
+    def method_arguments(self) -> dict[str, Any]:
+        """The arguments of `ops.soft_values` and `ops.soft_rank` that choose the method."""
+        raise NotImplementedError
+
+    def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
+        """Map [batch, n] to [batch, n, n] or [batch, n], with `top_k` as the size of the rank axis if it is given."""
+        scores, tau, mask = self.split_scores(inputs, mask)
+        options: dict[str, Any] = {"hard": self.hard, "mask": mask, "direction": self.direction}
+        if self.returns == "permutation":
+            return self.permutation(scores, tau, top_k=self.top_k, **options)
+        options.update(self.method_arguments())
+        if self.returns == "ranks":
+            return ops.soft_rank(scores, tau, **options)
+        return ops.soft_values(scores, tau, top_k=self.top_k, **options)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """`[batch, n, n]` or `[batch, n]`, with `top_k` as the size of the rank axis if it is given."""
+        batch, size = self.scores_shape(input_shape)
+        ranks = size if self.top_k is None else self.top_k
+        return layer_shape((batch, ranks, size) if self.returns == "permutation" else (batch, ranks))
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the ranks for `"values"`, that of the items otherwise, and None for the first `top_k` rows."""
+        mask = self.split_mask(mask)
+        if self.returns == "values":
+            return ranks_mask(mask, self.top_k)
+        return None if self.top_k else mask
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"returns": self.returns, "top_k": self.top_k, "hard": self.hard, "direction": self.direction}
+        return {**super().get_config(), **own}
+
+
+@export
+class NeuralSortLayer(PermutationLayer):
+    """Sort scores softly with NeuralSort: a soft permutation matrix, sorted values or soft ranks.
+
+    Row i of the matrix P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. It
+    holds the weights of the items j at rank i.
+
+    Args:
+      tau: initial temperature, positive, in units of the scores times the list size n. For scores with a spread of
+        about 1 start with n / 10. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a temperature per list.
+      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`. `"values"`: the sorted scores `P @ s`
+        `[batch, n]`. `"ranks"`: the soft ranks `P^T (1..n)` `[batch, n]`, where 1 is the first.
+      top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
+      hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
+      direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
+
+    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
+    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
+    Masked items come last, and their values and ranks are 0. The output has a Keras mask: of the ranks for `"values"`,
+    of the items otherwise, and none for a matrix with `top_k`. Tied items share their ranks evenly. Empty lists and
+    scores that are not finite are treated as by `ops.neural_sort`.
+
+    Raises:
+      ValueError: `tau` is not positive, `returns` or `direction` is unknown, `top_k` is below 1, above n or given with
+        `"ranks"`, or scores are not `[batch, n]` or `[batch, n, 1]`.
+      TypeError: scores are not floating-point, or `hard` is not a bool.
+
+    Cost: O(n^2) time and memory per list for the matrix, and O(top_k n) with `top_k`. Values and ranks cost as much as
+    `ops.soft_values`, which needs no matrix on long lists.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.NeuralSortLayer(tau=0.01, returns="values")
+    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    [[5.0, 3.0, 2.0]]
+
+    Source: that of `ops.neural_sort`.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        returns: str = "permutation",
+        top_k: int | None = None,
+        hard: bool = False,
+        direction: str = "DESCENDING",
+        learn_tau: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            tau, returns=returns, top_k=top_k, hard=hard, direction=direction, learn_tau=learn_tau, **kwargs
+        )
+
+    def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
+        """NeuralSort's matrix."""
+        return ops.neural_sort(scores, tau, **options)
+
+    def method_arguments(self) -> dict[str, Any]:
+        """The arguments for NeuralSort."""
+        return {"method": "neural_sort"}
+
+
+@export
+class SoftSortLayer(PermutationLayer):
+    """Sort scores softly with SoftSort: a soft permutation matrix, sorted values or soft ranks.
+
+    Row i of the matrix P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. It holds the weights of the items j at rank i.
+
+    Args:
+      tau: initial temperature, positive, in units of the scores to the `power`. For scores with a spread of about 1
+        start with 0.1 to 1. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a temperature per list.
+      power: exponent of the distance of scores, positive.
+      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`. `"values"`: the sorted scores `P @ s`
+        `[batch, n]`. `"ranks"`: the soft ranks `P^T (1..n)` `[batch, n]`, where 1 is the first.
+      top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
+      hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
+      direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
+
+    Input, masks, ties, empty lists, errors and cost are those of `NeuralSortLayer`. A `power` that is not positive is a
+    ValueError.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.SoftSortLayer(tau=0.01, returns="ranks")
+    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    [[3.0, 1.0, 2.0]]
+
+    Source: that of `ops.soft_sort`.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        power: float = 1.0,
+        returns: str = "permutation",
+        top_k: int | None = None,
+        hard: bool = False,
+        direction: str = "DESCENDING",
+        learn_tau: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            tau, returns=returns, top_k=top_k, hard=hard, direction=direction, learn_tau=learn_tau, **kwargs
+        )
+        self.power = arguments.positive_number("power", power)
+
+    def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
+        """SoftSort's matrix."""
+        return ops.soft_sort(scores, tau, power=self.power, **options)
+
+    def method_arguments(self) -> dict[str, Any]:
+        """The arguments for SoftSort."""
+        return {"method": "soft_sort", "power": self.power}
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "power": self.power}

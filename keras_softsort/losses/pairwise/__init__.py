@@ -1,1 +1,0 @@
-"""Losses that compare the items of a list two at a time."""

@@ -1,0 +1,1 @@
+"""Ranking losses: one class for each function of `ops`."""

@@ -1,0 +1,118 @@
+"""Accuracies of predicted orders as metrics."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import Lists
+from keras_softsort.metrics._base import ListMetric, has_nan, with_lowest_padding
+from keras_softsort.ops.ranking.permutation_cross_entropy import sorted_labels
+
+
+class OrderMetric(ListMetric):
+    """Base class of metrics that compare the item at each rank with the item that belongs there."""
+
+    def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
+        """The value of each list [batch], from which ranks are correct and which of them count [batch, ranks]."""
+        raise NotImplementedError
+
+    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """Compare predicted with true orders. Every list counts."""
+        order = self._predicted_order(y_pred, lists)
+        ranks = tf.shape(order)[1]
+        is_correct = tf.equal(
+            tf.gather(lists.labels, order, batch_dims=1),
+            sorted_labels(lists.labels, lists.mask, self._sort_direction)[:, :ranks],
+        )
+        failed = has_nan(y_pred, lists.mask)
+        is_correct = tf.logical_and(is_correct, tf.logical_not(failed)[:, tf.newaxis])
+        sizes = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        values = self.list_values(is_correct, tf.sequence_mask(sizes, ranks))
+        return values, tf.ones_like(failed)
+
+    def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
+        """The item at each rank [batch, ranks], from a soft permutation or from scores."""
+        if y_pred.shape.rank == 3:
+            return tf.argmax(ops.harden(with_lowest_padding(y_pred, lists.mask)), axis=-1, output_type=tf.int32)
+        keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred
+        keys = tf.where(lists.mask, keys, tf.constant(-math.inf, keys.dtype))
+        return tf.argsort(keys, direction="DESCENDING", stable=True)
+
+
+@export
+class PermutationAccuracy(OrderMetric):
+    """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
+
+    Args:
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
+        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
+        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
+      name: name of the metric.
+      dtype: dtype of the result.
+
+    Call arguments:
+      y_true: `[batch, n]` or `[batch, n, 1]`.
+      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]`, which `ops.harden` makes exact. If it
+        has fewer than n ranks, only those count. Scores follow `target`: they are large for large labels, or for late
+        ranks.
+      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
+        each list.
+
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. Items with
+    equal labels may be in either order. A list with a NaN counts as wrong. Lists without valid items do not count.
+
+    Raises:
+      ValueError: `target`, `direction`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
+        `target="ranks"`; shapes do not match, or a list can hold only one item.
+      TypeError: `y_pred` is not floating-point.
+
+    Cost: O(n^2) time per list for a matrix, O(n log n) for scores.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.PermutationAccuracy()
+    >>> labels = tf.constant([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    >>> _ = metric.update_state(labels, tf.constant([[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
+    >>> float(metric.result())
+    0.5
+    """
+
+    default_name = "permutation_accuracy"
+
+    def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
+        """1 for lists in which every rank that counts is correct."""
+        return tf.cast(tf.reduce_all(tf.logical_or(is_correct, tf.logical_not(is_counted)), axis=-1), tf.float32)
+
+
+@export
+class ElementwiseAccuracy(OrderMetric):
+    """The share of ranks that hold a correct item, averaged over the ranks of each list and then over lists.
+
+    Arguments, call arguments, ties, padding, NaN, errors and cost are those of `PermutationAccuracy`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.ElementwiseAccuracy()
+    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> float(metric.result())
+    0.5
+    """
+
+    default_name = "elementwise_accuracy"
+
+    def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
+        """The share of correct ranks among those that count."""
+        counted = tf.cast(is_counted, tf.float32)
+        correct = tf.reduce_sum(tf.cast(is_correct, tf.float32) * counted, -1)
+        return tf.math.divide_no_nan(correct, tf.reduce_sum(counted, -1))

@@ -1,0 +1,200 @@
+"""Rank correlations of labels and predictions as metrics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import Lists
+from keras_softsort.metrics._base import ListMetric, has_nan, with_lowest_padding
+
+STATISTICS = ("mean", "mean_over_std")
+
+
+class CorrelationMetric(ListMetric):
+    """Base class of metrics that correlate labels and predictions of each list.
+
+    Args:
+      statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
+        the population, and 0 if the deviation is 0). With `lists="batch"` each batch is one list.
+      target, direction, lists, padding, name, dtype: see `ListMetric`. `direction` only affects soft permutations.
+
+    Tied items are treated as by SciPy. A list with constant scores or a NaN has the value 0. Lists with constant
+    labels, and so all lists of fewer than two items, do not count. A soft permutation must have all ranks.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: str = "labels",
+        direction: str = "DESCENDING",
+        statistic: str = "mean",
+        lists: str = "rows",
+        padding: str | None = "negative_labels",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(target=target, direction=direction, lists=lists, padding=padding, name=name, dtype=dtype)
+        self.statistic = arguments.one_of("statistic", statistic, STATISTICS)
+        if statistic == "mean_over_std":
+            # Sums of weights, values and squares, in float64 because the variance is a difference of them.
+            self._moments = [
+                self.add_weight(name=f"moment_{power}", shape=(), initializer="zeros", dtype="float64")
+                for power in range(3)
+            ]
+
+    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """The correlation of each list [batch], 0 for constant scores."""
+        raise NotImplementedError
+
+    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """The correlation of each list, and whether the list counts: its labels must differ."""
+        nan_labels = has_nan(lists.labels, lists.mask)
+        failed = tf.logical_or(nan_labels, has_nan(y_pred, lists.mask))
+        scores = y_pred if y_pred.shape.rank == 2 else self._scores_of_matrix(y_pred, lists.mask)
+        values = tf.cast(self.correlation(lists.labels, scores, lists.mask), scores.dtype)
+        # A list with NaN labels counts as 0, as in the accuracies, so that the error shows.
+        size = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        counts = tf.logical_or(_differ(lists.labels, lists.mask), tf.logical_and(nan_labels, size > 1))
+        return tf.where(failed, tf.zeros_like(values), values), counts
+
+    def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
+        """Add lists to the mean and, if the statistic needs them, to the moments."""
+        if self.statistic == "mean_over_std":
+            values64, weights64 = tf.cast(values, tf.float64), tf.cast(weights, tf.float64)
+            for power, moment in enumerate(self._moments):
+                moment.assign_add(tf.reduce_sum(weights64 * values64**power))
+        return super().add(values, weights)
+
+    def result(self) -> Any:
+        """The statistic; 0 before the first list, and where the standard deviation is 0."""
+        if self.statistic == "mean":
+            return super().result()
+        weight, total, squares = map(tf.convert_to_tensor, self._moments)
+        mean = tf.math.divide_no_nan(total, weight)
+        variance = tf.maximum(tf.math.divide_no_nan(squares, weight) - tf.square(mean), 0)
+        # Of equal values nothing but rounding is left.
+        variance = tf.where(variance > 1e-14 * tf.square(mean), variance, tf.zeros_like(variance))
+        return tf.cast(tf.math.divide_no_nan(mean, tf.sqrt(variance)), self.dtype)
+
+    def reset_state(self) -> None:
+        """Forget all lists."""
+        super().reset_state()
+        if self.statistic == "mean_over_std":
+            for moment in self._moments:
+                moment.assign(0.0)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "statistic": self.statistic}
+
+    def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Numbers [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
+        ranks, size = y_pred.shape[1:]
+        if None not in (ranks, size) and ranks != size:
+            raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], with all ranks, got {y_pred.shape}")
+        shape = tf.shape(y_pred)
+        y_pred = arguments.of_shape("y_pred", y_pred, tf.stack([shape[0], shape[2], shape[2]]))
+        hard = ops.harden(with_lowest_padding(y_pred, mask))
+        rank = tf.cast(tf.argmax(hard, axis=1, output_type=tf.int32), y_pred.dtype)
+        return -rank if self._sort_direction == "DESCENDING" else rank
+
+
+def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Whether the valid `values` [batch, n] of each list differ: [batch]."""
+    infinity = tf.constant(math.inf, values.dtype)
+    largest = tf.reduce_max(tf.where(mask, values, -infinity), axis=-1)
+    return largest > tf.reduce_min(tf.where(mask, values, infinity), axis=-1)
+
+
+@export
+class KendallTau(CorrelationMetric):
+    """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
+
+    `tau_b = (C - D) / sqrt((C + D + P) * (C + D + L))`. Of all pairs of items of a list, C have the same order in
+    labels and predictions, D have opposite orders, L are tied only in the labels and P only in the predictions. The
+    metric is the mean over lists, or with `statistic="mean_over_std"` the mean divided by the standard deviation.
+
+    Args:
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the rows of a soft permutation, `"DESCENDING"` or `"ASCENDING"`. It does not affect scores.
+      statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
+        the population, and 0 if the deviation is 0).
+      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
+        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
+      name: name of the metric.
+      dtype: dtype of the result.
+
+    Call arguments:
+      y_true: `[batch, n]` or `[batch, n, 1]`.
+      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]` with all n ranks, which `ops.harden`
+        turns into ranks without ties. Scores follow `target`: they are large for large labels, or for late ranks.
+      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
+        each list.
+
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. A list with
+    constant scores or a NaN has the value 0. Lists with constant labels, and so all lists of fewer than two items, do
+    not count.
+
+    Raises:
+      ValueError: `target`, `direction`, `statistic`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
+        `target="ranks"`; shapes do not match, or a list can hold only one item.
+      TypeError: `y_pred` is not floating-point.
+
+    Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.KendallTau()
+    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> round(float(metric.result()), 4)
+    0.6667
+
+    Source: M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika, 1945.
+    """
+
+    default_name = "kendall_tau"
+
+    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Tau-b of each list."""
+        return ops.kendall_tau(labels, scores, mask=mask)
+
+
+@export
+class SpearmanCorrelation(CorrelationMetric):
+    """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
+
+    `rho = cov(r, q) / (std(r) std(q))`, where r are the ranks of a list's labels and q those of its predictions. Tied
+    items have their mean rank, as in SciPy's `spearmanr`. The metric is the mean over lists, or with
+    `statistic="mean_over_std"` the mean divided by the standard deviation.
+
+    Arguments, call arguments, padding, NaN and errors are those of `KendallTau`.
+
+    Cost: O(n log n) time and O(n) memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> metric = ks.SpearmanCorrelation()
+    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
+    >>> round(float(metric.result()), 4)
+    0.8
+
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
+    Psychology 15, 1904.
+    """
+
+    default_name = "spearman_correlation"
+
+    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Spearman's correlation of each list."""
+        return ops.spearman_correlation(labels, scores, mask=mask)

@@ -1,0 +1,194 @@
+"""Lists of a batch: leading axes, gathers, orders, tied ranks and masks."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.tracing import is_compiled
+
+# TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
+LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+
+
+def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
+    """Flatten all axes but the last `inner` to one. The rank may be unknown, and a list may be empty."""
+    if tensor.shape.rank == inner + 1:
+        return tensor
+    shape, leading = tf.shape(tensor), leading_axes(tensor, inner)
+    static = leading.num_elements()
+    batch = tf.reduce_prod(shape[: _split(tensor, inner)]) if static is None else static
+    # Not `shape[split:]`, whose length is unknown if the rank is, and not a reshape to -1, which fails if n is 0.
+    return tf.reshape(tensor, [batch, *(shape[axis] for axis in range(-inner, 0))])
+
+
+def leading_axes(tensor: tf.Tensor, inner: int = 1) -> tf.TensorShape:
+    """The static shape of `tensor` without the last `inner` axes."""
+    rank = tensor.shape.rank
+    return tf.TensorShape(None) if rank is None else tensor.shape[: rank - inner]
+
+
+def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> list[tf.Tensor]:
+    """Broadcast the leading axes of `tensors` against each other; the last `inner` axes of each stay unchanged."""
+    pairs = list(zip(tensors, inner, strict=True))
+    if len({str(leading_axes(*pair)) for pair in pairs}) == 1 and leading_axes(*pairs[0]).is_fully_defined():
+        return list(tensors)
+    static = functools.reduce(tf.broadcast_static_shape, [leading_axes(*pair) for pair in pairs])
+    shapes = [(tf.shape(tensor), _split(tensor, own)) for tensor, own in pairs]
+    leading = functools.reduce(tf.broadcast_dynamic_shape, [shape[:split] for shape, split in shapes])
+    results = []
+    for (tensor, own), (shape, split) in zip(pairs, shapes, strict=True):
+        result = tf.broadcast_to(tensor, tf.concat([leading, shape[split:]], axis=0))
+        rank = tensor.shape.rank
+        known = tf.TensorShape(None) if rank is None else static.concatenate(tensor.shape[rank - own :])
+        results.append(tf.ensure_shape(result, known))
+    return results
+
+
+def _split(tensor: tf.Tensor, inner: int) -> Any:
+    """The number of leading axes, a Python int if it is known."""
+    rank = tensor.shape.rank
+    return (tf.rank(tensor) if rank is None else rank) - inner
+
+
+def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """Gather along the lists of a batch: `values[b, indices[b, r]]`."""
+    if LOSES_SHAPE_OF_NO_LISTS:
+        values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
+    return tf.gather(values, indices, batch_dims=1)
+
+
+def repeat_samples(tensor: tf.Tensor, num_samples: int) -> tf.Tensor:
+    """Repeat `tensor` `num_samples` times along a new second axis."""
+    return tf.repeat(tensor[:, tf.newaxis], num_samples, axis=1)
+
+
+def temperature_per_example(tau: tf.Tensor, lists: tf.Tensor) -> tf.Tensor:
+    """Return `tau`, a scalar or one number per example `[batch]`, to broadcast against the leading axes of `lists`."""
+    return tau if tau.shape.rank == 0 else tf.reshape(tau, [-1] + [1] * (lists.shape.rank - 2))
+
+
+def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
+    """`tau` of `arguments.temperature` for flattened lists: a scalar, or [B, 1, ...] with `inner` axes of size 1."""
+    if tau.shape.rank == 0:
+        return tau
+    leading = tf.shape(tensor)[: tensor.shape.rank - inner]
+    every = tf.reshape(tf.broadcast_to(tau, leading), [-1])
+    return tf.reshape(every, tf.concat([tf.shape(every), [1] * inner], axis=0))
+
+
+_LOW_BITS = 2**32
+
+
+def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The keys [B, n] in descending order and their int32 items, the first of equal keys first; without a gradient.
+
+    XLA sorts a key together with its item by calls of a function that compares them. On a CPU that takes twice the time
+    of sorting integers, whose upper half is a float32 key and whose lower half is the item.
+    """
+    if keys.dtype != tf.float32 or not is_compiled():
+        return tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
+    items = tf.range(tf.shape(keys)[1], dtype=tf.int64)
+    both = xla.sort(items - _LOW_BITS * tf.cast(_integers(tf.bitcast(keys, tf.int32)), tf.int64))
+    values = tf.cast(-tf.bitwise.right_shift(both, tf.constant(32, tf.int64)), tf.int32)
+    return tf.bitcast(_integers(values), tf.float32), tf.cast(tf.bitwise.bitwise_and(both, _LOW_BITS - 1), tf.int32)
+
+
+def _integers(bits: tf.Tensor) -> tf.Tensor:
+    """Integers in the order of the numbers with these bits, and the bits of such integers."""
+    return tf.where(bits < 0, tf.int32.min - bits, bits)  # 0 for -0.0 too
+
+
+# The largest lists that are searched. A graph that was traced without XLA may still be compiled as a part of another
+# one: then a search takes 4 bytes per pair of items.
+SEARCHED_SIZE = 1000
+
+
+def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
+    """The rank of each item `[B, size]` in `order` [B, k], or k for an item that is not in it. `size` defaults to k.
+
+    It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
+    """
+    batch, count = tf.unstack(tf.shape(order))
+    full = size is None
+    size = count if full else size
+    places = order + size * tf.range(batch)[:, tf.newaxis]
+    # An item that is not in the order has the sum 0.
+    from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
+    flat = tf.math.unsorted_segment_sum(tf.reshape(from_last, [-1]), tf.reshape(places, [-1]), batch * size)
+    ranks = count - tf.reshape(flat, [batch, size])
+    return tf.ensure_shape(ranks, order.shape) if full else ranks
+
+
+def plus_zeros(values: tf.Tensor) -> tf.Tensor:
+    """`values` with 0.0 for -0.0, which XLA sorts before 0.0."""
+    zero = tf.zeros([], values.dtype)
+    return tf.where(tf.equal(values, zero), zero, values)
+
+
+def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
+    """The number, from 0, of the group of equal keys at each rank [B, n], for `sort_keys` [B, n] in order."""
+    after = tf.concat([sort_keys[:, 1:], sort_keys[:, -1:]], axis=-1)
+    # Exclusive, so that the first group is 0 for NaN too, which differs from itself.
+    return tf.cumsum(tf.cast(tf.not_equal(sort_keys, after), tf.int32), axis=-1, exclusive=True)
+
+
+def tied_ranks(sort_keys: tf.Tensor, *, may_search: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
+
+    By counting, in linear time; NaN differs from itself. With `may_search`, for keys without NaN, by binary searches
+    where they take less time: not under XLA, whose searches compare all pairs. TF Lite has none, so only losses may
+    search.
+    """
+    if may_search and not is_compiled() and is_at_most(sort_keys.shape[1], SEARCHED_SIZE):
+        rising = -sort_keys
+        bounds = {"sorted_inputs": rising, "values": rising}
+        return tf.raw_ops.LowerBound(**bounds), tf.raw_ops.UpperBound(**bounds) - 1
+    shape = tf.shape(sort_keys)
+    groups = tie_groups(sort_keys)
+    places = groups + shape[1] * tf.range(shape[0])[:, tf.newaxis]
+    sizes = tf.reshape(tf.math.unsorted_segment_sum(tf.ones_like(groups), places, shape[0] * shape[1]), shape)
+    last = take(tf.cumsum(sizes, axis=-1), groups) - 1
+    return last - take(sizes, groups) + 1, last
+
+
+def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
+    keys = tf.where(mask, values, tf.constant(-math.inf, values.dtype))
+    order = tf.argsort(keys, direction="DESCENDING", stable=True)
+    first, last = tied_ranks(take(keys, order))
+    means = tf.cast(take(first + last, inverse(order)), values.dtype) / 2 + 1
+    return tf.where(mask, means, tf.zeros_like(means))
+
+
+def leading_ranks(mask: tf.Tensor, count: int | None = None) -> tf.Tensor:
+    """Mark as many leading ranks as `mask` `[batch, n]` has valid items, of all ranks or of the first `count`."""
+    valid = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+    return tf.sequence_mask(valid, tf.shape(mask)[-1])[:, :count]
+
+
+def leading_columns(logits: tf.Tensor, row_mask: tf.Tensor) -> tf.Tensor:
+    """Mark as many leading columns as there are valid rows in a square matrix, and all columns otherwise."""
+    rows, columns = tf.unstack(tf.shape(logits)[1:])
+    valid = tf.reduce_sum(tf.cast(row_mask, tf.int32), axis=-1)
+    return tf.sequence_mask(tf.where(tf.equal(rows, columns), valid, columns), columns)
+
+
+def of_all_entries(name: str, mask: Any, tensor: tf.Tensor) -> tf.Tensor | None:
+    """Check a mask of the leading axes of `tensor`, and broadcast it to all its entries."""
+    if mask is None:
+        return None
+    mask = arguments.bool_mask(name, mask)
+    rank = mask.shape.rank
+    if not mask.shape.is_compatible_with(tensor.shape[:rank]):
+        raise ValueError(f"{name} must have the leading axes of logits, {tensor.shape}, got {mask.shape}")
+    mask = arguments.of_shape(name, mask, tf.shape(tensor)[:rank])
+    missing = [1] * (tensor.shape.rank - rank)
+    return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(tensor))

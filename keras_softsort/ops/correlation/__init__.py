@@ -1,1 +1,0 @@
-"""Rank correlations of two lists of numbers with ties and masks."""

@@ -1,0 +1,292 @@
+"""Sinkhorn as one differentiable function whose memory does not grow with the number of iterations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
+from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, solvers_by_speed
+
+# Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th, or
+# every `MIN_SEGMENT`-th if that is more. Segments keep the memory of many iterations small. Of 64 iterations they make
+# the gradient take 1.2 to 1.4 times as long, since each is computed again.
+STORED_ITERATIONS = 64
+MIN_SEGMENT = 32
+# Up to this many iterations on scalings are unrolled, if all of them are made. Without XLA a loop takes 1.4 to 1.7
+# times as long for matrices of 8 to 100 rows.
+UNROLLED_ITERATIONS = 32
+
+State = tuple[tf.Tensor, ...]
+
+
+class Plan(NamedTuple):
+    """The plan of iterations: `segments` of `length`, at most `num_iterations` in total."""
+
+    num_iterations: int
+    tolerance: float | None
+
+    @property
+    def length(self) -> int:
+        """The number of iterations in a segment."""
+        if self.num_iterations <= STORED_ITERATIONS:
+            return self.num_iterations
+        return max(MIN_SEGMENT, math.isqrt(self.num_iterations - 1) + 1)
+
+    @property
+    def segments(self) -> int:
+        """The number of segments; the states before each are stored if there are several."""
+        return -(-self.num_iterations // self.length)
+
+    @property
+    def unroll(self) -> bool:
+        """Whether the graph holds every iteration."""
+        return self.tolerance is None and self.num_iterations <= UNROLLED_ITERATIONS
+
+
+def sinkhorn_weights(matrices: SinkhornMatrices, num_iterations: int, tolerance: float | None) -> tf.Tensor:
+    """The weights [B, N, M] after the iterations, differentiable with respect to scores and tau."""
+    plan = Plan(num_iterations, tolerance)
+
+    @tf.custom_gradient
+    def weights(scores: tf.Tensor, inverse_tau: tf.Tensor) -> tuple:
+        given = matrices._replace(scores=scores, inverse_tau=inverse_tau)
+        solvers = solvers_by_speed(given, unroll=plan.unroll)
+        result, *run = _with_first_that_fits(solvers, lambda solver: _with_float64_states(_forward(solver, plan)))
+
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            (d_logits,) = _with_first_that_fits(solvers, lambda solver: [_backward(solver, plan, run, upstream)])
+            d_scores = d_logits * tf.cast(inverse_tau, d_logits.dtype)
+            # The rows of the gradient sum to 0, so scores relative to their row have the same gradient and more
+            # precision.
+            products = d_logits * given.row_centered(d_logits.dtype)
+            axes = [1, 2] if inverse_tau.shape.rank else None
+            d_inverse_tau = tf.reduce_sum(products, axis=axes, keepdims=bool(axes))
+            return d_scores, tf.cast(d_inverse_tau, inverse_tau.dtype)
+
+        return result, gradient
+
+    return weights(matrices.scores, matrices.inverse_tau)
+
+
+def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float) -> tf.Tensor:
+    """Normalize soft permutations [..., n, n], whose rows sum to 1, until their columns sum to 1 as well.
+
+    A matrix stops once its row sums are within `tolerance` of 1. The gradient is that of the iterations made. A block
+    of masked rows and items needs no mask, if it is a soft permutation of its own.
+
+    Every row and every column of a soft permutation has its largest weight at a pair of its own. So scalings stay
+    moderate: for NeuralSort and SoftSort of any scores and temperature, a row and a column scaling multiply to at most
+    about n. float32 is enough, and weights that underflow do not matter.
+    """
+    plan = Plan(num_iterations, tolerance)
+
+    @tf.custom_gradient
+    def normalized(kernel: tf.Tensor) -> tuple:
+        matrices = unit_matrices(kernel)
+        solver = Scalings(matrices, kernel, matrices.columns, plan.unroll)
+        result, *run = _forward(solver, plan)
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            return tf.math.divide_no_nan(_backward(solver, plan, run, upstream), kernel)
+
+        return result, gradient
+
+    result = normalized(flatten_lists(weights, inner=2))
+    return tf.ensure_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
+
+
+def _with_first_that_fits(solvers: list[tuple], compute: Callable[[Solver], list]) -> list[tf.Tensor]:
+    (fits, make), *others = solvers
+    if not others:
+        return compute(make())
+    # Not a `switch_case`, which `tf.vectorized_map` cannot convert.
+    return tf.cond(fits, lambda: compute(make()), lambda: _with_first_that_fits(others, compute))
+
+
+def _with_float64_states(run: list[tf.Tensor]) -> list[tf.Tensor]:
+    """The results of `_forward` with states of one dtype for all solvers."""
+    result, *states, num_iterations_made = run
+    return [result, *(tf.cast(each, tf.float64) for each in states), num_iterations_made]
+
+
+def _forward(solver: Solver, plan: Plan) -> list[tf.Tensor]:
+    """The weights; the last state; the states after each iteration or before each segment; iterations made [B]."""
+    state = (*solver.first(), tf.fill(tf.shape(solver.matrices.failed), plan.num_iterations))
+    if plan.segments == 1:
+        state, history = _segment(solver, plan, 0, state, stored=True)
+    else:
+
+        def segment(index: tf.Tensor, state: State) -> tuple[State, State]:
+            return _segment(solver, plan, index * plan.length, state, stored=False)[0], state[:2]
+
+        state, history = _scan(
+            segment,
+            state,
+            outputs_like=state[:2],
+            length=plan.segments,
+            is_running=lambda index, state: tf.reduce_any(index * plan.length < state[2]),
+        )
+    a, b, num_iterations_made = state
+    return [tf.cast(solver.weights(a, b), solver.matrices.scores.dtype), a, b, *history, num_iterations_made]
+
+
+def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bool) -> tuple[State, State]:
+    """The iterations from number `start` on, and the states after each if `stored`."""
+
+    def step(t: Any, state: State) -> tuple[State, State]:
+        a, b, num_iterations_made = state
+        row_sums, new_a, new_b = solver.step(a, b)
+        if plan.tolerance is not None:
+            error = solver.matrices.row_error(tf.cast(row_sums, solver.matrices.rows.dtype))
+            converged = tf.logical_and(error <= plan.tolerance, start + t > 0)
+            num_iterations_made = tf.where(converged, tf.minimum(num_iterations_made, start + t), num_iterations_made)
+        if not solver.unroll:
+            is_made = (start + t < num_iterations_made)[:, tf.newaxis]
+            new_a, new_b = tf.where(is_made, new_a, a), tf.where(is_made, new_b, b)
+        return (new_a, new_b, num_iterations_made), (new_a, new_b) if stored else ()
+
+    return _scan(
+        step,
+        state,
+        outputs_like=state[:2] if stored else (),
+        length=plan.length,
+        unroll=solver.unroll,
+        is_running=lambda t, state: tf.reduce_any(start + t < state[2]),
+    )
+
+
+def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Tensor) -> tf.Tensor:
+    """The exact gradient of the iterations made with respect to the logits [B, N, M]."""
+    *states, num_iterations_made = run
+    first = solver.first()
+    a, b, *history = (tf.cast(each, first[0].dtype) for each in states)
+    d_logits = solver.weights(a, b)
+    d_logits *= tf.cast(upstream, d_logits.dtype)
+    d_rows, d_columns = tf.reduce_sum(d_logits, axis=2), tf.reduce_sum(d_logits, axis=1)
+
+    def reverse_segment(start: Any, b_before: tf.Tensor, after: State, gradients: State) -> State:
+        a, b = after
+        states = a, b, tf.concat([b_before[tf.newaxis], b[:-1]], axis=0)
+        iterations = IterationsToReverse(states, start, num_iterations_made, d_rows)
+        return _reverse(solver, iterations, gradients)
+
+    gradients = d_logits, d_columns
+    if plan.segments == 1:
+        gradients = reverse_segment(0, first[1], tuple(history), gradients)
+    else:
+
+        def segment(index: tf.Tensor, gradients: State, a: tf.Tensor, b: tf.Tensor) -> tuple[State, State]:
+            start = index * plan.length
+            _, after = _segment(solver, plan, start, (a, b, num_iterations_made), stored=True)
+            return reverse_segment(start, b, after, gradients), ()
+
+        gradients, _ = _scan(segment, gradients, tuple(history), length=plan.segments, reverse=True)
+    return tf.cast(gradients[0], upstream.dtype)
+
+
+class IterationsToReverse(NamedTuple):
+    """Consecutive iterations from number `start` on, which a gradient reverses."""
+
+    states: tuple[tf.Tensor, tf.Tensor, tf.Tensor]  # row and column states after each, column states before: [T, B, .]
+    start: Any
+    num_iterations_made: tf.Tensor  # [B], of all segments
+    d_rows: tf.Tensor  # [B, N]: the gradient of the row state after the last iteration that was made
+
+
+def _reverse(solver: Solver, iterations: IterationsToReverse, gradients: State) -> State:
+    """The gradients of the logits [B, N, M] and of the column state [B, M] before the iterations."""
+    length, d_rows = iterations.states[0].shape[0], iterations.d_rows
+    no_rows, no_columns = tf.zeros_like(d_rows), tf.zeros_like(gradients[1])
+
+    def reverse_step(t: Any, gradients: State, *states: tf.Tensor) -> tuple[State, State]:
+        d_logits, d_columns = gradients
+        # Earlier row states only act through the next column state.
+        if solver.unroll:
+            d_logits, before, outputs = solver.reverse(
+                d_logits, d_rows if t == length - 1 else no_rows, d_columns, *states
+            )
+            return (d_logits, before), outputs
+        left = (iterations.num_iterations_made - iterations.start - t)[:, tf.newaxis]
+        d_logits, before, outputs = solver.reverse(
+            d_logits, tf.where(tf.equal(left, 1), d_rows, no_rows), tf.where(left > 0, d_columns, no_columns), *states
+        )
+        return (d_logits, tf.where(left > 0, before, d_columns)), outputs
+
+    a, b, _ = iterations.states
+    (d_logits, d_columns), outputs = _scan(
+        reverse_step,
+        gradients,
+        iterations.states,
+        outputs_like=solver.outputs(a[0], b[0]),
+        length=length,
+        unroll=solver.unroll,
+        reverse=True,
+    )
+    return solver.finish(d_logits, iterations.states, outputs), d_columns
+
+
+def _scan(
+    step: Callable[..., tuple[State, State]],
+    state: State,
+    inputs: State = (),
+    *,
+    outputs_like: State = (),
+    length: int,
+    unroll: bool = False,
+    reverse: bool = False,
+    is_running: Callable[..., tf.Tensor] | None = None,
+) -> tuple[State, State]:
+    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or backward; return the states and outputs.
+
+    A step returns its new state and outputs with the shapes of `outputs_like`, which are stacked along a new first
+    axis. Unrolled, a step costs only its operations. Otherwise the graph does not grow with `length`, and the loop ends
+    once `is_running(t, state)` is false; the remaining outputs are 0.
+    """
+    if unroll:
+        rows = [tf.unstack(each, length) for each in inputs]
+        outputs = []
+        for t in reversed(range(length)) if reverse else range(length):
+            state, output = step(t, state, *(row[t] for row in rows))
+            outputs.append(output)
+        outputs = outputs[::-1] if reverse else outputs
+        return state, tuple(tf.stack(each) for each in zip(*outputs, strict=True))
+
+    def time(count: tf.Tensor) -> tf.Tensor:
+        return length - 1 - count if reverse else count
+
+    def body(count: tf.Tensor, state: State, outputs: State) -> tuple:
+        t = time(count)
+        # A gather, since `tf.vectorized_map` cannot slice if lists differ in their number of steps.
+        state, new = step(t, state, *(tf.gather(each, t) for each in inputs))
+        return count + 1, state, tuple(map(lambda rows, row: _put(rows, t, row), outputs, new))
+
+    def unfinished(count: tf.Tensor, state: State, _: State) -> tf.Tensor:
+        more = count < length
+        return more if is_running is None else tf.logical_and(more, is_running(time(count), state))
+
+    start = (tf.constant(0), tuple(state), tuple(_zeros(length, each) for each in outputs_like))
+    _, state, outputs = tf.while_loop(unfinished, body, start, maximum_iterations=length)
+    return state, outputs
+
+
+def _zeros(count: int, template: tf.Tensor) -> tf.Tensor:
+    sizes: list[Any] = tf.unstack(tf.shape(template))
+    known = [size if known is None else known for known, size in zip(template.shape, sizes, strict=True)]
+    return tf.zeros([count, *known], template.dtype)
+
+
+def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+    """`rows` with `rows[index] = row`."""
+
+    def updated() -> tf.Tensor:
+        return tf.tensor_scatter_nd_update(rows, tf.reshape(index, [1, 1]), row[tf.newaxis])
+
+    if rows.shape.is_fully_defined():
+        return updated() if rows.shape.num_elements() else rows
+    # A scatter into an empty tensor fails.
+    return tf.ensure_shape(tf.cond(tf.size(rows) > 0, updated, lambda: rows), rows.shape)

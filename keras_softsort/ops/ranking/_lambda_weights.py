@@ -1,0 +1,294 @@
+"""Lambda weights of pairs: the change of a ranking metric if the two items of a pair were swapped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.lists import descending, inverse, plus_zeros, take
+from keras_softsort.ops.ranking._dcg import (
+    DISCOUNTS,
+    GAINS,
+    absolute_gains,
+    discounts,
+    ideal_dcg,
+    rank_discounts,
+    relative_gains,
+)
+from keras_softsort.ops.ranking._lists import RankingLists
+
+METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
+_WITH_GAIN, _BY_DISCOUNT = ("dcg", "ndcg"), ("dcg", "mrr", "ndcg")
+# Option -> the metrics that read it.
+READERS = {
+    "k": ("dcg", "map", "mrr", "ndcg", "precision"),
+    "gain": _WITH_GAIN,
+    "discount": _WITH_GAIN,
+    "smooth_fraction": _BY_DISCOUNT,
+    "version": _BY_DISCOUNT,
+    "neighbors_only": _BY_DISCOUNT,
+    "min_label": ("map", "precision"),
+}
+
+
+class LambdaWeight:
+    """The weight of each pair in a pairwise loss: the change of a metric if the two items of the pair were swapped.
+
+    Pass it as `lambda_weight` if the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
+    The weight has no gradient. With ranks r in the current order of the scores, gains g, discount D, and the ideal DCG
+    m, the weights of pairs are:
+
+    - `"ndcg"`: `|g_i - g_j| |D(r_i) - D(r_j)| / m` (LambdaRank);
+    - `"dcg"`: the same with m = 1;
+    - `"mrr"`: the same as `"ndcg"` with g the label and D(r) = 1 / r;
+    - `"map"`: the change of average precision;
+    - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
+    - `"label_diff"`: `|label_i - label_j|`, which does not depend on the ranks.
+
+    Args:
+      metric: one of these names.
+      k: number of ranks that the metric counts, None for all. Required for `"precision"`.
+      gain: for `"ndcg"` and `"dcg"`: `"exponential"`, 2^label - 1 (the default), `"linear"`, the label, or a function
+        of the labels `[batch, n]`.
+      discount: for `"ndcg"` and `"dcg"`: `"log2"`, 1 / log2(1 + r) (the default), `"reciprocal"`, 1 / r, or a function
+        of a tensor of ranks, which count from 1.
+      smooth_fraction: for `"ndcg"`, `"dcg"` and `"mrr"`: 1 is LambdaRank (the default), 0 is LambdaLoss, and between
+        them the two are mixed. LambdaLoss replaces `|D(r_i) - D(r_j)|` by `D(|r_i - r_j|) - D(|r_i - r_j| + 1)` for
+        pairs with an item among the first `k`.
+      version: for the same metrics: 1 (the default), or 2 for LambdaLoss over all pairs, as TF-Ranking's
+        `NDCGLambdaWeightV2`. Version 2 divides the weight of a pair with an item after the first `k` by
+        `1 - D(max(r_i, r_j))`.
+      neighbors_only: for the same metrics: whether only pairs of neighbors in the current order have a weight, as in
+        `YetiLogisticLoss`. The default is False.
+      min_label: for `"map"` and `"precision"`: the smallest label of a relevant item. The default is 1.
+
+    To save a model with functions of your own, register them with `keras.saving.register_keras_serializable`.
+
+    TF-Ranking's weights are n times as large, except for `PrecisionLambdaWeight` and `LabelDiffLambdaWeight`. See the
+    documentation, "Coming from TF-Ranking: losses".
+
+    Raises:
+      ValueError: a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; `version` is not 1
+        or 2; or the metric does not use an option that is given.
+      TypeError: an argument has another type.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> @tf.keras.utils.register_keras_serializable(package="mine")
+    ... def discount(ranks):
+    ...     return 1 / tf.sqrt(ranks)
+    >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=discount)
+    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
+    >>> round(float(ks.RankNetLoss(lambda_weight=weight)(labels, scores)), 4)
+    0.0828
+
+    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li, N.
+    Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        *,
+        k: int | None = None,
+        gain: str | Callable | None = None,
+        discount: str | Callable | None = None,
+        smooth_fraction: float | None = None,
+        version: int | None = None,
+        neighbors_only: bool | None = None,
+        min_label: float | None = None,
+    ) -> None:
+        self.metric = arguments.one_of("metric", metric, METRICS)
+        given = {
+            "k": k,
+            "gain": gain,
+            "discount": discount,
+            "smooth_fraction": smooth_fraction,
+            "version": version,
+            "neighbors_only": neighbors_only,
+            "min_label": min_label,
+        }
+        for name, value in given.items():
+            if value is not None and metric not in READERS[name]:
+                raise ValueError(f"{name} needs a lambda_weight of {list(READERS[name])}, got {metric!r} and {value!r}")
+        if metric == "precision" and k is None:
+            raise ValueError("k must be given with lambda_weight='precision', got None")
+        if version == 2 and smooth_fraction is not None:
+            raise ValueError(f"smooth_fraction must be None with version=2, got {smooth_fraction!r}")
+        if version not in (None, 1, 2):
+            raise ValueError(f"version must be 1 or 2, got {version!r}")
+        self.k = None if k is None else arguments.positive_integer("k", k)
+        self.gain = None if gain is None else _name_or_function("gain", gain, GAINS)
+        self.discount = None if discount is None else _name_or_function("discount", discount, DISCOUNTS)
+        self.smooth_fraction = None if smooth_fraction is None else _fraction(smooth_fraction)
+        self.version = version
+        self.neighbors_only = None if neighbors_only is None else arguments.boolean("neighbors_only", neighbors_only)
+        self.min_label = None if min_label is None else arguments.number("min_label", min_label)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"metric": self.metric, **{name: getattr(self, name) for name in READERS}}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
+        """The weight with these arguments."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in READERS if getattr(self, name) is not None}
+        return f"LambdaWeight({', '.join([repr(self.metric), *(f'{name}={each!r}' for name, each in given.items())])})"
+
+
+def _name_or_function(name: str, value: Any, choices: tuple[str, ...]) -> Any:
+    return value if callable(value) else arguments.one_of(name, value, choices)
+
+
+def _fraction(value: Any) -> float:
+    number = arguments.non_negative_number("smooth_fraction", value)
+    if number > 1:
+        raise ValueError(f"smooth_fraction must be at most 1, got {value!r}")
+    return number
+
+
+class MetricOptions(NamedTuple):
+    """The options of a `LambdaWeight` with their defaults, as a traced function takes them."""
+
+    metric: str
+    k: int | None
+    gain: str | Callable
+    discount: str | Callable
+    smooth_fraction: float
+    version: int
+    neighbors_only: bool
+    min_label: float
+
+    def needs_gain(self) -> bool:
+        """Whether the weights divide by gains, which labels below 0 do not have."""
+        return self.metric in ("mrr", "ndcg") and isinstance(self.gain, str)
+
+
+def metric_options(lambda_weight: Any) -> MetricOptions | None:
+    """The options of a lambda weight: None, the name of a metric, or a `LambdaWeight`."""
+    if lambda_weight is None:
+        return None
+    weight = lambda_weight
+    if not isinstance(weight, LambdaWeight):
+        weight = LambdaWeight(arguments.one_of("lambda_weight", weight, METRICS))
+    is_mrr = weight.metric == "mrr"
+    return MetricOptions(
+        metric=weight.metric,
+        k=weight.k,
+        gain=weight.gain or ("linear" if is_mrr else "exponential"),
+        discount=weight.discount or ("reciprocal" if is_mrr else "log2"),
+        smooth_fraction=1.0 if weight.smooth_fraction is None else weight.smooth_fraction,
+        version=weight.version or 1,
+        neighbors_only=bool(weight.neighbors_only),
+        min_label=1.0 if weight.min_label is None else weight.min_label,
+    )
+
+
+class DeltaFeatures(NamedTuple):
+    """Features of items `[B, n]`. A swap changes the metric by `|(gain_i - gain_j) (effect_i - effect_j)|`.
+
+    Average precision needs a second effect, for pairs whose relevant item is behind the other one.
+    """
+
+    gains: tf.Tensor
+    ranks: tf.Tensor  # 1 = the highest score
+    effects: tf.Tensor
+    effects_behind: tf.Tensor  # for a relevant item behind the other one; differs from `effects` only for "map"
+
+
+def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures:
+    """The features for the current order of the scores, with ties in the order of the list and padding last."""
+    lowest = tf.constant(-math.inf, lists.scores.dtype)
+    keys = tf.where(lists.mask, plus_zeros(lists.scores), lowest)
+    _, order = descending(keys)
+    ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
+    if options.metric == "label_diff":
+        return DeltaFeatures(lists.labels, ranks, ranks, ranks)
+    if options.metric in ("map", "precision"):
+        relevant = tf.cast(tf.logical_and(lists.labels >= options.min_label, lists.mask), lists.scores.dtype)
+        if options.metric == "map":
+            return _of_average_precision(relevant, ranks, order, options.k)
+        effects = tf.cast(ranks <= options.k, ranks.dtype)
+        return DeltaFeatures(relevant, ranks, effects, effects)
+    effects = discounts(ranks, options.discount)
+    if options.k is not None:
+        effects = tf.where(ranks <= options.k, effects, tf.zeros_like(effects))
+    return DeltaFeatures(_gains(lists, options), ranks, effects, effects)
+
+
+def pair_weights(options: MetricOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
+    """The weight of each pair. The features broadcast against each other; `one` is the item with the greater label."""
+    gains = tf.abs(one.gains - other.gains)
+    if options.metric == "label_diff":
+        return gains
+    if options.metric == "map":
+        ahead = one.ranks < other.ranks
+        change = tf.where(ahead, other.effects - one.effects, one.effects_behind - other.effects_behind)
+        return gains * tf.abs(change)
+    absolute = tf.abs(one.effects - other.effects)
+    if options.metric == "precision":
+        return gains * absolute
+    distance = tf.abs(one.ranks - other.ranks)
+    if options.neighbors_only:
+        gains *= tf.cast(tf.equal(distance, 1), gains.dtype)
+    if options.version == 1 and options.smooth_fraction == 1:
+        return gains * absolute
+    # An item with itself is not a pair, so any distance will do.
+    distance = tf.maximum(distance, 1)
+    relative = tf.abs(discounts(distance, options.discount) - discounts(distance + 1, options.discount))
+    if options.version == 2:
+        return gains * relative * _beyond_k(options, tf.maximum(one.ranks, other.ranks))
+    if options.k is not None:
+        counted = tf.minimum(one.ranks, other.ranks) <= options.k
+        relative = tf.where(counted, relative, tf.constant(0, relative.dtype))
+    return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
+
+
+def _beyond_k(options: MetricOptions, last: tf.Tensor) -> tf.Tensor | int:
+    """The factor 1 / (1 - D(r)) of pairs whose last rank r is after k."""
+    if options.k is None:
+        return 1
+    # Not of rank 1, whose discount may be 1.
+    beyond = last > options.k
+    safe = tf.where(beyond, last, tf.constant(2, last.dtype))
+    return tf.where(beyond, 1 / (1 - discounts(safe, options.discount)), tf.constant(1, last.dtype))
+
+
+def _gains(lists: RankingLists, options: MetricOptions) -> tf.Tensor:
+    """The gains of the labels, divided by the ideal DCG of the list except for "dcg"."""
+    if options.metric == "dcg":
+        return absolute_gains(lists.labels, lists.mask, options.gain)
+    gains = relative_gains(lists.labels, lists.mask, options.gain)
+    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
+    return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])
+
+
+def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, k: int | None) -> DeltaFeatures:
+    """The effects `H - c / r` and `H - (c + 1) / r` of rank r, for average precision.
+
+    c is the number of relevant items up to rank r, and H is the sum of 1 / rank over them. If a relevant item is
+    swapped with an irrelevant one behind it, the precision c / r of its rank is replaced by that of the other rank, and
+    each relevant item between them loses 1 / rank. Ranks after `k` do not count.
+    """
+    places = tf.cast(tf.range(1, tf.shape(order)[1] + 1), ranks.dtype)
+    counted = tf.ones_like(places) if k is None else tf.cast(places <= k, ranks.dtype)
+    ordered = take(relevant, order)
+    found = tf.cumsum(ordered, axis=-1)
+    between = tf.cumsum(ordered * counted / places, axis=-1)
+    positions = tf.cast(ranks, tf.int32) - 1
+    gains = tf.math.divide_no_nan(relevant, tf.reduce_sum(relevant, axis=-1, keepdims=True))
+    return DeltaFeatures(
+        gains,
+        ranks,
+        take(between - counted * found / places, positions),
+        take(between - counted * (found + 1) / places, positions),
+    )

@@ -1,0 +1,257 @@
+"""The costs of all pairs of a list, summed with their gradient tile by tile, so that all pairs are never stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
+from keras_softsort.ops.ranking._lambda_weights import (
+    DeltaFeatures,
+    MetricOptions,
+    delta_features,
+    metric_options,
+    pair_weights,
+)
+from keras_softsort.ops.ranking._lists import RankingLists, checked_normalization, relative_scores
+
+TIES = ("half", "ignore")
+# Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
+# about half of the tiles hold no pair: with 2,000 items that takes 0.55 of the time.
+SHORT_SIZE = 128
+# The pairs of a tile, 16 MB in float32, and the smallest number of blocks into which a long list is cut. With b blocks
+# the tiles hold (1 + 1 / b) / 2 of all pairs of items.
+TILE_PAIRS, MIN_BLOCKS = 2**22, 5
+
+
+class PairOptions(NamedTuple):
+    """The static options of a pairwise loss."""
+
+    cost: str
+    ties: str
+    normalization: str
+    metric: MetricOptions | None
+
+
+def pair_options(
+    cost: str, *, lambda_weight: Any = None, ties: Any = "ignore", normalization: Any = "none"
+) -> PairOptions:
+    """Check the arguments that pairwise losses share."""
+    return PairOptions(
+        cost=cost,
+        ties=arguments.one_of("ties", ties, TIES),
+        normalization=checked_normalization(normalization, "pairs"),
+        metric=metric_options(lambda_weight),
+    )
+
+
+def have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: Any) -> tf.Tensor:
+    """Whether pairs with items [B, n] have a cost. Labels may be infinite where only their order counts."""
+    readable = tf.logical_and(tf.math.is_finite(scores), labels <= math.inf)  # False for NaN
+    if options.metric is not None and options.metric.needs_gain():
+        readable = tf.logical_and(readable, labels >= 0)
+    if options.cost == "squared" or (options.metric is not None and options.metric.metric == "label_diff"):
+        readable = tf.logical_and(readable, tf.math.is_finite(labels))
+    return readable
+
+
+def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
+    """The loss of each list [B] with a gradient in closed form; the scores are divided by `tau`."""
+    scaled = scaled_scores(lists)
+
+    # What it uses besides the scores is constant: op by op, TensorFlow would differentiate the weights.
+    @tf.custom_gradient
+    def summed(scores: tf.Tensor) -> tuple:
+        sums = pair_sums(scores, lists, options)
+        return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.slopes
+
+    losses, counts = summed(scaled)
+    if options.normalization == "none":
+        return losses
+    return losses / tf.stop_gradient(lists.sizes() if options.normalization == "list" else tf.maximum(counts, 1))
+
+
+def scaled_scores(lists: RankingLists) -> tf.Tensor:
+    """The scores [B, n] of pairs in units of the temperature, up to a constant; 0 where masked."""
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
+    return tf.where(lists.mask, scores, tf.zeros_like(scores))
+
+
+class Items(NamedTuple):
+    """Items `[B, m]`."""
+
+    scores: tf.Tensor
+    labels: tf.Tensor  # NaN where masked, so that comparisons are False
+    weights: tf.Tensor | tuple[()]  # () for 1
+    positions: tf.Tensor  # [1, m]: which of two tied items comes first
+    features: DeltaFeatures | tuple[()]
+
+
+class TileSums(NamedTuple):
+    """Sums over the pairs of row items and column items."""
+
+    losses: tf.Tensor  # [B]
+    rows: tf.Tensor  # [B, rows]: minus the gradient of the row items
+    columns: tf.Tensor  # [B, columns]: the gradient of the column items
+
+
+class PairSums(NamedTuple):
+    """Sums over the pairs of each list."""
+
+    losses: tf.Tensor  # [B]: the weighted sum of the costs
+    slopes: tf.Tensor  # [B, n]: its gradient
+    counts: tf.Tensor  # [B]: the number of pairs
+
+
+def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> PairSums:
+    """Sum over all pairs of the lists, whose `scores` [B, n] are already divided by the temperature."""
+    nan = tf.constant(math.nan, scores.dtype)
+    items = Items(
+        scores=scores,
+        labels=tf.where(lists.mask, lists.labels, nan),
+        weights=lists.weights if lists.are_weighted else (),
+        positions=tf.range(tf.shape(scores)[1])[tf.newaxis, :],
+        features=() if options.metric is None else delta_features(lists, options.metric),
+    )
+    batch, size = scores.shape
+    if size is None:
+        pairs = tf.size(scores) * tf.shape(scores)[1]
+        is_short = tf.logical_and(tf.shape(scores)[1] <= SHORT_SIZE, pairs <= TILE_PAIRS)
+        losses, slopes = tf.cond(is_short, lambda: _one_tile(items, options), lambda: _sorted_tiles(items, options))
+    elif size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS:
+        losses, slopes = _one_tile(items, options)
+    else:
+        losses, slopes = _sorted_tiles(items, options)
+    return PairSums(losses, tf.where(lists.mask, slopes, tf.zeros_like(slopes)), _counts(lists, options.ties))
+
+
+def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
+    """The number of pairs of each list [B]."""
+    sizes = tf.reduce_sum(tf.cast(lists.mask, lists.labels.dtype), axis=-1)
+    if ties == "half":
+        return sizes * (sizes - 1) / 2
+    keys, _ = descending(tf.where(lists.mask, lists.labels, tf.constant(-math.inf, sizes.dtype)))
+    # The items after the last one with the same label. Masked ones come last, and have no item after them.
+    later = sizes[:, tf.newaxis] - 1 - tf.cast(tied_ranks(keys, may_search=True)[1], sizes.dtype)
+    return tf.reduce_sum(tf.nn.relu(later), axis=-1)
+
+
+def _one_tile(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
+    """The losses [B] and their gradient [B, n]."""
+    sums = _tile(items, items, options)
+    return sums.losses, sums.columns - sums.rows
+
+
+def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
+    """The losses [B] and their gradient [B, n], tile by tile, with the memory of one tile.
+
+    Items are sorted by descending labels and cut into blocks. Only tiles of a block with itself or a later one have
+    pairs.
+    """
+    lowest = tf.constant(-math.inf, items.labels.dtype)
+    _, order = descending(tf.where(tf.math.is_nan(items.labels), lowest, items.labels))
+    positions = items.positions
+    items = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=order))
+    items = items._replace(positions=positions)
+    batch, size = tf.unstack(tf.shape(items.scores))
+    largest = tf.cast(tf.sqrt(tf.cast(TILE_PAIRS, tf.float32) / tf.cast(tf.maximum(batch, 1), tf.float32)), tf.int32)
+    width = tf.maximum(1, tf.minimum(largest, -(-size // MIN_BLOCKS)))
+    blocks = -(-size // width)
+
+    def cut(part: tf.Tensor, filler: Any = 0) -> tf.Tensor:
+        """Blocks [blocks, B or 1, width] of `part` [B or 1, n]."""
+        padded = tf.pad(part, [[0, 0], [0, blocks * width - size]], constant_values=filler)
+        return tf.transpose(tf.reshape(padded, [tf.shape(part)[0], blocks, width]), [1, 0, 2])
+
+    parts = tf.nest.map_structure(cut, items)._replace(labels=cut(items.labels, math.nan))
+
+    def add(row: tf.Tensor, column: tf.Tensor, losses: tf.Tensor, slopes: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        rows, columns = (tf.nest.map_structure(lambda part, at=at: part[at], parts) for at in (row, column))
+        sums = _tile(rows, columns, options)
+        slopes = tf.tensor_scatter_nd_add(slopes, [[row], [column]], tf.stack([-sums.rows, sums.columns]))
+        is_last = tf.equal(column, blocks - 1)
+        row = tf.where(is_last, row + 1, row)
+        return row, tf.where(is_last, row, column + 1), losses + sums.losses, slopes
+
+    nothing = tf.reduce_sum(tf.zeros_like(items.scores), axis=1)
+    state = (0, 0, nothing, tf.zeros_like(parts.scores))
+    _, _, losses, slopes = tf.while_loop(lambda row, *_: row < blocks, add, state, parallel_iterations=1)
+    slopes = tf.reshape(tf.transpose(slopes, [1, 0, 2]), [batch, blocks * width])[:, :size]
+    return losses, take(slopes, inverse(order))
+
+
+# Of the lead `s_j - s_i` of pairs with label_i >= label_j, and of their gaps `label_i - label_j`: the costs of the
+# pairs, and their derivatives with respect to the lead.
+PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+
+
+def _logistic(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """log(1 + exp(lead))."""
+    return tf.nn.softplus(lead), tf.sigmoid(lead)
+
+
+def _hinge(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """max(0, 1 + lead); the derivative at the kink is 0, as TensorFlow's."""
+    costs = tf.nn.relu(1 + lead)
+    return costs, tf.cast(costs > 0, lead.dtype)
+
+
+def _soft_zero_one(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """sigmoid(lead): between 0 for a pair in the right order and 1 for one in the wrong order."""
+    costs = tf.sigmoid(lead)
+    return costs, costs * (1 - costs)
+
+
+def _squared(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """(gap + lead)^2: the difference of the scores should be that of the labels."""
+    error = gap + lead
+    return tf.square(error), 2 * error
+
+
+COSTS: dict[str, PairCost] = {
+    "hinge": _hinge,
+    "logistic": _logistic,
+    "soft_zero_one": _soft_zero_one,
+    "squared": _squared,
+}
+
+
+def _tile(rows: Items, columns: Items, options: PairOptions) -> TileSums:
+    """Sum over the pairs of a row item with a column item of a smaller label, or a later one of the same label."""
+    one, other = (
+        tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
+        for items, axis in ((rows, 2), (columns, 1))
+    )
+    lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
+    tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
+    pairs, gap = one.labels > other.labels, zero
+    if options.cost == "squared":
+        pairs = tf.logical_or(pairs, tied)
+        gap = tf.where(pairs, one.labels - other.labels, zero)
+        weights = _chosen(pairs, _mean_weights(one, other), lead)
+    else:
+        weights = _chosen(pairs, one.weights, lead)
+    if options.metric is not None:
+        weights *= pair_weights(options.metric, one.features, other.features)
+    costs, derivatives = COSTS[options.cost](lead, gap)
+    terms, slopes = weights * costs, weights * derivatives
+    # Swapping tied items changes no metric.
+    if options.cost == "logistic" and options.ties == "half" and options.metric is None:
+        weights = _chosen(tied, _mean_weights(one, other), lead)
+        terms += weights * (costs - lead / 2)
+        slopes += weights * (derivatives - 0.5)
+    return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))
+
+
+def _chosen(pairs: tf.Tensor, weights: tf.Tensor | tuple[()], like: tf.Tensor) -> tf.Tensor:
+    """The weights of `pairs`, 1 by default, and 0 for what is no pair."""
+    return tf.where(pairs, weights, tf.constant(0, like.dtype)) if tf.is_tensor(weights) else tf.cast(pairs, like.dtype)
+
+
+def _mean_weights(one: Items, other: Items) -> tf.Tensor | tuple[()]:
+    """The mean weights of two items, () for 1."""
+    return () if isinstance(one.weights, tuple) else (one.weights + other.weights) / 2

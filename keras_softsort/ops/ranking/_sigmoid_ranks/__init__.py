@@ -1,1 +1,0 @@
-"""Ranks whose comparisons are sigmoids, as ApproxNDCG and ApproxMRR need them."""

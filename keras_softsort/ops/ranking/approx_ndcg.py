@@ -1,0 +1,241 @@
+"""Minus the NDCG or the reciprocal rank with smooth ranks: ApproxNDCG, with noise GumbelApproxNDCG, and ApproxMRR."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts, ndcg_options
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    finite_with_gain,
+    flat_samples,
+    mean_over_samples,
+    per_list,
+    ranking_arguments,
+    repeated,
+)
+from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+
+# Check the options of ApproxNDCG.
+check_approx_ndcg = functools.partial(ndcg_options, ranks_are_soft=True)
+
+
+@export
+def approx_ndcg_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 0.1,
+    k: int | None = None,
+    gain: str = "exponential",
+    discount: str = "log2",
+    normalization: str = "ideal",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
+
+    With scores s, labels l and weights w (1 by default): `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with
+    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with exact ranks and
+    weights 1.
+
+    Args:
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the result becomes minus the NDCG.
+      k: number of ranks that count; None for all. An item whose smooth rank lies between k and k + 1 counts in
+        proportion, `k + 1 - rank_i`.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
+      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. They multiply the gains in the DCG, not in the ideal one.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
+      not finite, or a label below 0, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `tau` is not positive, `k` is below 1, a name is unknown, or shapes do not match.
+
+    Cost: O(n r) time per list of float32 scores, if n >= 100 and r <= 11 or n >= 500 and r <= 75. r is the widest span
+    of the scores of a list in the batch, in temperatures. Otherwise O(n^2) time.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.approx_ndcg_loss(tf.constant([0.3, 0.9, 0.4]), [0, 2, 1])), 4)
+    -0.9823
+
+    Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
+    Retrieval Measures", Information Retrieval 13, 2010.
+    """
+    options = check_approx_ndcg(k=k, gain=gain, discount=discount, normalization=normalization)
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
+
+
+@export
+def gumbel_approx_ndcg_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    seed: Any,
+    tau: Any = 0.1,
+    k: int | None = None,
+    gain: str = "exponential",
+    discount: str = "log2",
+    normalization: str = "ideal",
+    num_samples: int = 8,
+    noise_scale: float = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
+
+    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` the order of a
+    sample has the Plackett-Luce distribution of the scores. The result is the mean of `approx_ndcg_loss` over the
+    samples.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      seed: two integers, the stateless seed of the noise.
+      tau: temperature, positive, in units of the scores with their noise.
+      k: number of ranks that count; None for all.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
+      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
+      num_samples: number of samples of each list.
+      noise_scale: factor of the Gumbel noise, at least 0.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the gains in the DCG and not in the ideal one.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, `k` or `num_samples` is below 1, `noise_scale` is negative, or shapes do not
+        match.
+
+    Cost: that of `approx_ndcg_loss`, per sample.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.gumbel_approx_ndcg_loss(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+    -1.0
+
+    Source: S. Bruch, S. Han, M. Bendersky, M. Najork, "A Stochastic Treatment of Learning to Rank Scoring Functions",
+    WSDM 2020.
+    """
+    options = check_gumbel_approx_ndcg(
+        k=k,
+        gain=gain,
+        discount=discount,
+        normalization=normalization,
+        num_samples=num_samples,
+        noise_scale=noise_scale,
+    )
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _sampled_losses(args, options, gumbel_noise.seed_tensor(seed))
+
+
+class GumbelOptions(NamedTuple):
+    """The static options of GumbelApproxNDCG."""
+
+    ndcg: NDCGOptions
+    num_samples: int
+    noise_scale: float
+
+
+def check_gumbel_approx_ndcg(*, num_samples: Any, noise_scale: Any, **ndcg: Any) -> GumbelOptions:
+    """Check the options of GumbelApproxNDCG."""
+    return GumbelOptions(
+        ndcg=check_approx_ndcg(**ndcg),
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
+
+
+@per_list(finite_with_gain)
+def _sampled_losses(lists: RankingLists, options: GumbelOptions, seed: tf.Tensor) -> tf.Tensor:
+    samples = flat_samples(lists.scores, options.num_samples, options.noise_scale, seed)
+    sampled = repeated(lists, options.num_samples)._replace(scores=samples)
+    return mean_over_samples(approx_ndcg_losses(sampled, options.ndcg), options.num_samples)
+
+
+@export
+def approx_mrr_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 0.1,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with `rank_i = 1 +
+    sum_{j != i} sigmoid((s_j - s_i) / tau)`. It is the mean of the reciprocal ranks weighted by the labels, from -1
+    (one relevant item, ranked first) to 0.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      tau: temperature, positive, in units of the scores. As it goes to 0 the ranks become exact.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the labels in the first sum only.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, or shapes do not match.
+
+    Cost: that of `approx_ndcg_loss`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.approx_mrr_loss(tf.constant([0.3, 0.9, 0.4]), [0.0, 0.0, 1.0])), 4)
+    -0.442
+
+    Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
+    Retrieval Measures", Information Retrieval 13, 2010.
+    """
+    return _reciprocal_rank_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
+
+
+@per_list(finite_with_gain)
+def _reciprocal_rank_losses(lists: RankingLists) -> tf.Tensor:
+    ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
+    total = tf.reduce_sum(lists.weights * lists.labels / ranks, axis=-1)
+    return -tf.math.divide_no_nan(total, tf.reduce_sum(lists.labels, axis=-1))
+
+
+def approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
+    """The loss of each list [B] of finite scores."""
+    gains = options.gains(lists.labels, lists.mask)
+    ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
+    counted = lists.weights * gains * discounts(ranks, str(options.discount))
+    if options.k is not None:
+        counted *= tf.clip_by_value(options.k + 1 - ranks, 0, 1)
+    return options.losses(tf.reduce_sum(counted, axis=-1), gains, options.rank_weights(lists.scores))
+
+
+_losses = per_list(finite_with_gain)(approx_ndcg_losses)

@@ -1,0 +1,176 @@
+"""Models of clicks, trained by expectation maximization."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    checked_normalization,
+    finite_item_logits,
+    item_logit_arguments,
+    item_mean,
+    per_list,
+)
+
+
+@export
+def click_em_loss(
+    logits: Any,
+    labels: Any,
+    *,
+    exam_loss_weight: float = 1.0,
+    rel_loss_weight: float = 1.0,
+    normalization: str = "list",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the expectation-maximization loss of clicks as examination times relevance.
+
+    Each item has two logits, for being examined and for being relevant. In this model a user clicks an item that is
+    both. The posterior probabilities of examination and relevance, given the clicks, are computed from the logits,
+    without gradient; they are 1 for a clicked item. The loss of an item is the weighted sum of the binary
+    cross-entropies of the two logits with these probabilities as targets.
+
+    Args:
+      logits: `[..., n, 2]` floating-point: first of examination, then of relevance.
+      labels: `[..., n]` clicks: 1 or more for a clicked item.
+      exam_loss_weight: weight of the cross-entropy of examination, at least 0.
+      rel_loss_weight: weight of the cross-entropy of relevance, at least 0.
+      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `logits`. Masked items are left out. Empty lists give 0. A logit or label that is not
+      finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `logits` are not floating-point, or an argument has another type.
+      ValueError: a weight is negative, `normalization` is unknown, or shapes do not match.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.click_em_loss(tf.constant([[0.6, 0.9], [0.8, 0.2]]), [1.0, 0.0])), 4)
+    1.1463
+
+    Source: X. Wang, N. Golbandi, M. Bendersky, D. Metzler, M. Najork, "Position Bias Estimation for Unbiased Learning
+    to Rank in Personal Search", WSDM 2018.
+    """
+    options = check_click_em(
+        exam_loss_weight=exam_loss_weight, rel_loss_weight=rel_loss_weight, normalization=normalization
+    )
+    args = item_logit_arguments(logits, labels, mask, weights)
+    if args.scores.shape[-1] not in (2, None):
+        raise ValueError(f"logits must have shape [..., n, 2], got {args.scores.shape}")
+    return _click_em_losses(args, options)
+
+
+class ClickEMOptions(NamedTuple):
+    """The static options of the click model."""
+
+    exam_loss_weight: float
+    rel_loss_weight: float
+    normalization: str
+
+
+def check_click_em(*, exam_loss_weight: Any, rel_loss_weight: Any, normalization: Any) -> ClickEMOptions:
+    """Check the options of the click model."""
+    return ClickEMOptions(
+        exam_loss_weight=arguments.non_negative_number("exam_loss_weight", exam_loss_weight),
+        rel_loss_weight=arguments.non_negative_number("rel_loss_weight", rel_loss_weight),
+        normalization=checked_normalization(normalization, "items"),
+    )
+
+
+@per_list(finite_item_logits)
+def _click_em_losses(lists: RankingLists, options: ClickEMOptions) -> tf.Tensor:
+    examination, relevance = lists.scores[..., 0], lists.scores[..., 1]
+    clicked = lists.labels >= 1
+    costs = tf.zeros_like(lists.labels)
+    for own, other, weight in (
+        (examination, relevance, options.exam_loss_weight),
+        (relevance, examination, options.rel_loss_weight),
+    ):
+        # Without a click: p (1 - q) / (1 - p q), of which this is the logit.
+        posterior = tf.sigmoid(own - tf.math.softplus(other))
+        target = tf.stop_gradient(tf.where(clicked, tf.ones_like(posterior), posterior))
+        costs += weight * tf.nn.sigmoid_cross_entropy_with_logits(target, own)
+    return item_mean(lists, costs, options.normalization)
+
+
+@export
+def mixture_em_loss(
+    logits: Any,
+    labels: Any,
+    *,
+    alpha: float = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the expectation-maximization loss of a mixture of click models.
+
+    Each item has m logits: the log-odds of a click according to m models. With c_im the binary cross-entropy of the
+    click of item i under model m, the list has the responsibilities `p_m = softmax_m(-alpha sum_i c_im)`, which have no
+    gradient. The loss of the list is `sum_m p_m sum_i w_i c_im`, with weights w (1 by default).
+
+    Args:
+      logits: `[..., n, m]` floating-point, one per model.
+      labels: `[..., n]` clicks, from 0 to 1.
+      alpha: at least 0. The larger it is, the more a list trains only the model that fits it best; 0 trains all
+        equally.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. They do not enter p.
+
+    Returns:
+      `[...]` in the dtype of `logits`. Masked items are left out. Lists without a click, and empty lists, give 0. A
+      logit or label that is not finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `logits` are not floating-point, or an argument has another type.
+      ValueError: `alpha` is negative, or shapes do not match.
+
+    Cost: O(n m) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.mixture_em_loss(tf.constant([[0.6, 0.9], [0.8, 0.2]]), [1.0, 0.0])), 4)
+    1.3199
+
+    Source: L. Yan, Z. Qin, H. Zhuang, X. Wang, M. Bendersky, M. Najork, "Revisiting Two-tower Models for Unbiased
+    Learning to Rank", SIGIR 2022.
+    """
+    options = check_mixture_em(alpha=alpha)
+    return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), options)
+
+
+class MixtureEMOptions(NamedTuple):
+    """The static options of the mixture of click models."""
+
+    alpha: float
+
+
+def check_mixture_em(*, alpha: Any) -> MixtureEMOptions:
+    """Check the options of the mixture of click models."""
+    return MixtureEMOptions(arguments.non_negative_number("alpha", alpha))
+
+
+@per_list(finite_item_logits)
+def _mixture_em_losses(lists: RankingLists, options: MixtureEMOptions) -> tf.Tensor:
+    labels = tf.broadcast_to(lists.labels[..., tf.newaxis], tf.shape(lists.scores))
+    costs = tf.nn.sigmoid_cross_entropy_with_logits(labels, lists.scores)
+    costs = tf.where(lists.mask[..., tf.newaxis], costs, tf.zeros_like(costs))
+    chances = tf.stop_gradient(tf.nn.softmax(-options.alpha * tf.reduce_sum(costs, axis=1)))
+    total = tf.reduce_sum(chances * tf.linalg.matvec(costs, lists.weights, transpose_a=True), axis=-1)
+    clicked = tf.reduce_sum(lists.labels, axis=-1) > 0
+    return tf.where(clicked, total, tf.zeros_like(total))

@@ -1,1 +1,0 @@
-"""Ranking losses of a whole list, as functions."""

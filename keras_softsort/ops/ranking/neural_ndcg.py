@@ -1,0 +1,191 @@
+"""Minus the NDCG with softly sorted gains: NeuralNDCG and PiRank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.gradients import straight_through
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
+from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    finite_with_gain,
+    per_list,
+    ranking_arguments,
+    sampled_scores,
+)
+from keras_softsort.ops.sorting import _dispatch, _operators
+from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+from keras_softsort.ops.sorting._methods import registry
+
+# The iterations of a list stop once its row sums are this close to 1, as in the code of the paper.
+TOLERANCE = 1e-6
+
+
+class NeuralNDCGOptions(NamedTuple):
+    """The static options."""
+
+    ndcg: NDCGOptions
+    method: str
+    power: float
+    num_iterations: int
+    hard: bool
+    stochastic: bool
+    num_samples: int
+    noise_scale: float
+
+
+@export
+def neural_ndcg_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    k: int | None = None,
+    gain: str = "exponential",
+    discount: str | Sequence[float] = "log2",
+    normalization: str = "ideal",
+    method: str = "neural_sort",
+    power: float = 1.0,
+    num_iterations: int = 50,
+    hard: bool = False,
+    stochastic: bool = False,
+    num_samples: int = 8,
+    noise_scale: float = 1.0,
+    seed: Any = None,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
+
+    `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, see `losses.NeuralNDCGLoss` for the formula and for the arguments
+    from `k` to `noise_scale`.
+
+    Args:
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the result becomes minus the NDCG.
+      k: number of ranks that count; None for all.
+      gain: `"exponential"` or `"linear"`.
+      discount: `"log2"`, `"reciprocal"`, or a sequence with the discounts of the ranks 1, 2, ...
+      normalization: `"ideal"` or `"none"`.
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      num_iterations: maximum number of Sinkhorn iterations; 0 skips the normalization, which gives PiRank.
+      hard: whether the value is that of the exact order of the scores, with the gradient of the soft one.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples.
+      num_samples: number of samples, if `stochastic`.
+      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      seed: two integers, the stateless seed of the noise; required if `stochastic`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. They multiply the gains in the DCG, not in the ideal one.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
+      not finite, or a label below 0, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or an argument has another type.
+      ValueError: `tau` or `power` is not positive, `k` or `num_samples` is below 1, `num_iterations` or `noise_scale`
+        is below 0, a name is unknown, discounts rise or are negative, `stochastic` without `seed`, or shapes do not
+        match.
+
+    Cost: O(n^2) memory per list and sample, and O(n^2) time per iteration. With `num_iterations=0` it is O(k n), or
+    without `k` that of `soft_values`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.neural_ndcg_loss(tf.constant([0.4, 0.3, 0.9]), [0, 2, 1])), 4)
+    -0.7552
+
+    Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
+    Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey, A. Grover, B. Charron, S. Ermon, "PiRank: Scalable
+    Learning To Rank via Differentiable Sorting", NeurIPS 2021.
+    """
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    options = check_neural_ndcg(
+        k=k,
+        gain=gain,
+        discount=discount,
+        normalization=normalization,
+        method=method,
+        power=power,
+        num_iterations=num_iterations,
+        hard=hard,
+        stochastic=stochastic,
+        num_samples=num_samples,
+        noise_scale=noise_scale,
+    )
+    if stochastic and seed is None:
+        raise ValueError("seed must be two integers with stochastic=True, got None")
+    seed = gumbel_noise.seed_tensor(seed) if stochastic else None
+    needs_rows = options.num_iterations or options.hard or options.ndcg.k is not None
+    names = _operators.MATRIX if needs_rows else _operators.PRODUCT
+    if options.ndcg.k is not None:
+        names = (*names, *_operators.ROWS)
+    return _losses(args, options, _operators.sized_thresholds(args.scores, options.method, options.power, names), seed)
+
+
+def check_neural_ndcg(
+    *,
+    method: Any,
+    power: Any,
+    num_iterations: Any,
+    hard: Any,
+    stochastic: Any,
+    num_samples: Any,
+    noise_scale: Any,
+    **ndcg: Any,
+) -> NeuralNDCGOptions:
+    """Check the options of NeuralNDCG."""
+    method = registry.checked_method(method)
+    return NeuralNDCGOptions(
+        ndcg=ndcg_options(**ndcg),
+        method=method,
+        power=registry.checked_power(power, method),
+        num_iterations=arguments.non_negative_integer("num_iterations", num_iterations),
+        hard=arguments.boolean("hard", hard),
+        stochastic=arguments.boolean("stochastic", stochastic),
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
+
+
+@per_list(finite_with_gain)
+def _losses(
+    lists: RankingLists, options: NeuralNDCGOptions, thresholds: Thresholds, seed: tf.Tensor | None
+) -> tf.Tensor:
+    gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
+    scores, mask = lists.scores, lists.mask
+    if options.stochastic:
+        scores = sampled_scores(scores, options.num_samples, options.noise_scale, seed)
+        mask = tf.broadcast_to(mask, tf.shape(scores))
+    tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
+    sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power, thresholds=thresholds)
+    weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
+    rows = tf.shape(rank_weights)[0]
+    if options.ndcg.k is not None or options.hard or options.num_iterations:
+        ordered = tf.linalg.matvec(_matrix(sort, rows, options), weighted)
+    else:
+        ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
+        ordered = ordered[..., :rows]
+    dcg = tf.linalg.matvec(ordered, rank_weights)
+    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if options.stochastic else dcg, gains, rank_weights)
+
+
+def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
+    """The first `rows` of the soft permutation, or of the exact one with its gradient: [..., rows, n]."""
+    if not options.num_iterations:
+        return _dispatch.permutation(sort, rows, options.hard)
+    soft = doubly_stochastic(_dispatch.permutation(sort), options.num_iterations, TOLERANCE)[..., :rows, :]
+    return straight_through(_dispatch.permutation(sort, rows, hard=True), soft) if options.hard else soft

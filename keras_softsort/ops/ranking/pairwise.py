@@ -1,0 +1,289 @@
+"""Pairwise losses with other costs than RankNet's, and with sampled neighbors."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._lists import (
+    RankingArguments,
+    RankingLists,
+    flat_samples,
+    mean_over_samples,
+    per_list,
+    ranking_arguments,
+    repeated,
+)
+from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_losses, pair_options
+
+# Check the options of a loss.
+check_hinge = functools.partial(pair_options, "hinge")
+check_mse = functools.partial(pair_options, "squared", ties="half")
+check_soft_zero_one = functools.partial(pair_options, "soft_zero_one")
+
+NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
+
+
+@export
+def pairwise_hinge_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    normalization: str = "pairs",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the hinge loss of the pairs of items with different labels.
+
+    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item
+    i, the more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+
+    Returns:
+      `[...]` in the dtype of `scores`, with the values of `ranknet_loss` for lists without pairs and for numbers that
+      are not finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.pairwise_hinge_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    0.8
+
+    Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
+    Large Margin Classifiers, 2000.
+    """
+    options = check_hinge(lambda_weight=lambda_weight, normalization=normalization)
+    return _losses(_arguments(scores, labels, mask, weights, tau), options)
+
+
+@export
+def pairwise_mse_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    normalization: str = "pairs",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the squared error of the score differences of all pairs.
+
+    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the
+    mean weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the mean weight of its items.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Pairs with a masked item are left out. A list of fewer than two items gives 0.
+      A score or label that is not finite makes the result of its list NaN. Only the scores have a gradient, and there
+      are no second derivatives.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.pairwise_mse_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    1.6467
+
+    Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
+    (`PairwiseMSELoss`).
+    """
+    options = check_mse(lambda_weight=lambda_weight, normalization=normalization)
+    return _losses(_arguments(scores, labels, mask, weights, tau), options)
+
+
+@export
+def pairwise_soft_zero_one_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    normalization: str = "pairs",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the soft zero-one loss of the pairs of items with different labels.
+
+    A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of
+    item i, the more relevant one, times the pair's lambda weight. As tau goes to 0 this counts the pairs in
+    the wrong order, so the mean over pairs becomes (1 - Kendall's tau) / 2.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+
+    Returns:
+      `[...]` in the dtype of `scores`, with the values of `ranknet_loss` for lists without pairs and for numbers that
+      are not finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.pairwise_soft_zero_one_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    0.452
+
+    Source: Y. Song, A. Schwing, R. Zemel, R. Urtasun, "Training Deep Neural Networks via Direct Loss Minimization",
+    ICML 2016, for the aim; the smooth count is that of TF-Ranking: R. Pasumarthi et al., "TF-Ranking: Scalable
+    TensorFlow Library for Learning-to-Rank", KDD 2019.
+    """
+    options = check_soft_zero_one(lambda_weight=lambda_weight, normalization=normalization)
+    return _losses(_arguments(scores, labels, mask, weights, tau), options)
+
+
+def _arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) -> RankingArguments:
+    return ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
+
+
+@per_list(have_pairs)
+def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
+    return pair_losses(lists, options)
+
+
+@export
+def yeti_logistic_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    seed: Any,
+    tau: Any = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    normalization: str = "pairs",
+    num_samples: int = 8,
+    noise_scale: float = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
+
+    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair with label_i >
+    label_j costs `log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item i, times the lambda weight of the
+    pair. By default the lambda weight is above 0 only for items that are neighbors in the order of the sample. The
+    result is the mean over samples.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
+      seed: two integers, the stateless seed of the noise.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
+        version=2, neighbors_only=True)`.
+      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      num_samples: number of samples of each list.
+      noise_scale: factor of the Gumbel noise, at least 0.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. A list without any pair gives 0. A NaN label or a
+      score that is not finite makes the result of its list NaN. Only the scores have a gradient, and there are no
+      second derivatives.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, `num_samples` is below 1, `noise_scale` is negative, a weight is
+        negative, or shapes do not match.
+
+    Cost: O(n^2) time per sample, including the gradient, and the memory of one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.yeti_logistic_loss(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+    0.0
+
+    Source: I. Lyzhin, A. Ustimenko, A. Gulin, L. Prokhorenkova, "Which Tricks are Important for Learning to Rank?",
+    ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
+    Challenge with YetiRank", JMLR Workshop 14, 2011.
+    """
+    options = check_yeti(
+        lambda_weight=lambda_weight, normalization=normalization, num_samples=num_samples, noise_scale=noise_scale
+    )
+    args = _arguments(scores, labels, mask, weights, tau)
+    return _sampled_losses(args, options, gumbel_noise.seed_tensor(seed))
+
+
+class YetiOptions(NamedTuple):
+    """The static options of YetiLoss."""
+
+    pairs: PairOptions
+    num_samples: int
+    noise_scale: float
+
+
+def check_yeti(*, lambda_weight: Any, normalization: Any, num_samples: Any, noise_scale: Any) -> YetiOptions:
+    """Check the options of YetiLoss."""
+    weight = NEIGHBORS if lambda_weight is None else lambda_weight
+    return YetiOptions(
+        pairs=pair_options("logistic", lambda_weight=weight, normalization=normalization),
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
+
+
+def _have_sampled_pairs(scores: tf.Tensor, labels: tf.Tensor, options: YetiOptions, *_: Any) -> tf.Tensor:
+    return have_pairs(scores, labels, options.pairs)
+
+
+@per_list(_have_sampled_pairs)
+def _sampled_losses(lists: RankingLists, options: YetiOptions, seed: tf.Tensor) -> tf.Tensor:
+    samples = flat_samples(lists.scores, options.num_samples, options.noise_scale, seed)
+    sampled = repeated(lists, options.num_samples)._replace(scores=samples)
+    return mean_over_samples(pair_losses(sampled, options.pairs), options.num_samples)

@@ -1,1 +1,0 @@
-"""Ranking losses of pairs of items, as functions."""

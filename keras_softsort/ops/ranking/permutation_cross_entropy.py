@@ -1,0 +1,215 @@
+"""The cross-entropy of soft permutations with the true order of the labels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.gradients import nan_lists
+from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    checked_weights,
+    finite,
+    flat_weights,
+    per_list,
+    ranking_arguments,
+)
+from keras_softsort.ops.sorting import _dispatch, _operators
+from keras_softsort.ops.sorting._arguments import sort_arguments
+
+
+def sorted_labels(labels: tf.Tensor, mask: tf.Tensor, direction: str) -> tf.Tensor:
+    """Sort `labels` [B, n], with masked ones last as plus or minus infinity."""
+    sign = 1 if direction == "DESCENDING" else -1
+    keys = tf.where(mask, sign * labels, tf.constant(-math.inf, labels.dtype))
+    return sign * tf.sort(keys, axis=-1, direction="DESCENDING")
+
+
+def true_shares(labels: tf.Tensor, mask: tf.Tensor, direction: str, ranks: tf.Tensor) -> tf.Tensor:
+    """The share of each item in each of the first `ranks` ranks, `[B, ranks, n]`. Tied items share evenly."""
+    ordered = sorted_labels(labels, mask, direction)[:, :ranks]
+    belongs = tf.equal(ordered[:, :, tf.newaxis], labels[:, tf.newaxis, :])
+    allowed = tf.cast(tf.logical_and(belongs, mask[:, tf.newaxis, :]), labels.dtype)
+    return tf.math.divide_no_nan(allowed, tf.reduce_sum(allowed, axis=2, keepdims=True))
+
+
+def cross_entropies(shares: tf.Tensor, weights: tf.Tensor, log_weights: tf.Tensor, sizes: tf.Tensor) -> tf.Tensor:
+    """The mean over each list's ranks of `-sum_j shares_ij w_j log_weights_ij`: [B]."""
+    terms = shares * weights[:, tf.newaxis, :] * log_weights
+    ranks = tf.cast(tf.maximum(tf.shape(log_weights)[1], 1), log_weights.dtype)
+    return -tf.reduce_sum(terms, axis=[1, 2]) / tf.minimum(sizes, ranks)
+
+
+@export
+def neural_sort_cross_entropy_loss(
+    scores: Any, labels: Any, *, tau: Any = 1.0, label_tau: float | None = None, mask: Any = None, weights: Any = None
+) -> tf.Tensor:
+    """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
+
+    It is `permutation_cross_entropy(neural_sort(scores, tau), labels)`, but log P is exact even if P underflows, so
+    that lists in a very wrong order also have a gradient.
+
+    Args:
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`.
+      tau: temperature of P, positive, in units of the scores times the list size: a number, or a tensor that broadcasts
+        against the leading axes.
+      label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
+        labels at this temperature, so that items with similar labels share ranks.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Lists whose labels are all 0 give 0, as in TF-Ranking, and so do empty lists. A
+      label or score that is not finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `label_tau` is not positive, or shapes do not match.
+
+    Cost: O(n^2) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.neural_sort_cross_entropy_loss(tf.constant([2.0, 5.0, 3.0]), [20.0, 50.0, 30.0])), 3)
+    0.285
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019, section 6.1.
+    """
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    options = check_neural_sort_cross_entropy(label_tau=label_tau)
+    return _neural_sort_losses(
+        args, options, _operators.sized_thresholds(args.scores, "neural_sort", 1.0, _operators.MATRIX)
+    )
+
+
+class NeuralSortOptions(NamedTuple):
+    """The static options of NeuralSort's cross-entropy."""
+
+    label_tau: float | None
+
+
+def check_neural_sort_cross_entropy(*, label_tau: Any) -> NeuralSortOptions:
+    """Check the options of NeuralSort's cross-entropy."""
+    return NeuralSortOptions(None if label_tau is None else arguments.positive_number("label_tau", label_tau))
+
+
+@per_list(finite)
+def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions, thresholds: Thresholds) -> tf.Tensor:
+    if options.label_tau is None:
+        shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
+    else:
+        shares = _dispatch.permutation(
+            sort_arguments(lists.labels, options.label_tau, mask=lists.mask, thresholds=thresholds)
+        )
+    log_weights = _dispatch.log_permutation(
+        sort_arguments(lists.scores, lists.tau, mask=lists.mask, thresholds=thresholds)
+    )
+    # They may be -inf where no item belongs.
+    counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
+    log_weights = tf.where(counts, log_weights, tf.zeros_like(log_weights))
+    losses = cross_entropies(shares, lists.weights, log_weights, lists.sizes())
+    return tf.where(tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1), losses, tf.zeros_like(losses))
+
+
+@export
+def permutation_cross_entropy_loss(
+    permutation: Any, labels: Any, *, direction: str = "DESCENDING", mask: Any = None, weights: Any = None
+) -> tf.Tensor:
+    """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
+
+    For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at
+    rank i (tied items share their ranks evenly) and w_j is the item's weight.
+
+    Args:
+      permutation: floating-point `[..., rank, item]`, all rows of a soft permutation or the first k. Samples
+        `[..., sample, rank, item]`, with an additional axis that the labels do not have, are averaged.
+      labels: numbers `[..., n]`.
+      direction: order of the rows, `"DESCENDING"` (row 0 is the largest label) or `"ASCENDING"`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
+
+    Returns:
+      `[...]` in the dtype of `permutation`. With k rows the mean is over the first min(k, m) ranks. Masked items, and
+      rows after the valid items of a list, never affect the result. Empty lists give 0. An entry of P that has
+      underflowed to 0 counts as the smallest normal number, and has no gradient. A NaN label, or a NaN in a valid entry
+      of P, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `permutation` is not floating-point, or `mask` is not bool.
+      ValueError: `direction` is unknown, or shapes do not match.
+
+    Cost: O(n^2) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> matrix = ks.ops.neural_sort(tf.constant([2.0, 5.0, 3.0]), tau=1.0)
+    >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
+    0.285
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019, section 6.1.
+    """
+    permutation = arguments.matrix_tensor("permutation", permutation)
+    dtype = compute_dtype(permutation.dtype)
+    labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
+    if labels.shape.rank is None or permutation.shape.rank - labels.shape.rank not in (1, 2):
+        raise ValueError(
+            "permutation must have shape [..., rank, item] or [..., sample, rank, item] with labels [..., n] of shape "
+            f"{labels.shape}, got {permutation.shape}"
+        )
+    leading = labels.shape.rank - 1
+    expected = permutation.shape[:leading].concatenate(permutation.shape[-1:])
+    if not labels.shape.is_compatible_with(expected):
+        raise ValueError(f"labels must have shape {expected} with this permutation, got {labels.shape}")
+    sizes = tf.shape(permutation)
+    labels = arguments.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
+    mask = arguments.list_mask(mask, labels, "labels")
+    weights = checked_weights(weights, expected, dtype)
+    return _permutation_losses(
+        permutation, labels, mask, weights, arguments.one_of("direction", direction, arguments.DIRECTIONS)
+    )
+
+
+@traced_if_eager
+def _permutation_losses(
+    permutation: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor | None, direction: str
+) -> tf.Tensor:
+    shape, labels_shape = tf.shape(labels), labels.shape
+    flat = tf.cast(flatten_lists(permutation, inner=permutation.shape.rank - labels.shape.rank + 1), labels.dtype)
+    mask = tf.ones_like(labels, tf.bool) if mask is None else mask
+    labels, mask = tf.stop_gradient(flatten_lists(labels)), flatten_lists(mask)
+    weights = flat_weights(weights, mask, shape, labels.dtype)
+    failed = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(labels)), axis=-1)
+    readable = tf.logical_and(mask, tf.logical_not(failed)[:, tf.newaxis])
+    labels = tf.where(readable, labels, tf.zeros_like(labels))
+    ranks = tf.shape(flat)[-2]
+    counts = tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), ranks)[:, :, tf.newaxis]
+    counts = tf.logical_and(counts, mask[:, tf.newaxis, :])
+    if flat.shape.rank == 4:
+        counts = counts[:, tf.newaxis]
+    # Masked before the logarithm, so that NaN and 0 do not reach its gradient.
+    safe = tf.where(counts, flat, tf.ones_like(flat))
+    tiny = tf.constant(arguments.dtype_tiny(flat.dtype), flat.dtype)
+    log_weights = tf.math.log(tf.maximum(safe, tiny))
+    log_weights = tf.where(tf.math.is_nan(safe), safe, log_weights)  # TensorFlow's maximum may drop NaN
+    if flat.shape.rank == 4:
+        log_weights = tf.reduce_mean(log_weights, axis=1)  # the loss is linear in the logarithms
+    sizes = tf.maximum(tf.reduce_sum(tf.cast(mask, labels.dtype), axis=-1), 1)
+    losses = cross_entropies(true_shares(labels, mask, direction, ranks), weights, log_weights, sizes)
+    losses = nan_lists(failed, losses, tf.where(counts, flat, tf.zeros_like(flat)))
+    shaped = tf.reshape(tf.cast(losses, permutation.dtype), shape[:-1])
+    return tf.ensure_shape(shaped, labels_shape[:-1])

@@ -1,0 +1,219 @@
+"""The negative log-likelihood of orders under the Plackett-Luce model: ListMLE, and RankDistil of sampled orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import descending, take, tied_ranks
+from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    finite,
+    flat_samples,
+    mean_over_samples,
+    per_list,
+    ranking_arguments,
+    relative_scores,
+    repeated,
+)
+from keras_softsort.ops.sampling._choice_costs import Sequence, choice_costs
+
+TIES = ("breslow", "first")
+
+
+class PlackettLuceOptions(NamedTuple):
+    """The static options of the Plackett-Luce loss."""
+
+    k: int | None
+    ties: str
+    discount: str | Callable | None
+
+
+@export
+def plackett_luce_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    ties: str = "breslow",
+    tau: Any = 1.0,
+    discount: str | Callable | None = None,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores.
+
+    In this model the items are chosen one after another, each with a probability proportional to exp(score). For a list
+    of m items in descending order of their labels, with scores a and weights w (1 by default):
+    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. This is the loss ListMLE.
+
+    Args:
+      scores: logits, floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign.
+      k: number of ranks that count, those of the largest labels; None for all. 1 is the conditional logit.
+      ties: rule for items with equal labels. `"breslow"`: each of them is chosen from all items that are not ranked
+        before their group, as in Cox's model; if only p ranks of a group of g items count, each item costs p / g of
+        that. `"first"`: items with equal labels are ranked in the order of the list.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r; or a
+        function of a tensor of ranks. This is position-aware ListMLE. Tied items have the mean of their ranks' weights.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
+
+    Returns:
+      `[...]` in the dtype of `scores`, not divided by the list size. Empty lists give 0. An item with a score of -inf
+      cannot be chosen. If it is ranked before an item that can be chosen, or tied with it under `"breslow"`, the result
+      is infinite, unless its weight is 0; ranked after all of them it costs 0. A NaN label or score, or a score of
+      +inf, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `k` is below 1, `tau` is not positive, `ties` or `discount` is unknown, or shapes do not
+        match.
+
+    Cost: a sort and O(n) per list; O(n^1.5) if scores span more than 600.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> loss = ks.ops.plackett_luce_loss(tf.math.log([3.0, 1.0, 2.0]), [2, 0, 1])
+    >>> round(float(tf.exp(-loss)), 6)  # 3 / (3 + 2 + 1) * 2 / (2 + 1)
+    0.333333
+
+    Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank: Theory and Algorithm",
+    ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
+    Algorithms", ICML 2009; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
+    """
+    options = check_plackett_luce(k=k, ties=ties, discount=discount)
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
+
+
+def check_plackett_luce(*, k: Any = None, ties: Any = "breslow", discount: Any = None) -> PlackettLuceOptions:
+    """Check the options of the Plackett-Luce loss."""
+    known = discount is None or callable(discount)
+    return PlackettLuceOptions(
+        k=None if k is None else arguments.positive_integer("k", k),
+        ties=arguments.one_of("ties", ties, TIES),
+        discount=discount if known else arguments.one_of("discount", discount, DISCOUNTS),
+    )
+
+
+def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+    """Whether scores are numbers below infinity, also minus infinity, and labels numbers, also infinite."""
+    return tf.logical_and(scores < math.inf, labels <= math.inf)  # False for NaN
+
+
+@export
+def coupled_rank_distil_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    seed: Any,
+    tau: Any = 1.0,
+    k: int | None = None,
+    num_samples: int = 8,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
+
+    The teacher's scores are the logits of a Plackett-Luce distribution, from which orders z are sampled. With the
+    scores s, divided by tau, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i}
+    s_{z_j})`. The result is the mean over samples.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` the teacher's scores, numbers of any sign.
+      seed: two integers, the stateless seed of the noise.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      k: number of ranks of the sampled orders that count; None for all.
+      num_samples: number of samples of each list.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the items that are chosen.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0, and empty lists, give
+      0. A score or label that is not finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, `k` or `num_samples` is below 1, or shapes do not match.
+
+    Cost: O(n log n) time and O(n) memory per sample.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> teacher, scores = [0.0, 90.0, 45.0], tf.constant([0.0, 1.0986123, 0.6931472])  # the order is certain
+    >>> round(float(ks.ops.coupled_rank_distil_loss(scores, teacher, seed=[1, 2])), 4)
+    1.0986
+
+    Source: S. Reddi, R. Pasumarthi, A. Menon, A. Rawat, F. Yu, S. Kim, A. Veit, S. Kumar, "RankDistil: Knowledge
+    Distillation for Ranking", AISTATS 2021.
+    """
+    options = check_distil(k=k, num_samples=num_samples)
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _distilled_losses(args, options, gumbel_noise.seed_tensor(seed))
+
+
+class DistilOptions(NamedTuple):
+    """The static options of RankDistil."""
+
+    orders: PlackettLuceOptions
+    num_samples: int
+
+
+def check_distil(*, k: Any, num_samples: Any) -> DistilOptions:
+    """Check the options of RankDistil."""
+    return DistilOptions(check_plackett_luce(k=k, ties="first"), arguments.positive_integer("num_samples", num_samples))
+
+
+@per_list(finite)
+def _distilled_losses(lists: RankingLists, options: DistilOptions, seed: tf.Tensor) -> tf.Tensor:
+    samples = flat_samples(lists.labels, options.num_samples, 1.0, seed)
+    sampled = repeated(lists, options.num_samples)._replace(labels=samples)
+    losses = mean_over_samples(negative_log_likelihood(sampled, options.orders), options.num_samples)
+    taught = tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1)
+    return tf.where(taught, losses, tf.zeros_like(losses))
+
+
+def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
+    """The loss of each list [B]."""
+    dtype = lists.scores.dtype
+    # Masked items come after all others, where no score is left to choose from, and so cost nothing.
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
+    below_all = tf.constant(-math.inf, dtype)
+    labels = tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all)
+    ordered, order = descending(labels)
+    choices = Sequence(*tied_ranks(ordered, may_search=True)) if options.ties == "breslow" else Sequence()
+    weights = take(lists.weights, order) if lists.are_weighted else None
+    if options.k is not None or options.discount is not None:
+        counted = _counted(*choices.bounds(tf.shape(labels)[1]), options, tf.shape(labels)[1], dtype)
+        weights = tf.broadcast_to(counted, tf.shape(scores)) if weights is None else weights * counted
+    return choice_costs(take(scores, order), weights, choices)
+
+
+_losses = per_list(_has_meaning)(negative_log_likelihood)
+
+
+def _counted(
+    first: tf.Tensor, last: tf.Tensor, options: PlackettLuceOptions, size: tf.Tensor, dtype: tf.DType
+) -> tf.Tensor:
+    """The mean weight of the ranks from `first` to `last`, counted from 0; ranks after the k-th weigh 0."""
+    after = last + 1
+    if options.discount is not None:
+        sums = tf.pad(tf.cumsum(rank_discounts(size, dtype, options.k, options.discount)), [[1, 0]])
+        return (tf.gather(sums, after) - tf.gather(sums, first)) / tf.cast(after - first, dtype)
+    first, sizes = tf.cast(first, dtype), tf.cast(after - first, dtype)
+    return tf.clip_by_value(options.k - first, 0, sizes) / sizes

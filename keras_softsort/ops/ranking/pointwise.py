@@ -1,0 +1,209 @@
+"""Losses of each item on its own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    checked_normalization,
+    finite,
+    finite_item_logits,
+    item_logit_arguments,
+    item_mean,
+    per_list,
+    ranking_arguments,
+)
+
+
+class ItemOptions(NamedTuple):
+    """The static options of losses of items."""
+
+    normalization: str
+
+
+def check_items(*, normalization: Any) -> ItemOptions:
+    """Check the options of losses of items."""
+    return ItemOptions(checked_normalization(normalization, "items"))
+
+
+@export
+def mean_squared_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    normalization: str = "list",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the mean squared error of each list's scores.
+
+    With scores s, labels y and weights w (1 by default) an item costs `w_i (s_i - y_i)^2`.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign.
+      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
+      finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `normalization` is unknown, or shapes do not match.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.mean_squared_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    0.4
+
+    Source: least squares; for ranking D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
+    """
+    return _mean_squared_losses(
+        ranking_arguments(scores, labels, mask, weights), check_items(normalization=normalization)
+    )
+
+
+@per_list(finite)
+def _mean_squared_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor:
+    return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), options.normalization)
+
+
+@export
+def sigmoid_cross_entropy_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    normalization: str = "list",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the mean binary cross-entropy of each list's items.
+
+    With logits s, labels y and weights w (1 by default) an item costs `-w_i (y_i log p_i + (1 - y_i) log(1 - p_i))`
+    with `p_i = 1 / (1 + exp(-s_i))`.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers from 0 to 1; others are taken as they are.
+      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
+      finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `normalization` is unknown, or shapes do not match.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.sigmoid_cross_entropy_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    0.8043
+
+    Source: the negative log-likelihood of independent Bernoulli variables; for ranking W. Cooper, F. Gey, D. Dabney,
+    "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
+    """
+    return _sigmoid_cross_entropy_losses(
+        ranking_arguments(scores, labels, mask, weights), check_items(normalization=normalization)
+    )
+
+
+@per_list(finite)
+def _sigmoid_cross_entropy_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor:
+    costs = tf.nn.sigmoid_cross_entropy_with_logits(lists.labels, lists.scores)
+    return item_mean(lists, costs, options.normalization)
+
+
+@export
+def ordinal_loss(
+    logits: Any,
+    labels: Any,
+    *,
+    use_fraction_label: bool = False,
+    normalization: str = "list",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the binary cross-entropy of each level of an ordinal label.
+
+    Each item has m logits, and logit l is that of the label being at least l, for the levels l = 1, ..., m. The loss of
+    an item is the sum over levels of the binary cross-entropy of logit l with the target 1 if `y_i >= l`, else 0, times
+    the weight of the item. To rank by such a model, score an item by the sum of its m sigmoids, the expected label.
+
+    Args:
+      logits: `[..., n, m]` floating-point, one per level.
+      labels: `[..., n]` numbers of at least 0, up to m.
+      use_fraction_label: whether a label between two levels has a fractional target for the upper one. The label 1.2
+        then has the targets 1 and 0.2, otherwise 1 and 0.
+      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `logits`. Masked items are left out. Empty lists give 0. A logit or label that is not
+      finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `logits` are not floating-point, or an argument has another type.
+      ValueError: `normalization` is unknown, or shapes do not match.
+
+    Cost: O(n m) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.ordinal_loss(tf.constant([[0.6, 0.2], [0.8, 0.3]]), [1.0, 0.0])), 4)
+    1.6305
+
+    Source: Z. Niu, M. Zhou, L. Wang, X. Gao, G. Hua, "Ordinal Regression with Multiple Output CNN for Age Estimation",
+    CVPR 2016; P. Pobrotyn, T. Bartczak, M. Synowiec, R. Bialobrzeski, J. Bojar, "Context-Aware Learning to Rank with
+    Self-Attention", SIGIR eCom 2020.
+    """
+    options = check_ordinal(use_fraction_label=use_fraction_label, normalization=normalization)
+    args = item_logit_arguments(logits, labels, mask, weights)
+    return _ordinal_losses(args, options)
+
+
+class OrdinalOptions(NamedTuple):
+    """The static options of the ordinal loss."""
+
+    use_fraction_label: bool
+    normalization: str
+
+
+def check_ordinal(*, use_fraction_label: Any, normalization: Any) -> OrdinalOptions:
+    """Check the options of the ordinal loss."""
+    return OrdinalOptions(
+        use_fraction_label=arguments.boolean("use_fraction_label", use_fraction_label),
+        normalization=checked_normalization(normalization, "items"),
+    )
+
+
+@per_list(finite_item_logits)
+def _ordinal_losses(lists: RankingLists, options: OrdinalOptions) -> tf.Tensor:
+    levels = tf.cast(tf.range(1, tf.shape(lists.scores)[-1] + 1), lists.labels.dtype)
+    reached = lists.labels[..., tf.newaxis] - levels + 1
+    if not options.use_fraction_label:
+        reached = tf.floor(reached)
+    targets = tf.clip_by_value(reached, 0, 1)
+    costs = tf.nn.sigmoid_cross_entropy_with_logits(targets, lists.scores)
+    return item_mean(lists, tf.reduce_sum(costs, axis=-1), options.normalization)

@@ -1,1 +1,0 @@
-"""Losses of one item at a time."""

@@ -1,0 +1,199 @@
+"""RankNet: the logistic loss of all pairs of a list, its gradient, and the cost of explicit pairs."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._lists import RankingLists, broadcasts, per_list, ranking_arguments
+from keras_softsort.ops.ranking._pair_sums import (
+    PairOptions,
+    have_pairs,
+    pair_losses,
+    pair_options,
+    pair_sums,
+    scaled_scores,
+)
+
+# Check the options of RankNet.
+check_ranknet = functools.partial(pair_options, "logistic")
+
+
+@export
+def ranknet_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    ties: str = "ignore",
+    normalization: str = "pairs",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
+
+    A pair with label_i > label_j and scores s costs `log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item i and
+    the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs, and `pairwise_logistic`
+    is the cost of explicit pairs.
+
+    Args:
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`, larger for more relevant items. They may have any sign, except for `"ndcg"` and
+        `"mrr"`, which need labels of at least 0.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes. RankNet's sigma is 1 / tau.
+      lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"` or
+        `"label_diff"`; or a `losses.LambdaWeight` with its options; None gives all pairs weight 1. See `RankNetLoss`
+        for this and the next two arguments.
+      ties: rule for pairs of equal labels, `"ignore"` or `"half"`.
+      normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+
+    Returns:
+      `[...]` in the dtype of `scores`. A list without any pair gives 0. A NaN label, a score that is not finite, or for
+      `"ndcg"` and `"mrr"` a label below 0, makes the result of its list NaN. Only the scores have a gradient, and there
+      are no second derivatives.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
+      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
+
+    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.ranknet_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    0.6235
+
+    Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
+    Gradient Descent", ICML 2005; the lambda weights: see `RankNetLoss`.
+    """
+    options = check_ranknet(lambda_weight=lambda_weight, ties=ties, normalization=normalization)
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True), options)
+
+
+@per_list(have_pairs)
+def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
+    return pair_losses(lists, options)
+
+
+@export
+def ranknet_lambdas(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    ties: str = "ignore",
+    lambda_weight: str | LambdaWeight | None = None,
+    mask: Any = None,
+) -> tf.Tensor:
+    """Compute RankNet's lambdas: the gradient of the sum of a list's pair costs with respect to its scores.
+
+    `lambda_i = sum_j l_ij`, where `l_ij = -W_ij / tau / (1 + exp((s_i - s_j) / tau))` and `l_ji = -l_ij` for each pair
+    with label_i > label_j. It is the gradient of `RankNetLoss(normalization="none")`, for training loops of your own.
+
+    Args:
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign, larger for more relevant items. Negative labels do not mark padding here.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they pull their scores together,
+        with `l_ij = (sigmoid((s_i - s_j) / tau) - 1/2) / tau`.
+      lambda_weight: the weights W of pairs: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"`, `"label_diff"` or a
+        `losses.LambdaWeight`; None gives all pairs weight 1. See `RankNetLoss`.
+      mask: bool `[..., n]`, True for valid items.
+
+    Returns:
+      `[..., n]` in the dtype of `scores`. The lambdas of a list sum to 0. Masked items get 0. A list with a NaN label
+      or a score that is not finite gives NaN. Empty lists give empty results. The result has no gradient.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `labels` or `mask` has another shape, and the errors of `RankNetLoss`.
+
+    Cost: O(n^2) time, and the memory of one block of pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> ks.ops.ranknet_lambdas(tf.constant([0.0, 0.0, 0.0]), [2.0, 1.0, 1.0]).numpy().tolist()
+    [-1.0, 0.5, 0.5]
+
+    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
+    """
+    options = check_ranknet(lambda_weight=lambda_weight, ties=ties)
+    return _lambdas(ranking_arguments(scores, labels, mask, None, tau=tau), options)
+
+
+@per_list(have_pairs)
+def _lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
+    return tf.stop_gradient(pair_sums(scaled_scores(lists), lists, options).slopes / lists.tau)
+
+
+@export
+def pairwise_logistic(score_difference: Any, weight: Any = None, *, tau: float = 1.0) -> tf.Tensor:
+    """Compute the logistic cost of explicit pairs: `weight log(1 + exp(-d / tau))`, d = preferred score - other score.
+
+    Use it if your data are pairs rather than lists, for example with a two-tower model. `RankNetLoss` has the same cost
+    for each pair of a list.
+
+    Args:
+      score_difference: floating-point, of any shape: the score of the preferred item minus that of the other item.
+      weight: weights that broadcast to this shape, not negative; None for 1.
+      tau: temperature, a positive number in units of the scores.
+
+    Returns:
+      The costs, with the shape and dtype of `score_difference`. A pair with weight 0 costs 0 and has zero gradient,
+      even if its difference is NaN. Large differences do not overflow, and small costs keep their precision.
+
+    Raises:
+      TypeError: `score_difference` is not floating-point.
+      ValueError: `tau` is not positive, `weight` does not broadcast, or a weight is negative or NaN.
+      InvalidArgumentError: a weight is negative or NaN in a traced function (not checked under XLA).
+
+    Cost: O(1) per pair.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> [round(float(cost), 4) for cost in ks.ops.pairwise_logistic(tf.constant([0.0, 2.0]), [1.0, 10.0])]
+    [0.6931, 1.2693]
+
+    Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
+    Gradient Descent", ICML 2005.
+    """
+    difference = arguments.floating_tensor("score_difference", score_difference)
+    # As a tensor, so that another number needs no new trace.
+    tau = tf.constant(arguments.positive_number("tau", tau), compute_dtype(difference.dtype))
+    if weight is None:
+        return _costs(difference, None, tau)
+    weight = tf.cast(arguments.real_tensor("weight", weight), compute_dtype(difference.dtype))
+    shape, expected = weight.shape, difference.shape
+    if not broadcasts(shape, expected):
+        raise ValueError(f"weight must have the shape of score_difference, {expected}, or broadcast to it, got {shape}")
+    return _costs(difference, arguments.non_negative_tensor("weight", weight), tau)
+
+
+@traced_if_eager
+def _costs(difference: tf.Tensor, weight: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    lead = tf.cast(difference, compute_dtype(difference.dtype)) / -tau
+    if weight is None:
+        return tf.cast(tf.math.softplus(lead), difference.dtype)
+    weight = tf.broadcast_to(weight, tf.shape(lead))
+    counted = weight > 0
+    costs = weight * tf.math.softplus(tf.where(counted, lead, tf.zeros_like(lead)))
+    return tf.cast(tf.where(tf.equal(weight, 0), tf.zeros_like(costs), costs), difference.dtype)

@@ -1,0 +1,248 @@
+"""The cross-entropy of the labels and softmaxes of the scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import descending, take, tied_ranks
+from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops.ranking._dcg import absolute_gains, discounts
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, MetricOptions, delta_features, metric_options
+from keras_softsort.ops.ranking._lists import (
+    RankingLists,
+    finite_with_gain,
+    per_list,
+    ranking_arguments,
+    relative_scores,
+)
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, AgainstLater, choice_costs
+from keras_softsort.ops.sampling._logsumexp import logsumexp
+
+
+@export
+def softmax_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / tau)
+    / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in proportion to its
+    labels.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of one of these. It replaces each label by its
+        gain times the discount of the item's rank in the current order of the scores. `"ndcg"` and `"mrr"` also divide
+        by the ideal DCG. `k` only changes the ideal DCG, as in TF-Ranking.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, the lambda weight has no meaning for this loss, or shapes do not
+        match.
+
+    Cost: O(n) time and memory per list; a sort with a lambda weight.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.softmax_loss(tf.constant([1.0986123, 0.0, 1.3862944]), [1.0, 0.0, 0.0])), 4)
+    0.9808
+
+    Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
+    Approach", ICML 2007; S. Bruch, X. Wang, M. Bendersky, M. Najork, "An Analysis of the Softmax Cross Entropy Loss for
+    Learning-to-Rank with Binary Relevance", ICTIR 2019.
+    """
+    return _losses(
+        ranking_arguments(scores, labels, mask, weights, tau=tau), check_softmax(lambda_weight=lambda_weight)
+    )
+
+
+@export
+def calibrated_softmax_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    virtual_label: float = 0.0,
+    lambda_weight: str | LambdaWeight | None = None,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the softmax cross-entropy of each list and a virtual item of score 0.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where `p_i = exp(s_i
+    / tau) / (1 + sum_j exp(s_j / tau))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
+    and its weight w is the mean weight of the list.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      virtual_label: the label of the virtual item, at least 0.
+      lambda_weight: see `SoftmaxLoss`. The virtual item counts as an item of the list.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. In a list without a label above 0 only the term of
+      the virtual item remains. Empty lists give 0. A score or label that is not finite, or a label below 0, makes the
+      result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, `virtual_label` is negative, or shapes do not match.
+
+    Cost: O(n) time and memory per list; a sort with a lambda weight.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.calibrated_softmax_loss(tf.constant([0.6, 0.8]), [1.0, 0.0], virtual_label=0.1)), 4)
+    1.1808
+
+    Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
+    """
+    options = check_calibrated_softmax(virtual_label=virtual_label, lambda_weight=lambda_weight)
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _calibrated_losses(args, options)
+
+
+class CalibratedOptions(NamedTuple):
+    """The static options of the calibrated softmax."""
+
+    virtual_label: float
+    metric: MetricOptions | None
+
+
+def check_calibrated_softmax(*, virtual_label: Any, lambda_weight: Any) -> CalibratedOptions:
+    """Check the options of the calibrated softmax."""
+    return CalibratedOptions(
+        virtual_label=arguments.non_negative_number("virtual_label", virtual_label),
+        metric=check_softmax(lambda_weight=lambda_weight),
+    )
+
+
+@per_list(finite_with_gain)
+def _calibrated_losses(lists: RankingLists, options: CalibratedOptions) -> tf.Tensor:
+    mean_weights = tf.reduce_sum(lists.weights, axis=-1, keepdims=True) / lists.sizes()[:, tf.newaxis]
+    extended = RankingLists(
+        scores=tf.concat([lists.scores, tf.zeros_like(mean_weights)], axis=-1),
+        labels=tf.concat([lists.labels, options.virtual_label * tf.ones_like(mean_weights)], axis=-1),
+        mask=tf.concat([lists.mask, tf.ones_like(mean_weights, tf.bool)], axis=-1),
+        weights=tf.concat([lists.weights, mean_weights], axis=-1),
+        tau=lists.tau,
+    )
+    return softmax_losses(extended, options.metric)
+
+
+@export
+def unique_softmax_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the softmax cross-entropy of each item against the less relevant ones.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i (2^y_i - 1) log(exp(s_i) / (exp(s_i) + sum_{j: y_j
+    < y_i} exp(s_j)))`, with s divided by tau.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, or shapes do not match.
+
+    Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures, all lists of the batch take
+    O(n^2) up to 1,000 items. Longer lists, and those of a size that is unknown when traced, are computed in float64,
+    and take O(n^1.5) if scores span more than 600 temperatures.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.unique_softmax_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    0.7981
+
+    Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
+    """
+    return _unique_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
+
+
+@per_list(finite_with_gain)
+def _unique_losses(lists: RankingLists) -> tf.Tensor:
+    dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
+    scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
+    weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
+    # Relative to the largest, since gains of high labels over sums of small exponentials overflow. Of no items it is 0.
+    largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
+    weights = tf.math.divide_no_nan(weights, largest)
+    # Masked items come after all others, and have no weight.
+    lowest = tf.constant(-math.inf, lists.labels.dtype)
+    ordered, order = descending(tf.where(lists.mask, lists.labels, lowest))
+    choices = AgainstLater(*tied_ranks(ordered, may_search=True))
+    losses = choice_costs(take(scores, order), take(weights, order), choices)
+    return tf.cast(losses * largest[:, 0], lists.scores.dtype)
+
+
+def check_softmax(*, lambda_weight: Any) -> MetricOptions | None:
+    """Check the lambda weight whose discounted gains stand in for the labels."""
+    options = metric_options(lambda_weight)
+    if options is None:
+        return None
+    arguments.one_of("lambda_weight of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
+    if options.version == 2 or options.neighbors_only or options.smooth_fraction != 1:
+        raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {lambda_weight!r}")
+    return options
+
+
+def softmax_losses(lists: RankingLists, options: MetricOptions | None) -> tf.Tensor:
+    """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
+    relevance = lists.labels
+    if options is not None:
+        features = delta_features(lists, options)
+        relevance = features.gains * discounts(features.ranks, options.discount)
+    below = relative_scores(lists.scores, lists.mask, lists.tau)
+    weights = lists.weights * relevance
+    # A cost with weight 0 counts 0, even if it is infinite.
+    counts = tf.not_equal(weights, 0)
+    costs = tf.where(counts, logsumexp(below)[:, tf.newaxis] - below, tf.zeros_like(below))
+    return tf.reduce_sum(weights * costs, axis=-1)
+
+
+_losses = per_list(finite_with_gain)(softmax_losses)

@@ -1,0 +1,115 @@
+"""One minus Spearman's rank correlation of labels and soft ranks of scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import mean_ranks
+from keras_softsort.ops._core.thresholds import Thresholds
+from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.sorting import _dispatch, _operators
+from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting._methods import registry
+
+# The spread of soft ranks counts as at least this share of the spread of the ranks 1, ..., n.
+MIN_SPREAD = 0.01
+
+
+@export
+def spearman_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    method: str = "neural_sort",
+    power: float = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute 1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
+
+    `1 - sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean q)^2)`, where r are the soft
+    ranks of the scores and q the ranks of the labels (tied ones have their mean rank).
+
+    Args:
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign.
+      tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the soft ranks become exact, and tied scores have their mean rank.
+      method: a method with ranks, see `soft_rank`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. The result of a list is multiplied by their mean. None for 1.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Lists with fewer than two items, or with constant labels, give 0. The standard
+      deviation of the soft ranks counts as at least a hundredth of that of the ranks 1 to n, so that equal scores have
+      correlation 0 and a finite gradient. A label or score that is not finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `power` is not positive, `method` has no ranks, or shapes do not match.
+
+    Cost: that of `soft_rank`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.spearman_loss(tf.constant([0.1, 0.4, 0.3, 0.9]), [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
+    0.2
+
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
+    Psychology 15, 1904; as a loss on soft ranks: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable
+    Sorting and Ranking", ICML 2020.
+    """
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    options = check_spearman(method=method, power=power)
+    thresholds = _operators.sized_thresholds(args.scores, options.method, options.power, _operators.PRODUCT)
+    return _losses(args, options, thresholds)
+
+
+class SpearmanOptions(NamedTuple):
+    """The static options of Spearman's correlation."""
+
+    method: str
+    power: float
+
+
+def check_spearman(*, method: Any, power: Any) -> SpearmanOptions:
+    """Check the options of Spearman's correlation."""
+    method = registry.checked_method(method, "ranks")
+    return SpearmanOptions(method, registry.checked_power(power, method))
+
+
+@per_list(finite)
+def _losses(lists: RankingLists, options: SpearmanOptions, thresholds: Thresholds) -> tf.Tensor:
+    sort = sort_arguments(
+        lists.scores,
+        lists.tau,
+        mask=lists.mask,
+        method=options.method,
+        power=options.power,
+        capability="ranks",
+        thresholds=thresholds,
+    )
+    sizes = lists.sizes()
+    found = _dispatch.soft_ranks(sort)
+    found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists.mask)
+    # The mean of the ranks is known exactly, so that constant labels give exactly 0.
+    true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists.mask)
+    least = MIN_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
+    found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)
+    true_spread = tf.reduce_sum(tf.square(true), axis=-1)
+    has_order = true_spread > 0
+    product = tf.where(has_order, found_spread * true_spread, tf.ones_like(sizes))
+    correlation = tf.reduce_sum(found * true, axis=-1) / tf.sqrt(product)
+    weights = tf.reduce_sum(lists.weights, axis=-1) / sizes
+    return tf.where(has_order, weights * (1 - correlation), tf.zeros_like(sizes))
+
+
+def _centered(ranks: tf.Tensor, means: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    return tf.where(mask, ranks - means[:, tf.newaxis], tf.zeros_like(ranks))

@@ -1,0 +1,93 @@
+"""Which files of the package a call runs through, and the page of the documentation that lists them.
+
+`python tests/support/call_flow.py`, from the root of the repository, writes the lists of the page anew.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+
+import keras_softsort as ks
+
+ROOT = Path(ks.__file__).parent
+PAGE = Path(__file__).parents[2] / "docs" / "how-a-call-flows.md"
+# The part of the page that is written here, between two marks.
+LISTS = re.compile(r"(?<=<!-- files -->\n).*(?=<!-- end of files -->)", flags=re.DOTALL)
+
+SCORES = tf.random.stateless_normal([2, 16], seed=[0, 1])
+LABELS = tf.constant([[float(item % 4) for item in range(16)]] * 2)
+LOGITS = tf.random.stateless_normal([2, 8, 8], seed=[0, 2])
+
+
+def calls():
+    """Name -> a function of scores or logits, and the tensor that it is called with."""
+    sorting_layer, sinkhorn_layer = ks.NeuralSortLayer(), ks.SinkhornLayer()
+    sorting_layer.build(SCORES.shape)
+    sinkhorn_layer.build(LOGITS.shape)
+    loss = ks.RankNetLoss(lambda_weight="ndcg")
+    return {
+        "ops.neural_sort": (ks.ops.neural_sort, SCORES),
+        "ops.soft_rank": (ks.ops.soft_rank, SCORES),
+        "NeuralSortLayer": (sorting_layer, SCORES),
+        "ops.ranknet": (lambda scores: ks.ops.ranknet(scores, LABELS), SCORES),
+        'RankNetLoss(lambda_weight="ndcg")': (lambda scores: loss(LABELS, scores), SCORES),
+        "ops.list_mle": (lambda scores: ks.ops.list_mle(scores, LABELS), SCORES),
+        "ops.neural_ndcg": (lambda scores: ks.ops.neural_ndcg(scores, LABELS), SCORES),
+        "ops.sinkhorn": (ks.ops.sinkhorn, LOGITS),
+        "SinkhornLayer": (sinkhorn_layer, LOGITS),
+        "ops.linear_assignment": (ks.ops.linear_assignment, LOGITS),
+    }
+
+
+def trace(function, tensor):
+    """Trace `function` and its gradient."""
+
+    def with_gradient(tensor):
+        with tf.GradientTape() as tape:
+            tape.watch(tensor)
+            result = function(tensor)
+        # An exact matching has no gradient.
+        return result, tape.gradient(result, tensor) if result.dtype.is_floating else None
+
+    tf.function(with_gradient, autograph=False).get_concrete_function(tensor)
+
+
+def files_of(run):
+    """The files of the package, relative to it, with a function that runs during `run()`."""
+    files = set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(f"{ROOT}/"):
+            files.add(Path(frame.f_code.co_filename).relative_to(ROOT).as_posix())
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return sorted(files)
+
+
+def files_of_calls():
+    """Name of each call -> the files that it runs through."""
+    return {name: files_of(lambda each=each: trace(*each)) for name, each in calls().items()}
+
+
+def as_text(flows):
+    """The lists of the page."""
+    parts = [
+        f"### `{name}`: {len(files)} files\n\n" + "".join(f"- `{file}`\n" for file in files)
+        for name, files in flows.items()
+    ]
+    return "\n" + "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    found = files_of_calls()
+    if sys.argv[1:] == ["--json"]:
+        print(json.dumps(found))
+    else:
+        PAGE.write_text(LISTS.sub(lambda _: as_text(found), PAGE.read_text()))

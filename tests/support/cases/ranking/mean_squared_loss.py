@@ -1,0 +1,20 @@
+"""Cases of `mean_squared_loss` and `MeanSquaredLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import items as truth
+
+ORACLE = truth.mean_squared
+LOSSES = [
+    Loss(
+        ks.MeanSquaredLoss,
+        [{"normalization": "none", "reduction": "sum", "name": "mine"}],
+        "mean_squared_loss",
+        labels="numbers",
+        oracle=ORACLE,
+        unbounded=True,
+        costs_without_relevance=True,
+        quick_modes=(),  # in XLA with the other losses of items
+        values={"squared error": {}},
+    )
+]

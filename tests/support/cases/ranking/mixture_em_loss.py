@@ -1,0 +1,22 @@
+"""Cases of `mixture_em_loss` and `MixtureEMLoss`."""
+
+import numpy as np
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import items as truth
+
+ORACLE = truth.mixture_em
+LOSSES = [
+    Loss(
+        ks.MixtureEMLoss,
+        [{"alpha": 0.5, "reduction": "sum", "name": "mine"}],
+        "mixture_em_loss",
+        takes="logits",
+        oracle=ORACLE,
+        frozen=True,
+        values={"mixture": {"alpha": 0.5}},
+    )
+]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"mixture_em_loss": {"logits": np.ones([2, 3, 2])}}

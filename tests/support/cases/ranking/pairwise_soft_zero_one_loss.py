@@ -1,0 +1,32 @@
+"""Cases of `pairwise_soft_zero_one_loss` and `PairwiseSoftZeroOneLoss`."""
+
+import functools
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import pairs as truth
+
+ORACLE = functools.partial(truth.weighted_loss, cost="soft_zero_one")
+LOSSES = [
+    Loss(
+        ks.PairwiseSoftZeroOneLoss,
+        [
+            {
+                "tau": 2.0,
+                "lambda_weight": "label_diff",
+                "normalization": "list",
+                "reduction": "sum",
+                "name": "mine",
+            },
+        ],
+        "pairwise_soft_zero_one_loss",
+        oracle=ORACLE,
+        frozen=True,
+        overflows_at=1e38,
+        quick_modes=(),  # in XLA and of unknown shape several together
+        values={
+            "zero-one": {"tau": 2.0},
+            "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"},
+        },
+    )
+]

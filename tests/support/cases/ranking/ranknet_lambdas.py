@@ -1,0 +1,14 @@
+"""Cases of `ranknet_lambdas`."""
+
+import tensorflow as tf
+
+import keras_softsort as ks
+from support.cases.operation import SCORES, N, Operation
+from support.oracles import pairs as oracles
+
+ORACLE = oracles.list_loss  # of which they are the gradient
+OPERATIONS = [
+    Operation(
+        "ranknet_lambdas", lambda s: ks.ops.ranknet_lambdas(s, tf.range(2.0 * N)[::2] + s), SCORES, forward_only=True
+    )
+]

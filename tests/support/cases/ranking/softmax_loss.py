@@ -1,0 +1,18 @@
+"""Cases of `softmax_loss` and `SoftmaxLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+ORACLE = truth.softmax
+LOSSES = [
+    Loss(
+        ks.SoftmaxLoss,
+        [{"tau": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}],
+        "softmax_loss",
+        oracle=ORACLE,
+        labels="relevance",
+        unbounded=True,
+        values={"softmax": {"tau": 2.0}},
+    )
+]

@@ -1,0 +1,19 @@
+"""Cases of `unique_softmax_loss` and `UniqueSoftmaxLoss`."""
+
+import keras_softsort as ks
+from support.cases.keras_case import Loss
+from support.oracles import ranking as truth
+
+ORACLE = truth.unique_softmax
+LOSSES = [
+    Loss(
+        ks.UniqueSoftmaxLoss,
+        [{"tau": 2.0, "reduction": "sum", "name": "mine"}],
+        "unique_softmax_loss",
+        oracle=ORACLE,
+        labels="relevance",
+        unbounded=True,
+        quick_modes=(),  # of unknown shape as an operator
+        values={"unique softmax": {"tau": 2.0}},
+    )
+]

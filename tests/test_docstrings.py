@@ -1,0 +1,75 @@
+"""Each argument of a public function or class has an entry of its own under `Args:`."""
+
+import importlib
+import importlib.util
+import inspect
+import re
+
+import pytest
+
+import keras_softsort as ks
+from keras_softsort import serving
+
+MODULES = [ks.ops, ks.layers, ks.losses, ks.metrics, ks.callbacks, ks.models, ks.distributions, ks.linalg, ks.data]
+MODULES.append(serving)
+for _folder, _library in {"tf_ranking": "tensorflow_ranking", "beam": "apache_beam", "spark": "pyspark"}.items():
+    if importlib.util.find_spec(_library):
+        MODULES.append(importlib.import_module(f"{ks.__name__}.{_folder}"))
+
+
+def public():
+    """Functions, classes, and public methods with a section of arguments, by a name that tells them."""
+    for module in MODULES:
+        for name in module.__all__:
+            each = getattr(module, name)
+            if not callable(each) or (inspect.isclass(each) and issubclass(each, tuple)):
+                continue
+            yield f"{module.__name__.rpartition('.')[2]}.{name}", each
+            if inspect.isclass(each):
+                methods = inspect.getmembers(each, inspect.isfunction)
+                own = [(key, value) for key, value in methods if value.__module__.startswith(ks.__name__)]
+                yield from (
+                    (f"{name}.{key}", value) for key, value in own if key[0] != "_" and "Args:" in (value.__doc__ or "")
+                )
+
+
+PUBLIC = dict(public())
+
+
+def entries(text):
+    """The names that stand at the start of a line of the section `Args:`."""
+    section = re.search(r"^Args:\n((?:  .*\n|\n)+)", f"{inspect.cleandoc(text or '')}\n", re.MULTILINE)
+    if section is None:
+        return set()
+    lines = re.findall(r"^  (\*{0,2}\w+(?:, \*{0,2}\w+)*):(?: |$)", section[1], re.MULTILINE)
+    return {name.lstrip("*") for line in lines for name in line.split(", ")}
+
+
+def described(subject):
+    """The entries of a function, or of a class and its base classes in the package."""
+    classes = inspect.getmro(subject) if inspect.isclass(subject) else [subject]
+    texts = [each.__doc__ for each in classes if each.__module__.startswith(ks.__name__)]
+    return set().union(*map(entries, texts))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_argument_has_an_entry(name):
+    subject = PUBLIC[name]
+    parameters = set(inspect.signature(subject).parameters) - {"self"}
+    assert parameters - described(subject) == set()
+    assert entries(subject.__doc__) - parameters == set()
+
+
+def test_a_lost_line_is_found():
+    text = """Do it.
+
+    Args:
+      first: one thing,
+        of which: more.
+      a, b: two things.      seed: lost at the end of a line.
+      **kwargs: others.
+
+    Returns:
+      third: something.
+    """
+    assert entries(text) == {"first", "a", "b", "kwargs"}

@@ -1,0 +1,115 @@
+"""Lists without items, of known and of unknown size, in graphs and under XLA: finite results, never an error."""
+
+import pytest
+import tensorflow as tf
+from support.cases import objects
+
+from keras_softsort import ops
+from keras_softsort.ops.sorting._methods import registry
+
+pytestmark = [pytest.mark.traced_eagerly, pytest.mark.default_stack_only]
+SEED = [1, 2]
+METHODS = {capability: registry.names(capability) for capability in registry.CAPABILITIES}
+
+
+def matrices(scores):
+    """A matrix [2, n, n] of scores, not by a product: TensorFlow's own gradient of an empty one may end the process."""
+    return tf.repeat(scores[:, :, tf.newaxis], scores.shape[1] or tf.shape(scores)[1], axis=2)
+
+
+# Functions of scores [2, 0], by a name that begins with that of the operator.
+SORTING = {
+    "neural_sort": ops.neural_sort,
+    "neural_sort, hard": lambda s: ops.neural_sort(s, hard=True),
+    "neural_sort, masked": lambda s: ops.neural_sort(s, mask=tf.ones_like(s, tf.bool)),
+    "soft_sort": ops.soft_sort,
+    "harden": lambda s: ops.harden(matrices(s)),
+    "soft_quantile": lambda s: ops.soft_quantile(s, [0.0, 0.5]),
+    **{f"soft_rank, {m}": lambda s, m=m: ops.soft_rank(s, method=m) for m in METHODS["ranks"]},
+    **{f"soft_values, {m}": lambda s, m=m: ops.soft_values(s, method=m) for m in METHODS["values"]},
+}
+OTHERS = {
+    "gumbel_softmax": lambda s: ops.gumbel_softmax(s, seed=SEED),
+    "gumbel_sinkhorn": lambda s: ops.gumbel_sinkhorn(matrices(s), seed=SEED),
+    "sinkhorn": lambda s: ops.sinkhorn(matrices(s)),
+    "sinkhorn, tolerance": lambda s: ops.sinkhorn(matrices(s), tolerance=1e-3),
+    "linear_assignment": lambda s: ops.linear_assignment(matrices(s)),
+    "match": lambda s: ops.match(matrices(s)),
+    "ranknet_lambdas": lambda s: ops.ranknet_lambdas(s, tf.zeros_like(s)),
+    "pairwise_logistic": ops.pairwise_logistic,
+    "kendall_tau": lambda s: ops.kendall_tau(s, tf.zeros_like(s)),
+    "spearman_correlation": lambda s: ops.spearman_correlation(s, tf.zeros_like(s)),
+}
+RANKING = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
+LOSSES = {name: lambda s, loss=loss: loss.of(s, tf.zeros_like(s)) for name, loss in RANKING.items()}
+FUNCTIONS = {**SORTING, **OTHERS, **LOSSES}
+# Operators of other inputs than lists of scores, and those that choose at least one item.
+NOT_LISTS = {
+    "soft_top_k",
+    "soft_top_k_membership",
+    "relaxed_top_k",
+    "click_em_loss",
+    "ordinal_loss",
+    "mixture_em_loss",
+    "neighbor_share",
+    "soft_neighbor_membership",
+    "soft_retrieval_metric",
+}
+
+
+def test_every_operator_is_tried():
+    operators = {name for name in ops.__all__ if not isinstance(getattr(ops, name), type)}
+    assert operators == {name.partition(",")[0] for name in FUNCTIONS} | NOT_LISTS
+
+
+def value_and_gradient(function):
+    def run(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            value = function(scores)
+        return value, tape.gradient(value, scores, unconnected_gradients="zero")
+
+    return run
+
+
+def check(results, shape):
+    value, gradient = results
+    assert gradient.shape == shape
+    for each in tf.nest.flatten(value):
+        if each.dtype.is_floating:
+            assert bool(tf.reduce_all(tf.math.is_finite(each)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3)], ids=str)
+def test_operators(name, shape):
+    run, scores = value_and_gradient(FUNCTIONS[name]), tf.zeros(shape)
+    unknown = [tf.TensorSpec([None, None], tf.float32)]
+    check(run(scores), shape)
+    check(tf.function(run, autograph=False)(scores), shape)
+    check(tf.function(run, autograph=False, input_signature=unknown)(scores), shape)
+    check(tf.function(run, autograph=False, jit_compile=True)(scores), shape)
+
+
+@pytest.mark.parametrize("case", objects.first_of_class(objects.LAYERS), ids=str)
+def test_layers(case):
+    layer, scores = case.layers(), tf.zeros([2, 0])
+
+    def run(scores):
+        for each in layer:
+            scores = each(scores)
+        return scores
+
+    if case.arguments.get("k") or case.arguments.get("top_k"):
+        with pytest.raises(ValueError, match=r"(k|top_k) must be at most the list size|must be"):
+            tf.function(run, autograph=False)(scores)
+        return
+    check(value_and_gradient(tf.function(run, autograph=False))(scores), (2, 0))
+    check(value_and_gradient(tf.function(run, autograph=False, jit_compile=True))(scores), (2, 0))
+
+
+@pytest.mark.parametrize("case", objects.first_of_class(objects.METRICS), ids=str)
+def test_metrics(case):
+    metric = case.make()
+    metric.update_state(tf.zeros([2, 0]), tf.zeros([2, 0]))
+    assert float(metric.result()) == 0
