@@ -1,4 +1,4 @@
-"""Every operator and loss, forward and backward, beside peers and the hard sort, in plain TensorFlow and by XLA.
+"""Operators and the main losses, forward and backward, beside peers and the hard sort, in plain TensorFlow and by XLA.
 
 TensorFlow's candidates of one operator and size take turns in one process, and those of every other framework in
 another, since one's threads and memory slow down the next. The figures are medians; peak memory is that of a

@@ -1,4 +1,4 @@
-"""Every operator and loss of the package with its peers, what each costs, and the lists that it is run on."""
+"""Operators and the main losses with their peers, what each costs, and the lists that it is run on."""
 
 from __future__ import annotations
 

@@ -219,6 +219,14 @@ def test_tables_are_those_of_the_files(script):
         assert page.read_text() == harness.with_tables(page.read_text(), harness.RESULTS), page
 
 
+def test_pages_tell_which_results_have_uncommitted_changes(script):
+    harness = script("harness")
+    text = "\n".join(page.read_text() for page in harness.pages())
+    for path in harness.RESULTS.glob("*.json"):
+        if json.loads(path.read_text())["commit"].endswith("+"):
+            assert f"<!-- table: {path.name} measured -->" in text
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("method", ["stochastic", "gumbel_sinkhorn", "row_stochastic"])
 def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, capsys):
