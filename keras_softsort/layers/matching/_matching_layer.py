@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.ops._core import masks
+from keras_softsort.ops._core import masks, validation
 
 
 class MatchingLayer(TemperatureLayer):
@@ -38,6 +38,7 @@ class MatchingLayer(TemperatureLayer):
     def _matching_arguments(self, inputs: Any, mask: Any, column_mask: Any) -> tuple[Any, dict[str, Any]]:
         """The logits, and the arguments that `ops.sinkhorn` and `ops.gumbel_sinkhorn` share."""
         logits, tau, mask = self.split_inputs(inputs, mask)
+        mask = validation.axis_mask("mask", mask, logits, -2)
         return logits, {
             "tau": tau,
             "num_iterations": self.num_iterations,

@@ -6,12 +6,17 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort.ops._core import validation
 
-def without_padding(features: tf.Tensor, mask: Any) -> tf.Tensor:
+
+def item_mask(mask: Any, features: tf.Tensor) -> tf.Tensor | None:
+    """Return `mask` as a bool tensor, checked to be `[batch, n]` for features `[batch, n, d]`."""
+    return validation.axis_mask("mask", mask, features, -2)
+
+
+def without_padding(features: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """Replace the padding of features `[batch, n, d]`, which may be NaN, by zeros. Without a mask return them."""
-    if mask is None:
-        return features
-    return tf.where(tf.convert_to_tensor(mask)[..., tf.newaxis], features, tf.zeros_like(features))
+    return features if mask is None else tf.where(mask[..., tf.newaxis], features, tf.zeros_like(features))
 
 
 def everything_if_empty(mask: tf.Tensor, axis: int | None) -> tf.Tensor:

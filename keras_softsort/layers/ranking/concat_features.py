@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras, layer_shape, register
-from keras_softsort.layers.ranking._masks import without_padding
+from keras_softsort.layers.ranking._masks import item_mask, without_padding
 
 
 @register
@@ -63,7 +63,8 @@ class ConcatFeatures(keras.layers.Layer):
             for column in self._columns("context_features", context_features or {}, 1)
         ]
         joined = tf.concat([*context, *items], axis=-1)
-        return without_padding(joined, None if isinstance(mask, Mapping) else mask)  # Keras' own, by name
+        mask = None if isinstance(mask, Mapping) else mask  # Keras' own, by name
+        return without_padding(joined, item_mask(mask, joined))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""

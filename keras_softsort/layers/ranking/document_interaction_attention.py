@@ -8,7 +8,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape, register
-from keras_softsort.layers.ranking._masks import everything_if_empty, without_padding
+from keras_softsort.layers._base import known_shape
+from keras_softsort.layers.ranking._masks import everything_if_empty, item_mask, without_padding
+from keras_softsort.ops._core import validation
 
 # Small beside the variance of features, and large enough that items of equal features keep a moderate gradient.
 _EPSILON = 1e-6
@@ -80,7 +82,7 @@ class DocumentInteractionAttention(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         """Make the projection and the attention layers."""
-        shape = tuple(input_shape)
+        shape = tuple(known_shape(input_shape))
         if len(shape) != 3 or shape[2] is None:
             raise ValueError(f"{self.name}: features must have shape [batch, n, d] with a known d, got {shape}")
         own: dict[str, Any] = {"dtype": self.dtype_policy}
@@ -109,10 +111,10 @@ class DocumentInteractionAttention(keras.layers.Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """`[batch, n, d]` to `[batch, n, head_size]`."""
-        features = tf.convert_to_tensor(inputs)
+        features = validation.dense_tensor("features", inputs)
         attended = None
         if mask is not None:
-            mask = tf.convert_to_tensor(mask)
+            mask = item_mask(mask, features)
             features = without_padding(features, mask)
             attended = everything_if_empty(mask, axis=1)[:, tf.newaxis, :]
         hidden = self._noise(self._projection(features), training=training)

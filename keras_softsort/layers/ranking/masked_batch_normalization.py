@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras, register
-from keras_softsort.layers.ranking._masks import everything_if_empty, without_padding
+from keras_softsort.layers.ranking._masks import everything_if_empty, item_mask, without_padding
 
 
 @register
@@ -49,7 +49,7 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
         features = tf.convert_to_tensor(inputs)
         if mask is None:
             return super().call(features, training=training)
-        mask = tf.convert_to_tensor(mask)
+        mask = item_mask(mask, features)
         return super().call(without_padding(features, mask), training=training, mask=everything_if_empty(mask, None))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
