@@ -12,7 +12,7 @@ import keras_softsort as ks
 pytestmark = pytest.mark.default_stack_only
 
 NOT_FLOATING = np.array([[1, 2, 3]])
-COUNT, POSITIVE, FLAG, NAME = (0, 1.5), (0, "a"), (1,), ("bubble",)
+COUNT, POSITIVE, FLAG, NAME = (0, 1.5), (0, "a"), (1,), ("bubble", ["bubble"])
 FLOATING, MASK, REAL = (NOT_FLOATING, "a"), (np.ones([2, 3]),), ("a",)
 # Wrong values by the name of the argument, which means the same everywhere.
 WRONG = {

@@ -84,7 +84,7 @@ def optional_integer(name: str, value: Any) -> int | None:
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """`value`, which must be one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}")
     return value
 

@@ -32,6 +32,8 @@ def checked_embeddings(embeddings: Any) -> np.ndarray:
 
 def checked_labels(labels: Any, count: int, num_classes: int | None) -> tuple[np.ndarray, int]:
     """The labels [count] of the references, and the number of classes, if None one more than the largest label."""
+    if labels is None:
+        raise TypeError("labels must be integers [n], got None")
     labels = np.asarray(labels)
     if labels.dtype.kind not in "iu":
         raise TypeError(f"labels must be integers, got dtype {labels.dtype}")

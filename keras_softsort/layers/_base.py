@@ -87,6 +87,8 @@ class TemperatureLayer(keras.layers.Layer):
 
     def split_inputs(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
         """The inputs without the temperature, the temperature (a scalar or [batch]), and the mask or masks."""
+        if any(each is None for each in (inputs if isinstance(inputs, (list, tuple)) else [inputs])):
+            raise TypeError(f"{self.name}: the input must be a tensor or a list of tensors, got {inputs!r}")
         inputs, tau = _split(inputs, self.num_inputs)
         return inputs, self.tau if tau is None else tf.reshape(tau, [-1]), self.split_mask(mask)
 
@@ -98,6 +100,7 @@ class TemperatureLayer(keras.layers.Layer):
 
     def split_shape(self, input_shape: Any) -> Any:
         """The shape or shapes of the inputs without the one of the temperature, which is checked."""
+        input_shape = known_shape(input_shape)
         if not _is_list(input_shape):
             return tuple(input_shape)
         shapes = [tuple(shape) for shape in input_shape]
@@ -151,6 +154,12 @@ def ranks_mask(mask: Any, count: int | None = None) -> Any:
         ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
         return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
     return lists.leading_ranks(mask, count)
+
+
+def known_shape(input_shape: Any) -> Any:
+    """What Keras passes to `build`: a shape, or () if there is none, because the input is no tensor."""
+    has_none = input_shape is None or (isinstance(input_shape, tf.TensorShape) and input_shape.rank is None)
+    return () if has_none else input_shape
 
 
 def _is_list(nest: Any) -> bool:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape
+from keras_softsort.layers._base import known_shape
 
 
 @export
@@ -64,7 +65,8 @@ class ConcatFeatures(keras.layers.Layer):
             for column in self._columns("context_features", context_features or {}, 1)
         ]
         joined = tf.concat([*context, *items], axis=-1)
-        return _with_zero_padding(joined, None if isinstance(mask, Mapping) else mask)  # Keras' own, by name
+        mask = None if isinstance(mask, Mapping) else mask  # Keras' own, by name
+        return _with_zero_padding(joined, _item_mask(mask, joined))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""
@@ -166,7 +168,7 @@ class DocumentInteractionAttention(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         """Make the projection and the attention layers."""
-        shape = tuple(input_shape)
+        shape = tuple(known_shape(input_shape))
         if len(shape) != 3 or shape[2] is None:
             raise ValueError(f"{self.name}: features must have shape [batch, n, d] with a known d, got {shape}")
         own: dict[str, Any] = {"dtype": self.dtype_policy}
@@ -195,10 +197,10 @@ class DocumentInteractionAttention(keras.layers.Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """`[batch, n, d]` to `[batch, n, head_size]`."""
-        features = tf.convert_to_tensor(inputs)
+        features = arguments.dense_tensor("features", inputs)
         attended = None
         if mask is not None:
-            mask = tf.convert_to_tensor(mask)
+            mask = _item_mask(mask, features)
             features = _with_zero_padding(features, mask)
             attended = _everything_if_empty(mask, axis=1)[:, tf.newaxis, :]
         hidden = self._noise(self._projection(features), training=training)
@@ -256,7 +258,7 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
         features = tf.convert_to_tensor(inputs)
         if mask is None:
             return super().call(features, training=training)
-        mask = tf.convert_to_tensor(mask)
+        mask = _item_mask(mask, features)
         return super().call(
             _with_zero_padding(features, mask), training=training, mask=_everything_if_empty(mask, None)
         )
@@ -266,11 +268,14 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
         return None
 
 
-def _with_zero_padding(features: tf.Tensor, mask: Any) -> tf.Tensor:
+def _item_mask(mask: Any, features: tf.Tensor) -> tf.Tensor | None:
+    """Return `mask` as a bool tensor, checked to be `[batch, n]` for features `[batch, n, d]`."""
+    return arguments.axis_mask("mask", mask, features, -2)
+
+
+def _with_zero_padding(features: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """Replace the padding of features `[batch, n, d]`, which may be NaN, by zeros. Without a mask return them."""
-    if mask is None:
-        return features
-    return tf.where(tf.convert_to_tensor(mask)[..., tf.newaxis], features, tf.zeros_like(features))
+    return features if mask is None else tf.where(mask[..., tf.newaxis], features, tf.zeros_like(features))
 
 
 def _everything_if_empty(mask: tf.Tensor, axis: int | None) -> tf.Tensor:

@@ -112,6 +112,16 @@ class SoftPermutation(tf.linalg.LinearOperator):
         )
         return args, flat[len(own) :], tf.shape(batched[0])[:-1]
 
+    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
+        """The product with a matrix `x` `[..., n, d]`, as of every `tf.linalg.LinearOperator`."""
+        if not isinstance(x, tf.linalg.LinearOperator):
+            x = _of_rank(x, 2, "[..., n, d]; matvec takes vectors [..., n]")
+        return super().matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg, name=name)
+
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> tf.Tensor:
+        """The product with a vector `x` `[..., n]`, as of every `tf.linalg.LinearOperator`."""
+        return super().matvec(_of_rank(x, 1, "[..., n]"), adjoint=adjoint, name=name)
+
     def _shape(self) -> tf.TensorShape:
         shape = tf.TensorShape(self._scores.shape)
         return shape.concatenate(shape[-1:])
@@ -132,6 +142,14 @@ class SoftPermutation(tf.linalg.LinearOperator):
         if args.mask is not None:
             result += _of_masked(flat, args.mask, adjoint)
         return _with_leading(result, leading)
+
+
+def _of_rank(x: Any, least: int, expected: str) -> Any:
+    """Return `x`, which has at least `least` axes. TensorFlow's own error does not name it."""
+    tensor = x if tf.is_tensor(x) else arguments.dense_tensor("x", x)
+    if tensor.shape.rank is not None and tensor.shape.rank < least:
+        raise ValueError(f"x must have shape {expected}, got {tensor.shape}")
+    return x
 
 
 def _with_leading(matrices: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:

@@ -332,6 +332,8 @@ def test_bad_arguments(arguments, error, message):
             ValueError,
             r"labels must have shape \[n\] = \(50,\), one per embedding, got \(49,\)",
         ),
+        (REFERENCES, None, TypeError, r"labels must be integers \[n\], got None"),
+        (REFERENCES, 3, ValueError, r"labels must have shape \[n\] = \(50,\), one per embedding, got \(\)"),
         (REFERENCES, LABELS * 1.0, TypeError, "labels must be integers, got dtype float64"),
         (REFERENCES, LABELS - 1, ValueError, "labels must be at least 0 and below num_classes = 4, got -1 to 2"),
         (REFERENCES, LABELS + 1, ValueError, "labels must be at least 0 and below num_classes = 4, got 1 to 4"),

@@ -186,3 +186,20 @@ def test_gradient_of_an_operator_is_one(make):
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=f"^{message}"):
         ks.linalg.LinearOperatorNeuralSort(**{"scores": [0.0, 1.0], "tau": 1.0, **arguments})
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("cls", [ks.LinearOperatorNeuralSort, ks.LinearOperatorSoftSort])
+def test_products_with_what_has_too_few_axes(cls, traced):
+    operator = cls(tf.zeros([4]), 1.0)
+    matmul, matvec = (tf.function(each) if traced else each for each in (operator.matmul, operator.matvec))
+    for x in (tf.zeros([4]), np.zeros(4, "float32"), tf.Variable(0.0)):
+        with pytest.raises(ValueError, match=r"x must have shape \[\.\.\., n, d\].*matvec.*, got \((4,)?\)"):
+            matmul(x)
+    with pytest.raises(ValueError, match=r"x must have shape \[\.\.\., n\], got \(\)"):
+        matvec(tf.zeros([]))
+    with pytest.raises(TypeError, match="x must be a tensor or convertible to one, got None"):
+        operator.matmul(None)
+    np.testing.assert_allclose(operator @ tf.ones([4, 2]), np.ones([4, 2]))
+    np.testing.assert_allclose(operator.matmul(tf.ones([4, 2])), matmul(tf.ones([4, 2])))
+    np.testing.assert_allclose(matvec(tf.ones([4])), np.ones([4]))

@@ -38,6 +38,7 @@ class MatchingLayer(TemperatureLayer):
     def _matching_arguments(self, inputs: Any, mask: Any, column_mask: Any) -> tuple[Any, dict[str, Any]]:
         """The logits, and the arguments that `ops.sinkhorn` and `ops.gumbel_sinkhorn` share."""
         logits, tau, mask = self.split_inputs(inputs, mask)
+        mask = arguments.axis_mask("mask", mask, logits, -2)
         return logits, {
             "tau": tau,
             "num_iterations": self.num_iterations,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import tensorflow as tf
@@ -106,6 +107,8 @@ class DkNNLayer(TemperatureLayer):
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """Map [batch, q, d] and [batch, c, d] to [batch, q, c]."""
         (queries, candidates), tau, mask = self.split_inputs(inputs, mask)
+        if mask is not None and not (isinstance(mask, list) and len(mask) == 2):
+            raise ValueError(f"mask must be a list of the masks of queries and candidates, got {reprlib.repr(mask)}")
         samples = {}
         if training and self.stochastic:
             samples = {"num_samples": self.num_samples, "seed": next_seed(self._noise_state)}

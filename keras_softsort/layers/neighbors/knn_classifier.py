@@ -14,6 +14,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
+from keras_softsort.layers._base import known_shape
 from keras_softsort.ops.neighbors._embeddings import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
@@ -114,7 +115,9 @@ class KNNClassifier(keras.layers.Layer):
 
         They can be replaced later by references of the same shapes.
         """
-        self._set([checked_embeddings(embeddings)], [np.asarray(labels)])
+        embeddings = checked_embeddings(embeddings)
+        labels, _ = checked_labels(labels, len(embeddings), self.num_classes)
+        self._set([embeddings], [labels])
 
     def adapt(
         self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
@@ -151,10 +154,9 @@ class KNNClassifier(keras.layers.Layer):
         """Check the input and that there are references."""
         if self.num_references is None:
             raise ValueError(f"{self.name}: call set_references or adapt first: there are no references")
-        if len(input_shape) != 2 or input_shape[1] not in (None, self.dimension):
-            raise ValueError(
-                f"{self.name}: embeddings must have shape [batch, {self.dimension}], got {tuple(input_shape)}"
-            )
+        shape = tuple(known_shape(input_shape))
+        if len(shape) != 2 or shape[1] not in (None, self.dimension):
+            raise ValueError(f"{self.name}: embeddings must have shape [batch, {self.dimension}], got {shape}")
         self.built = True
 
     def call(self, embeddings: Any) -> dict[str, tf.Tensor]:

@@ -187,7 +187,7 @@ def of_all_entries(name: str, mask: Any, tensor: tf.Tensor) -> tf.Tensor | None:
         return None
     mask = arguments.bool_mask(name, mask)
     rank = mask.shape.rank
-    if not mask.shape.is_compatible_with(tensor.shape[:rank]):
+    if not rank or not mask.shape.is_compatible_with(tensor.shape[:rank]):
         raise ValueError(f"{name} must have the leading axes of logits, {tensor.shape}, got {mask.shape}")
     mask = arguments.of_shape(name, mask, tf.shape(tensor)[:rank])
     missing = [1] * (tensor.shape.rank - rank)

@@ -50,7 +50,7 @@ def checked_method(method: Any, capability: str = "permutation") -> str:
     """Return `method`, checked to be the name of a method with `capability`."""
     allowed = names(capability)
     if method not in allowed:
-        lacks = f", which has no {capability}" if method in _METHODS else ""
+        lacks = f", which has no {capability}" if isinstance(method, str) and method in _METHODS else ""
         raise ValueError(f"method must be one of {list(allowed)}, got {method!r}{lacks}")
     return method
 

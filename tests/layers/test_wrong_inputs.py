@@ -1,0 +1,37 @@
+"""What is no input and no mask of a layer: each error names what is wrong, on either Keras."""
+
+import inspect
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import models
+from support.cases import objects
+
+import keras_softsort as ks
+
+CASES = objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS])
+MASKED = [case for case in CASES if "mask" in inspect.signature(case.cls.call).parameters]
+
+
+@pytest.mark.parametrize(
+    "mask", [True, False, "abc", 1, np.array(True), np.array([True, False]), np.ones([4, 5])], ids=repr
+)
+@pytest.mark.parametrize("case", MASKED, ids=str)
+def test_mask(case, mask):
+    """A scalar would be broadcast, and False would mask everything."""
+    if case.cls is ks.GumbelSoftmaxLayer and np.shape(mask) == (2,):
+        mask = np.array([True] * 3)  # of the wrong batch size, as the others are
+    inputs = case.inputs(tf.constant(models.scores(4, 5)))
+    layer = case.make()
+    with pytest.raises((TypeError, ValueError), match=r"mask must .*got "):
+        layer(inputs, mask=mask)
+    layer(inputs, mask=None)
+
+
+# Keras itself builds the batch normalization.
+@pytest.mark.parametrize("case", [case for case in CASES if case.cls is not ks.MaskedBatchNormalization], ids=str)
+@pytest.mark.parametrize("nothing", [None, []], ids=repr)
+def test_no_input(case, nothing):
+    with pytest.raises((TypeError, ValueError), match=r"(must be|must have|must hold) .* got "):
+        case.make()(nothing)
