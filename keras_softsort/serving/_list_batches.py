@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._model_inputs import IDS, SINGLE, SIZES
-from keras_softsort.serving._saved_model import fitted
+from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted
 
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
 PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))

@@ -1,4 +1,4 @@
-"""The inputs of a model by name, and the names of signatures, their inputs and their output."""
+"""The inputs of a model by name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
-
-SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
-DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
-SCORES = "scores"
-SINGLE = "features"  # the input of a model that takes one tensor
+from keras_softsort.serving._saved_model import SINGLE
 
 
 class ModelInputs(NamedTuple):

@@ -10,9 +10,13 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_softsort.serving._model_inputs import SIZES
 from keras_softsort.serving._versions import local_path
 
+# The names of signatures, of their inputs and of their output.
+DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
+SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
+SCORES = "scores"
+SINGLE = "features"  # the input of a model that takes one tensor
 REQUESTS = "dictionaries, one per request"  # in errors
 
 

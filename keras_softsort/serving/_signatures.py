@@ -12,17 +12,8 @@ import tensorflow as tf
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data._elwc.parsing import parse_elwc
 from keras_softsort.ops._core.lists import take
-from keras_softsort.serving._model_inputs import (
-    DEFAULT,
-    ELWC,
-    IDS,
-    SCORES,
-    SERIALIZED,
-    SINGLE,
-    SIZES,
-    WITH_IDS,
-    ModelInputs,
-)
+from keras_softsort.serving._model_inputs import ModelInputs
+from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
 Tensors = Mapping[str, tf.Tensor]
 

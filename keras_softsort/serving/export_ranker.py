@@ -14,8 +14,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.data._elwc.parsing import check_mappings
-from keras_softsort.serving._model_inputs import IDS, SINGLE, SIZES, ModelInputs, model_inputs
-from keras_softsort.serving._saved_model import remove_gradients
+from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
+from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, remove_gradients
 from keras_softsort.serving._signatures import Ranker, Records
 from keras_softsort.serving._versions import local_path, model_name, new_version
 from keras_softsort.serving._warmup import checked_warmup, write_warmup

@@ -12,8 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.serving._model_inputs import DEFAULT, SIZES
-from keras_softsort.serving._saved_model import local_folder, signature_inputs
+from keras_softsort.serving._saved_model import DEFAULT, SIZES, local_folder, signature_inputs
 
 _UNKNOWN = 2  # the size of every axis that the model leaves open
 

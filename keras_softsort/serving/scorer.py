@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.serving._list_batches import ListInput, Lists
-from keras_softsort.serving._model_inputs import DEFAULT, SCORES, SIZES, WITH_IDS
+from keras_softsort.serving._saved_model import DEFAULT, SCORES, SIZES, WITH_IDS
 from keras_softsort.serving._versions import local_path
 
 

@@ -14,7 +14,7 @@ MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 1, 0, 1]], bool)
 WEIGHTS = np.float32([[1.0, 2.0, 0.5, 3.0, 9.0], [0.7, 1.3, 9.0, 9.0, 9.0], [2.0, 1.0, 0.1, 9.0, 0.8]])
 SUM = {"normalization": "none", "reduction": "sum"}
 PAIRWISE = {
-    "PairwiseLogisticLoss": (lambda t: ks.RankNetLoss(1 / t, **SUM), 1),
+    "PairwiseLogisticLoss": (lambda t: ks.RankNetLoss(t, **SUM), 1),
     "PairwiseHingeLoss": (lambda t: ks.losses.PairwiseHingeLoss(t, **SUM), 1),
     "PairwiseSoftZeroOneLoss": (lambda t: ks.losses.PairwiseSoftZeroOneLoss(t, **SUM), 1),
     "PairwiseMeanSquaredError": (lambda t: ks.losses.PairwiseMSELoss(**SUM), 2),

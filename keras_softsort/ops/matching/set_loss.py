@@ -71,7 +71,7 @@ def set_loss(
     ...     matched_loss=lambda t, p: tf.abs(t - p),
     ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
     ... )
-    >>> losses.numpy().round(3).tolist()  # 2 with 1.75, 5 with 5.5, 9 is left over: 0.25 + 0.5 + 0.1
+    >>> [round(loss, 3) for loss in losses.numpy().tolist()]  # 0.25 for 2, 0.5 for 5, and 0.1 for 9, left over
     [0.85]
 
     Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with

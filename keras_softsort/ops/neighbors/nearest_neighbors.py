@@ -133,8 +133,9 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> found = ks.ops.nearest_neighbors(tf.constant([[1.75]]), tf.constant([[0.0], [1.0], [2.0], [9.0]]), k=2)
-    >>> ks.ops.neighbor_votes([0, 0, 1, 1], *found, num_classes=2, votes="distance").numpy().round(3).tolist()
-    [[0.1, 0.9]]
+    >>> votes = ks.ops.neighbor_votes([0, 0, 1, 1], *found, num_classes=2, votes="distance")
+    >>> tf.round(100 * votes).numpy().astype(int).tolist()
+    [[10, 90]]
 
     Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Transactions on Systems, Man, and
     Cybernetics 6, 1976.

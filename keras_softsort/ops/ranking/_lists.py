@@ -196,14 +196,18 @@ def _flat_lists(args: RankingArguments) -> RankingLists:
     )
 
 
-def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, unchanged_at_one: bool = False) -> tf.Tensor:
     """The scores [B, n] relative to the largest of their list, divided by `tau`; -inf where masked.
 
     Losses depend on differences only. Relative to the largest, the scores and the gradient of tau keep their digits.
+    With `unchanged_at_one` a tau of 1 leaves the scores as they are, for losses that take differences themselves: these
+    stay exact beside a score that is far from all others.
     """
     lowest = tf.constant(-math.inf, scores.dtype)
     counts = tf.logical_and(mask, tf.math.is_finite(scores))
     peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
+    if unchanged_at_one:
+        peak = tf.where(tf.equal(tau, 1), tf.zeros_like(peak), peak)
     below = tf.where(counts, scores - peak, tf.zeros_like(scores)) / tau
     return tf.where(counts, below, lowest)
 

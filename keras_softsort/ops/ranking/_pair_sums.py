@@ -62,8 +62,9 @@ def have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: A
 def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     """The loss of each list [B] with a gradient in closed form; the scores are divided by `tau`."""
     scaled = scaled_scores(lists)
+    # Op by op, TensorFlow would differentiate what a custom gradient captures, and in a graph it would not.
+    lists = lists._replace(weights=tf.stop_gradient(lists.weights))
 
-    # What it uses besides the scores is constant: op by op, TensorFlow would differentiate the weights.
     @tf.custom_gradient
     def summed(scores: tf.Tensor) -> tuple:
         sums = pair_sums(scores, lists, options)
@@ -77,7 +78,7 @@ def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
 
 def scaled_scores(lists: RankingLists) -> tf.Tensor:
     """The scores [B, n] of pairs in units of the temperature, up to a constant; 0 where masked."""
-    scores = relative_scores(lists.scores, lists.mask, lists.tau)
+    scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
     return tf.where(lists.mask, scores, tf.zeros_like(scores))
 
 

@@ -192,7 +192,7 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
     """The loss of each list [B]."""
     dtype = lists.scores.dtype
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
-    scores = relative_scores(lists.scores, lists.mask, lists.tau)
+    scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
     below_all = tf.constant(-math.inf, dtype)
     labels = tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all)
     ordered, order = descending(labels)

@@ -10,8 +10,8 @@ ORACLE = oracles.nearest
 OPERATIONS = [
     Operation(
         "nearest_neighbors",
-        lambda queries, references: ks.ops.nearest_neighbors(queries, references, 2).distances,
-        [normal(3, 2), normal(N, 2)],
+        lambda queries: ks.ops.nearest_neighbors(queries, normal(N, 2), 2).distances,
+        [normal(3, 2)],
         forward_only=True,
     )
 ]
