@@ -21,7 +21,7 @@ from keras_softsort.ops.ranking._lists import RankingLists, checked_normalizatio
 
 TIES = ("half", "ignore")
 # Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
-# about half of the tiles hold no pair: with 2,000 items that takes 0.55 of the time.
+# about half of the tiles hold no pair.
 SHORT_SIZE = 128
 # The pairs of a tile, 16 MB in float32, and the smallest number of blocks into which a long list is cut. With b blocks
 # the tiles hold (1 + 1 / b) / 2 of all pairs of items.
