@@ -1,7 +1,7 @@
 """From which list size on products without the matrix are faster than the dense engine, forward and backward.
 
-For `min_size` in `keras_softsort/ops/sorting/_methods/`. Softly sorted values and soft ranks by each engine, with about
-`--items` items in all lists together; the two alternate within one process and the figures are medians.
+For `min_size` in `keras_softsort/ops/sorting/_methods.py`. Softly sorted values and soft ranks by each engine, with
+about `--items` items in all lists together; the two alternate within one process and the figures are medians.
 
     python benchmarks/dense_matrix_free_threshold.py
 """
@@ -15,27 +15,21 @@ import harness
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting._methods import sort_arguments
 
-METHODS: dict[str, dict] = {
-    "neural_sort": {"method": "neural_sort"},
-    "soft_sort": {"method": "soft_sort"},
-    "soft_sort, power 2": {"method": "soft_sort", "power": 2.0},
-}
+METHODS = ["neural_sort", "soft_sort"]
 
 
-def step(options: dict, what: str, scores: tf.Tensor, min_size: int, jit: bool) -> Callable:
-    """The gradient of half the sum of squares of values or ranks, without the matrix from `min_size` items on."""
-    thresholds = Thresholds(pairwise_max_size=128, matrix_free_min_size=min_size)
+def step(method: str, what: str, scores: tf.Tensor, is_long: bool, jit: bool) -> Callable:
+    """The gradient of half the sum of squares of values or ranks, without the matrix if `is_long`."""
     product = _dispatch.sorted_scores if what == "values" else _dispatch.soft_ranks
 
     @tf.function(jit_compile=True if jit else None, autograph=False)
     def run(scores: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            result = product(sort_arguments(scores, 1.0, thresholds=thresholds, **options))
+            result = product(sort_arguments(scores, 1.0, method=method)._replace(is_long=is_long))
             total = tf.reduce_sum(tf.square(result)) / 2
         return tape.gradient(total, scores)
 
@@ -57,7 +51,7 @@ def rows(options: argparse.Namespace) -> Iterator[harness.Row]:
                 for size in options.sizes:
                     shape = (max(options.items // size, 1), size)
                     scores = tf.constant(np.random.default_rng(0).normal(size=shape), tf.float32)
-                    runs = [step(METHODS[method], what, scores, size, jit) for size in (1, 2**31)]
+                    runs = [step(method, what, scores, is_long, jit) for is_long in (True, False)]
                     free, dense = harness.alternating_medians(runs, options.repeats, seconds=options.seconds)
                     ratios[str(size)] = dense / free
                 start = {"method": method, "what": what, "mode": "XLA" if jit else "TF"}
@@ -68,7 +62,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[64, 128, 256, 384, 512, 768, 1024, 2048])
     parser.add_argument("--items", type=int, default=4096, help="of all lists together")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=2.0, help="for the runs of one size")
     options = parser.parse_args(arguments)

@@ -1,7 +1,6 @@
 """The site: every public name has an entry, and every page belongs to it."""
 
 import importlib
-import math
 import re
 import types
 
@@ -9,7 +8,7 @@ import pytest
 from support.readme import README
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 DOCS = README.parent / "docs"
 
@@ -82,15 +81,11 @@ def test_every_page_is_in_the_contents():
 def test_long_lists_begin_where_the_code_says():
     """The guide is the only page with these numbers."""
     text = (DOCS / "guides" / "long-lists.md").read_text()
-    for method, power, row in (
-        ("soft_sort", 1.0, '`"soft_sort"`, power 1'),
-        ("soft_sort", 2.0, '`"soft_sort"`, power 2'),
-        ("neural_sort", 1.0, '`"neural_sort"`'),
-    ):
-        size, compiled = (registry.thresholds(method, power, each).matrix_free_min_size for each in (False, True))
-        assert f"\n| {row} | {size:,} items | {compiled:,} items |" in text
-    for power in (0.5, 1.5, 3.0):
-        assert math.isinf(registry.thresholds("soft_sort", power).matrix_free_min_size)
+    for method, row in (("soft_sort", '`"soft_sort"`, power 1'), ("neural_sort", '`"neural_sort"`')):
+        size = _methods.get(method).matrix_free(1.0).min_size
+        assert f"\n| {row} | {size:,} items |" in text
+    for power in (0.5, 1.5, 2.0, 3.0):
+        assert _methods.get("soft_sort").matrix_free(power) is None
 
 
 def test_every_page_of_results_is_linked():

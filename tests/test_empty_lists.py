@@ -5,11 +5,11 @@ import tensorflow as tf
 from support.cases import objects
 
 from keras_softsort import ops
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 pytestmark = [pytest.mark.traced_eagerly, pytest.mark.default_stack_only]
 SEED = [1, 2]
-METHODS = {capability: registry.names(capability) for capability in registry.CAPABILITIES}
+METHODS = {capability: _methods.names(capability) for capability in _methods.CAPABILITIES}
 
 
 def matrices(scores):

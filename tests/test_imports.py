@@ -33,7 +33,7 @@ FLOORS = {
     f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors", "correlation"]],
     f"{NAME}.layers": [["sorting", "matching", "sampling", "neighbors", "ranking"]],
     f"{NAME}.losses": [["ranking", "matching", "neighbors"]],
-    f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"], ["_methods"]],
+    f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"]],
 }
 ADAPTERS = FLOORS[NAME][-2] + FLOORS[NAME][-1]
 MOST_LINES = 300

@@ -6,8 +6,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
-from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists, is_at_most
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, Sequence, choice_costs
 
 NOWHERE = -1  # which sums of segments drop

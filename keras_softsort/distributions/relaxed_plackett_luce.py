@@ -16,9 +16,8 @@ from keras_softsort.distributions import _arguments
 from keras_softsort.distributions._base import OrderDistribution
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import broadcast_leading
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import sort_arguments
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _dispatch, _methods
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 @export
@@ -96,8 +95,8 @@ class RelaxedPlackettLuce(OrderDistribution):
         )
         self._tau = _arguments.tau_parameter(tau, compute_dtype(self.dtype))
         self._hard = arguments.boolean("hard", hard)
-        self._method = registry.checked_method(method)
-        self._power = registry.checked_power(power, method)
+        self._method = _methods.checked_method(method)
+        self._power = _methods.checked_power(power, method)
         leading = self._logits.shape[:-1]
         try:
             tf.broadcast_static_shape(self._tau.shape, leading)

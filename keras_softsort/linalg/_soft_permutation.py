@@ -11,7 +11,7 @@ import tensorflow_probability as tfp
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
+from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
 # Makes a subclass a composite tensor: its tensors are components, its other arguments are part of its type.
 composite = tfp.experimental.auto_composite_tensor(

@@ -54,7 +54,7 @@ from keras_softsort.ops.sorting.soft_rank import soft_rank as soft_rank
 from keras_softsort.ops.sorting.soft_sort import soft_sort as soft_sort
 from keras_softsort.ops.sorting.soft_top_k import SoftTopK as SoftTopK
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k as soft_top_k
-from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership as soft_top_k_membership
+from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership as soft_top_k_membership
 from keras_softsort.ops.sorting.soft_values import soft_values as soft_values
 
 _set_all(__name__)

@@ -11,19 +11,16 @@ pytestmark = pytest.mark.default_stack_only
 SCORES = np.random.default_rng(0).normal(size=(8, 32)).astype("float32")
 LABELS = np.random.default_rng(1).integers(0, 4, size=(8, 32)).astype("float32")
 OPERATORS = {
-    "neural_sort": ks.neural_sort,
-    "neural_sort, 500 items": lambda s: ks.neural_sort(tf.tile(s[:2], [1, 16])[:, :500]),
-    "neural_sort, masked": lambda s: ks.neural_sort(tf.tile(s, [1, 2]), mask=tf.tile(s, [1, 2]) > 0),
     "soft_sort": ks.soft_sort,
-    "soft_values": ks.soft_values,
-    "soft_rank": ks.soft_rank,
-    "soft_top_k": lambda s: ks.soft_top_k(s, 5).values,
+    "soft_values": lambda s: ks.soft_values(s, method="soft_sort"),
+    "soft_rank": lambda s: ks.soft_rank(s, method="soft_sort"),
+    "soft_top_k": lambda s: ks.soft_top_k(s, 5, method="soft_sort").values,
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=[1, 2]),
     "PlackettLuce.log_prob": lambda s: ks.PlackettLuce(s).log_prob(np.argsort(LABELS)),
     "PlackettLuce.log_prob of three items": lambda s: ks.PlackettLuce(s, top_k=3).log_prob(np.argsort(LABELS)[:, :3]),
     "plackett_luce_loss": lambda s: ks.ops.plackett_luce_loss(s, LABELS),
     "approx_ndcg_loss": lambda s: ks.ops.approx_ndcg_loss(s, LABELS),
-    "neural_ndcg_loss": lambda s: ks.ops.neural_ndcg_loss(s, LABELS),
+    "neural_ndcg_loss": lambda s: ks.ops.neural_ndcg_loss(s, LABELS, method="soft_sort"),
     "unique_softmax_loss": lambda s: ks.ops.unique_softmax_loss(s, LABELS),
     "ranknet_loss": lambda s: ks.ops.ranknet_loss(s, LABELS, lambda_weight="ndcg"),
 }
@@ -33,7 +30,6 @@ LONG = np.random.default_rng(0).normal(size=(1, 1000)).astype("float32")
 OF_LONG = {
     "PlackettLuce.log_prob": lambda s: ks.PlackettLuce(s).log_prob(np.argsort(LONG)),
     "plackett_luce_loss": lambda s: ks.ops.plackett_luce_loss(s, LONG),
-    "neural_sort": ks.neural_sort,
     "soft_sort": ks.soft_sort,
     "approx_ndcg_loss": lambda s: ks.ops.approx_ndcg_loss(s, np.abs(LONG)),
     "unique_softmax_loss": lambda s: ks.ops.unique_softmax_loss(s, np.abs(LONG)),

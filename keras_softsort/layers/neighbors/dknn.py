@@ -14,7 +14,7 @@ from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.ops.neighbors._embeddings import DISTANCES, check_embedding_shapes
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 
 @export
@@ -85,8 +85,8 @@ class DkNNLayer(TemperatureLayer):
     ) -> None:
         super().__init__(tau, **kwargs)
         self.k = arguments.positive_integer("k", k)
-        self.method = registry.checked_method(method)
-        self.power = registry.checked_power(power, method)
+        self.method = _methods.checked_method(method)
+        self.power = _methods.checked_power(power, method)
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.distance = arguments.one_of("distance", distance, DISTANCES)

@@ -13,7 +13,7 @@ from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.ops._core.lists import repeat_samples
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 
 @export
@@ -86,9 +86,9 @@ class PlackettLuceSampler(SortingLayer):
         super().__init__(tau, **kwargs)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
-        self.method = None if method is None else registry.checked_method(method)
+        self.method = None if method is None else _methods.checked_method(method)
         self.power = (
-            arguments.positive_number("power", power) if method is None else registry.checked_power(power, method)
+            arguments.positive_number("power", power) if method is None else _methods.checked_power(power, method)
         )
         self.hard = arguments.boolean("hard", hard)
         if hard and method is None:

@@ -11,7 +11,7 @@ from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
 
@@ -63,8 +63,8 @@ class SoftQuantileLayer(SortingLayer):
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
         self.q = np.atleast_1d(checked_quantiles(q)).tolist()
-        self.method = registry.checked_method(method)
-        self.power = registry.checked_power(power, method)
+        self.method = _methods.checked_method(method)
+        self.power = _methods.checked_power(power, method)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""

@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 
 @export
@@ -63,8 +63,8 @@ class SoftRankLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self.method = registry.checked_method(method, "ranks")
-        self.power = registry.checked_power(power, method)
+        self.method = _methods.checked_method(method, "ranks")
+        self.power = _methods.checked_power(power, method)
         self.hard = arguments.boolean("hard", hard)
         self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
 

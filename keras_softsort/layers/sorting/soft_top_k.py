@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 RESULTS = ("membership", "values", "weights")
 
@@ -77,7 +77,7 @@ class SoftTopKLayer(SortingLayer):
         self.returns = arguments.one_of("returns", returns, RESULTS)
         self.method = method
         needed = "membership" if returns == "membership" else "permutation"
-        self.power = registry.checked_power(power, registry.checked_method(self._method(), needed))
+        self.power = _methods.checked_power(power, _methods.checked_method(self._method(), needed))
         self.hard = arguments.boolean("hard", hard)
         self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
 

@@ -12,7 +12,7 @@ from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort.losses._base import WeightedLoss, fresh_seed
 from keras_softsort.ops.neighbors._embeddings import DISTANCES
 from keras_softsort.ops.neighbors.dknn_loss import OBJECTIVES
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _methods
 
 
 @export
@@ -106,8 +106,8 @@ class DkNNLoss(WeightedLoss):
         self.num_queries = None if num_queries is None else arguments.positive_integer("num_queries", num_queries)
         self.objective = arguments.one_of("objective", objective, OBJECTIVES)
         self.distance = arguments.one_of("distance", distance, DISTANCES)
-        self.method = registry.checked_method(method)
-        self.power = registry.checked_power(power, method)
+        self.method = _methods.checked_method(method)
+        self.power = _methods.checked_power(power, method)
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
         self.seed = arguments.optional_integer("seed", seed)

@@ -11,11 +11,15 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
 LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+
+
+def is_at_most(size: int | None, maximum: int) -> bool | None:
+    """Whether `size` is at most `maximum`; None if the size is unknown in the graph, and so is the answer."""
+    return None if size is None else size <= maximum
 
 
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.lists import is_at_most
 from keras_softsort.ops._core.tracing import is_compiled
 
 # Sizes of lists whose running sums are products. TensorFlow sums lists one after another, XLA in several passes.

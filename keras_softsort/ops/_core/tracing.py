@@ -63,16 +63,17 @@ def traced_if_eager(function: Function) -> Function:
     known = set()
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: Any, **options: Any) -> Any:
         if not tf.executing_eagerly():
-            return plain(*tf.nest.map_structure(_of_unknown_leading_axes, args))
+            args, options = tf.nest.map_structure(_of_unknown_leading_axes, (args, options))
+            return plain(*args, **options)
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
-            return function(*args)
-        leaves = tf.nest.flatten(args)
+            return function(*args, **options)
+        leaves = tf.nest.flatten((args, options))
         tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
         if is_watched(tensors):
             # TensorFlow fails to differentiate some traces so that have been differentiated in reverse mode.
-            return function(*args)
+            return function(*args, **options)
         # TensorFlow traces the gradient in the first call under a tape, and another one under nested tapes.
         tapes = gradients_util.PossibleTapeGradientTypes(tensors)
         key = (tapes, *((leaf.dtype, leaf.shape.rank) if tf.is_tensor(leaf) else leaf for leaf in leaves))
@@ -80,11 +81,12 @@ def traced_if_eager(function: Function) -> Function:
             with _first_call:
                 if key not in known:
                     # Calls with these ranks and dtypes will use this trace, the most general one.
-                    traced.get_concrete_function(*tf.nest.map_structure(_of_any_size, args))
-                    result = traced(*args)
+                    any_size, any_options = tf.nest.map_structure(_of_any_size, (args, options))
+                    traced.get_concrete_function(*any_size, **any_options)
+                    result = traced(*args, **options)
                     known.add(key)
                     return result
-        return traced(*args)
+        return traced(*args, **options)
 
     return cast(Function, run)
 

@@ -10,9 +10,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.neighbors._embeddings import DISTANCES, pairwise_distances
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _dispatch, _methods
+from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
 
 class SoftNeighborOptions(NamedTuple):
@@ -37,8 +36,8 @@ def soft_neighbor_options(
         k=arguments.positive_integer("k", k),
         tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
         distance=arguments.one_of("distance", distance, DISTANCES),
-        method=registry.checked_method(method),
-        power=registry.checked_power(power, method),
+        method=_methods.checked_method(method),
+        power=_methods.checked_power(power, method),
         num_samples=None if num_samples is None else arguments.positive_integer("num_samples", num_samples),
         seed=None if seed is None else gumbel_noise.seed_tensor(seed),
     )

@@ -13,7 +13,7 @@ from keras_softsort.ops._core.gradients import nan_where
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import DISTANCES, agreement, class_rows, pairwise_distances
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
-from keras_softsort.ops.sorting.soft_top_k_membership import soft_top_k_membership
+from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
 
 
 class RetrievalOptions(NamedTuple):

@@ -11,7 +11,6 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import (
@@ -21,9 +20,8 @@ from keras_softsort.ops.ranking._lists import (
     ranking_arguments,
     sampled_scores,
 )
-from keras_softsort.ops.sorting import _dispatch, _operators
-from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _dispatch, _methods
+from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
 # The iterations of a list stop once its row sums are this close to 1, as in the code of the paper.
 TOLERANCE = 1e-6
@@ -129,11 +127,7 @@ def neural_ndcg_loss(
     if stochastic and seed is None:
         raise ValueError("seed must be two integers with stochastic=True, got None")
     seed = gumbel_noise.seed_tensor(seed) if stochastic else None
-    needs_rows = options.num_iterations or options.hard or options.ndcg.k is not None
-    names = _operators.MATRIX if needs_rows else _operators.PRODUCT
-    if options.ndcg.k is not None:
-        names = (*names, *_operators.ROWS)
-    return _losses(args, options, _operators.sized_thresholds(args.scores, options.method, options.power, names), seed)
+    return _losses(args, options, seed)
 
 
 def check_neural_ndcg(
@@ -148,11 +142,11 @@ def check_neural_ndcg(
     **ndcg: Any,
 ) -> NeuralNDCGOptions:
     """Check the options of NeuralNDCG."""
-    method = registry.checked_method(method)
+    method = _methods.checked_method(method)
     return NeuralNDCGOptions(
         ndcg=ndcg_options(**ndcg),
         method=method,
-        power=registry.checked_power(power, method),
+        power=_methods.checked_power(power, method),
         num_iterations=arguments.non_negative_integer("num_iterations", num_iterations),
         hard=arguments.boolean("hard", hard),
         stochastic=arguments.boolean("stochastic", stochastic),
@@ -162,16 +156,14 @@ def check_neural_ndcg(
 
 
 @per_list(finite_with_gain)
-def _losses(
-    lists: RankingLists, options: NeuralNDCGOptions, thresholds: Thresholds, seed: tf.Tensor | None
-) -> tf.Tensor:
+def _losses(lists: RankingLists, options: NeuralNDCGOptions, seed: tf.Tensor | None) -> tf.Tensor:
     gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
     scores, mask = lists.scores, lists.mask
     if options.stochastic:
         scores = sampled_scores(scores, options.num_samples, options.noise_scale, seed)
         mask = tf.broadcast_to(mask, tf.shape(scores))
     tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
-    sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power, thresholds=thresholds)
+    sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power)
     weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
     rows = tf.shape(rank_weights)[0]
     if options.ndcg.k is not None or options.hard or options.num_iterations:

@@ -12,7 +12,6 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import flatten_lists
-from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import (
     RankingLists,
@@ -22,8 +21,8 @@ from keras_softsort.ops.ranking._lists import (
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.sorting import _dispatch, _operators
-from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 def sorted_labels(labels: tf.Tensor, mask: tf.Tensor, direction: str) -> tf.Tensor:
@@ -88,10 +87,7 @@ def neural_sort_cross_entropy_loss(
     Relaxations", ICLR 2019, section 6.1.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    options = check_neural_sort_cross_entropy(label_tau=label_tau)
-    return _neural_sort_losses(
-        args, options, _operators.sized_thresholds(args.scores, "neural_sort", 1.0, _operators.MATRIX)
-    )
+    return _neural_sort_losses(args, check_neural_sort_cross_entropy(label_tau=label_tau))
 
 
 class NeuralSortOptions(NamedTuple):
@@ -106,16 +102,12 @@ def check_neural_sort_cross_entropy(*, label_tau: Any) -> NeuralSortOptions:
 
 
 @per_list(finite)
-def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions, thresholds: Thresholds) -> tf.Tensor:
+def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions) -> tf.Tensor:
     if options.label_tau is None:
         shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
     else:
-        shares = _dispatch.permutation(
-            sort_arguments(lists.labels, options.label_tau, mask=lists.mask, thresholds=thresholds)
-        )
-    log_weights = _dispatch.log_permutation(
-        sort_arguments(lists.scores, lists.tau, mask=lists.mask, thresholds=thresholds)
-    )
+        shares = _dispatch.permutation(sort_arguments(lists.labels, options.label_tau, mask=lists.mask))
+    log_weights = _dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
     # They may be -inf where no item belongs.
     counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
     log_weights = tf.where(counts, log_weights, tf.zeros_like(log_weights))

@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, take, tied_ranks
-from keras_softsort.ops._core.thresholds import is_at_most
+from keras_softsort.ops._core.lists import descending, is_at_most, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, MetricOptions, delta_features, metric_options
 from keras_softsort.ops.ranking._lists import (

@@ -8,11 +8,9 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import mean_ranks
-from keras_softsort.ops._core.thresholds import Thresholds
 from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
-from keras_softsort.ops.sorting import _dispatch, _operators
-from keras_softsort.ops.sorting._arguments import sort_arguments
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting import _dispatch, _methods
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 # The spread of soft ranks counts as at least this share of the spread of the ranks 1, ..., n.
 MIN_SPREAD = 0.01
@@ -67,9 +65,7 @@ def spearman_loss(
     Sorting and Ranking", ICML 2020.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    options = check_spearman(method=method, power=power)
-    thresholds = _operators.sized_thresholds(args.scores, options.method, options.power, _operators.PRODUCT)
-    return _losses(args, options, thresholds)
+    return _losses(args, check_spearman(method=method, power=power))
 
 
 class SpearmanOptions(NamedTuple):
@@ -81,12 +77,12 @@ class SpearmanOptions(NamedTuple):
 
 def check_spearman(*, method: Any, power: Any) -> SpearmanOptions:
     """Check the options of Spearman's correlation."""
-    method = registry.checked_method(method, "ranks")
-    return SpearmanOptions(method, registry.checked_power(power, method))
+    method = _methods.checked_method(method, "ranks")
+    return SpearmanOptions(method, _methods.checked_power(power, method))
 
 
 @per_list(finite)
-def _losses(lists: RankingLists, options: SpearmanOptions, thresholds: Thresholds) -> tf.Tensor:
+def _losses(lists: RankingLists, options: SpearmanOptions) -> tf.Tensor:
     sort = sort_arguments(
         lists.scores,
         lists.tau,
@@ -94,7 +90,6 @@ def _losses(lists: RankingLists, options: SpearmanOptions, thresholds: Threshold
         method=options.method,
         power=options.power,
         capability="ranks",
-        thresholds=thresholds,
     )
     sizes = lists.sizes()
     found = _dispatch.soft_ranks(sort)

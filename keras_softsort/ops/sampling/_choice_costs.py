@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import is_at_most, take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
-from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a

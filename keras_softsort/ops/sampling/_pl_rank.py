@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import flatten_lists, inverse, take
+from keras_softsort.ops._core.lists import flatten_lists, inverse, is_at_most, take
 from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
-from keras_softsort.ops._core.thresholds import is_at_most
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE
 from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
 

@@ -2,7 +2,7 @@
 
 The matrix itself is dense. On long lists products do not form it. Results that a method computes without a matrix, such
 as ranks, come from the method. Lists are flattened and sorted first, and get their leading axes and dtype back at the
-end.
+end. Called eagerly, each function here is one trace for all list sizes with the same algorithm.
 """
 
 from __future__ import annotations
@@ -15,42 +15,44 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.lists import flatten_lists, take
-from keras_softsort.ops._core.thresholds import is_at_least
-from keras_softsort.ops.sorting._arguments import SortArguments
-from keras_softsort.ops.sorting._dense.soft_rows import Ranks
-from keras_softsort.ops.sorting._matrix_free import products
-from keras_softsort.ops.sorting._methods import dense, registry
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
+from keras_softsort.ops.sorting._methods import SortArguments
 from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
 
-Product = Callable[[OrderedLists, tf.Tensor], tf.Tensor]
 
-
+@traced_if_eager
 def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = _ordered(args)
     ranks = _leading_ranks(lists, top_k)
-    soft = dense.matrix(registry.get(args.method), lists, ranks, args.power)
+    soft = _matrix(args, lists, ranks)
     return _finish(straight_through(_hard_rows(lists, ranks), soft) if hard else soft, args)
 
 
+@traced_if_eager
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = _ordered(args)
-    result = dense.log_matrix(registry.get(args.method), lists, _leading_ranks(lists, top_k), args.power)
-    return _finish(result, args)
+    ranks = _leading_ranks(lists, top_k)
+    rows = _soft_rows(args, lists, ranks, log=True)
+    return _finish(tf.math.log(_matrix(args, lists, ranks)) if rows is None else rows.matrix(log=True), args)
 
 
+@traced_if_eager
 def multiply(
     args: SortArguments,
     values: tf.Tensor,
-    rows: tf.Tensor | None = None,
     top_k: int | None = None,
     hard: bool = False,
     *,
+    rows: tf.Tensor | None = None,
     eps: float | None = None,
 ) -> tf.Tensor:
     """P @ values for `values` [..., n, d]: [..., r, d]. `rows` [..., r] or `top_k` choose ranks (default: all).
@@ -61,27 +63,34 @@ def multiply(
         return _no_items(args, values)
     lists = _ordered(args)
     values = _valid(lists, values)
-    if rows is not None or top_k is not None:
-        ranks = _leading_ranks(lists, top_k) if rows is None else Ranks(flatten_lists(rows), consecutive=False)
-        result = dense.multiply(registry.get(args.method), lists, ranks, args.power, values)
+    if rows is not None:
+        result = _matrix_product(args, lists, values, flatten_lists(rows))
+    elif top_k is not None:
+        result = _matrix_product(args, lists, values, _leading_ranks(lists, top_k))
     else:
-        result = _product(args, lists, values, eps)
+        result = _by_size(
+            args,
+            lists,
+            values,
+            short=lambda lists, values: _matrix_product(args, lists, values, _leading_ranks(lists)),
+            long=lambda method, lists, values: method.multiply(lists, values, eps),
+        )
     return _finish(straight_through(_hard_product(lists, values, top_k), result) if hard else result, args)
 
 
+@traced_if_eager
 def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
     lists = _ordered(args)
     ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
-    method = registry.get(args.method)
-    weights = dense.matrix(method, lists, ranks, args.power)
-    values = dense.multiply(method, lists, ranks, args.power, scores)
+    weights, values = _matrix(args, lists, ranks), _matrix_product(args, lists, scores, ranks)
     if hard:
         weights = straight_through(_hard_rows(lists, ranks), weights)
         values = straight_through(_hard_product(lists, scores, k), values)
     return _finish(values[..., 0], args), _finish(weights, args)
 
 
+@traced_if_eager
 def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P^T @ values for `values` [..., n, d], one row per rank: [..., n, d], 0 for masked items."""
     if _has_no_items(args):
@@ -90,23 +99,27 @@ def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | Non
     return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
 
 
+@traced_if_eager
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis])[..., 0]
-    lists, method = _ordered(args), registry.get(args.method)
+    lists, method = _ordered(args), _methods.get(args.method)
     if method.ranks is not None:
         ranks = method.ranks(lists)
     else:
-        ranks = _transposed_product(args, lists, _numbers(lists)[:, :, tf.newaxis])[:, :, 0]
+        # In the compute dtype, since half precision would round the numbers before they are summed.
+        numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)
+        ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
     return _finish(straight_through(_hard_ranks(lists), ranks) if hard else ranks, args)
 
 
+@traced_if_eager
 def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """P @ scores, or the sorted scores of a method without a matrix: [..., n or top_k], 0 after the valid ones."""
-    method = registry.get(args.method)
+    method = _methods.get(args.method)
     if method.sorted_scores is None:
-        return multiply(args, args.scores[..., tf.newaxis], top_k=top_k, hard=hard)[..., 0]
+        return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
     lists = _ordered(args)
     values = method.sorted_scores(lists)[:, :top_k]
     values = values if args.direction == "DESCENDING" else -values
@@ -116,13 +129,14 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
     return _finish(values, args)
 
 
+@traced_if_eager
 def membership(args: SortArguments, k: int, hard: bool = False) -> tf.Tensor:
     """How much of the first k ranks each item holds: [..., n]."""
-    lists, method = _ordered(args), registry.get(args.method)
+    lists, method = _ordered(args), _methods.get(args.method)
     if method.membership is not None:
         soft = method.membership(lists, k)
     else:
-        soft = tf.reduce_sum(dense.matrix(method, lists, _leading_ranks(lists, k), args.power), axis=1)
+        soft = tf.reduce_sum(_matrix(args, lists, _leading_ranks(lists, k)), axis=1)
     if hard:
         soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k, soft.dtype)), soft)
     return _finish(soft, args)
@@ -145,72 +159,91 @@ def _no_items(args: SortArguments, values: tf.Tensor) -> tf.Tensor:
 
 
 def _ordered(args: SortArguments) -> OrderedLists:
-    return ordered_lists(args.scores, args.tau, args.mask, args.direction, args.thresholds)
+    return ordered_lists(args.scores, args.tau, args.mask, args.direction)
 
 
-def _product(args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None) -> tf.Tensor:
-    """P @ values of [B, n, d]."""
+def _soft_rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows | None:
+    """The rows at `ranks` [B, r] as softmaxes; None if the method has other rows."""
+    logits = _methods.get(args.method).logits
+    return None if logits is None else SoftRows(lists, ranks, logits(lists, ranks, args.power, log))
 
-    def with_matrix(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return dense.multiply(registry.get(args.method), lists, _leading_ranks(lists), args.power, values)
 
-    def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return products.multiply(_matrix_free(args), lists, values, eps)
+def _matrix(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
+    """The rows at `ranks` [B, r]: [B, r, n]."""
+    rows = _soft_rows(args, lists, ranks)
+    if rows is not None:
+        return rows.matrix()
+    method = _methods.get(args.method)
+    assert method.rows is not None, f"{method.name} has no permutation, which sort_arguments checks"
+    return method.rows(lists, ranks, args.power)
 
-    return _by_size(args, lists, values, with_matrix, matrix_free)
+
+def _matrix_product(args: SortArguments, lists: OrderedLists, values: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
+    """The rows at `ranks` [B, r] times `values` [B, n, d]: [B, r, d]."""
+    rows = _soft_rows(args, lists, ranks)
+    return tf.matmul(_matrix(args, lists, ranks), values) if rows is None else rows.multiply(values)
 
 
 def _transposed_product(
     args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
 ) -> tf.Tensor:
-    """P^T @ values of [B, n, d]."""
+    """P^T @ values of [B, n, d]: [B, n, d], 0 for masked items."""
 
-    def with_matrix(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return dense.multiply_transposed(registry.get(args.method), lists, _leading_ranks(lists), args.power, values)
+    def short(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        ranks = _leading_ranks(lists)
+        rows = _soft_rows(args, lists, ranks)
+        if rows is None:
+            return tf.matmul(_matrix(args, lists, ranks), values, transpose_a=True)
+        return rows.multiply_transposed(values)
 
-    def matrix_free(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return products.multiply_transposed(_matrix_free(args), lists, values, eps)
+    def long(method: MatrixFree, lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        return method.multiply_transposed(lists, values, eps)
 
-    return _by_size(args, lists, values, with_matrix, matrix_free)
-
-
-def _matrix_free(args: SortArguments) -> Any:
-    """The matrix-free products of the method, None if it needs the matrix."""
-    make = registry.get(args.method).matrix_free
-    return None if make is None else make(args.power)
+    result = _by_size(args, lists, values, short, long)
+    return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
 
 
-def _by_size(args: SortArguments, lists: OrderedLists, values: tf.Tensor, short: Product, long: Product) -> tf.Tensor:
-    """The result of `short` or `long`, depending on the list size."""
-    minimum = args.thresholds.matrix_free_min_size
-    is_long = False if _matrix_free(args) is None else is_at_least(args.scores.shape[-1], minimum)
-    if is_long is not None:
-        return (long if is_long else short)(lists, values)
-    is_long = tf.cast(tf.shape(args.scores)[-1], tf.float64) >= minimum
+def _by_size(
+    args: SortArguments,
+    lists: OrderedLists,
+    values: tf.Tensor,
+    short: Callable[[OrderedLists, tf.Tensor], tf.Tensor],
+    long: Callable[[MatrixFree, OrderedLists, tf.Tensor], tf.Tensor],
+) -> tf.Tensor:
+    """The result of `short`, with the matrix, or of `long`, without it."""
+    matrix_free = _methods.get(args.method).matrix_free(args.power)
+    if matrix_free is None or args.is_long is False:
+        return short(lists, values)
+    if args.is_long:
+        return long(matrix_free, lists, values)
+    is_long = tf.shape(args.scores)[-1] >= matrix_free.min_size
 
     @tf.custom_gradient
     def choose(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        def result(product: Product) -> tf.Tensor:
-            return product(lists._replace(scores=scores, tau=tau), values)
+        def by_matrix() -> tf.Tensor:
+            return short(lists._replace(scores=scores, tau=tau), values)
+
+        def without_matrix() -> tf.Tensor:
+            return long(matrix_free, lists._replace(scores=scores, tau=tau), values)
 
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
-            def slopes(product: Product) -> Any:
+            def slopes(product: Callable[[], tf.Tensor]) -> Any:
                 with tf.GradientTape() as tape:
                     tape.watch([scores, tau, values])
-                    found = result(product)
+                    found = product()
                 return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
 
-            return tf.cond(is_long, lambda: slopes(long), lambda: slopes(short))
+            return tf.cond(is_long, lambda: slopes(without_matrix), lambda: slopes(by_matrix))
 
-        return tf.cond(is_long, lambda: result(long), lambda: result(short)), gradient
+        return tf.cond(is_long, without_matrix, by_matrix), gradient
 
     return choose(lists.scores, lists.tau, values)
 
 
-def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:
+def _hard_rows(lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
     """Exact rows; those of a list that is not a number are NaN, as the soft ones are."""
-    exact = tf.cast(tf.equal(ranks.numbers[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
+    exact = tf.cast(tf.equal(ranks[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
     tau = lists.tau[:, :, tf.newaxis]
     return tf.where(tf.math.is_nan(tau), tau, exact)
 
@@ -220,7 +253,7 @@ def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> 
     order = lists.order[:, :top_k]
     exact = take(values, order)
     is_invalid = tf.math.is_nan(lists.tau)
-    valid_ranks = lists.valid_ranks(_leading_ranks(lists, top_k).numbers)
+    valid_ranks = lists.valid_ranks(_leading_ranks(lists, top_k))
     if valid_ranks is not None:
         is_invalid = tf.logical_and(is_invalid, valid_ranks)
     return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
@@ -248,17 +281,11 @@ def _valid(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
     return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
 
 
-def _leading_ranks(lists: OrderedLists, count: int | None = None) -> Ranks:
-    """[B, n] or [B, count]: 0, 1, ... for each list."""
+def _leading_ranks(lists: OrderedLists, count: int | None = None) -> tf.Tensor:
+    """0, 1, ... for each list: [B, n] or [B, count]."""
     shape = tf.shape(lists.scores)
     ranks = tf.range((lists.scores.shape[1] or shape[1]) if count is None else count)
-    ranks = tf.broadcast_to(ranks, [shape[0], tf.shape(ranks)[0]])
-    return Ranks(ranks, consecutive=True, are_all=count is None)
-
-
-def _numbers(lists: OrderedLists) -> tf.Tensor:
-    """[B, n]: 1, 2, ... in the compute dtype, since half precision would round the ranks before they are summed."""
-    return tf.cast(_leading_ranks(lists).numbers + 1, lists.scores.dtype)
+    return tf.broadcast_to(ranks, [shape[0], tf.shape(ranks)[0]])
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:

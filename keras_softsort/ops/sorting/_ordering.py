@@ -17,7 +17,6 @@ from keras_softsort.ops._core.lists import (
     tie_groups,
     tied_ranks,
 )
-from keras_softsort.ops._core.thresholds import Thresholds
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = 1e300
@@ -34,7 +33,6 @@ class OrderedLists(NamedTuple):
     order: tf.Tensor  # [B, n] int32: the item at each rank
     ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
     sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
-    thresholds: Thresholds = Thresholds()
 
     def valid_counts(self) -> tf.Tensor:
         """The number of valid items of each list: [B, 1]."""
@@ -60,25 +58,21 @@ class OrderedLists(NamedTuple):
         """The first and the last rank [B, n] with the same score as each rank."""
         return tied_ranks(self.sort_keys)
 
-    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, rows: tf.Tensor | None = None) -> tf.Tensor:
-        """Turn a gradient [B, r] of the sorted scores at `rows`, or all, into one of the items [B, n].
+    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, ranks: tf.Tensor | None = None) -> tf.Tensor:
+        """Turn a gradient [B, r] of the sorted scores at `ranks`, or at all, into one of the items [B, n].
 
-        Ties share evenly.
+        Tied items share it evenly.
         """
         batch, size = tf.unstack(tf.shape(self.scores))
         groups = tie_groups(self.sort_keys) + size * tf.range(batch)[:, tf.newaxis]
-        row_groups = groups if rows is None else take(groups, rows)
+        row_groups = groups if ranks is None else take(groups, ranks)
         sums = tf.math.unsorted_segment_sum(d_rows, row_groups, batch * size)
         sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups, d_rows.dtype), groups, batch * size)
         return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 
 
 def ordered_lists(
-    scores: tf.Tensor,
-    tau: tf.Tensor,
-    mask: tf.Tensor | None,
-    direction: str = "DESCENDING",
-    thresholds: Thresholds | None = None,
+    scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direction: str = "DESCENDING"
 ) -> OrderedLists:
     """Sort each list of `scores` [..., n], with leading axes flattened to one."""
     tau = temperature_per_list(tau, scores)
@@ -99,7 +93,7 @@ def ordered_lists(
     keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
     sort_keys, order = descending(keys)
     order = tf.ensure_shape(order, keys.shape)
-    return OrderedLists(scores, tau, mask, order, inverse(order), sort_keys, thresholds or Thresholds())
+    return OrderedLists(scores, tau, mask, order, inverse(order), sort_keys)
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:

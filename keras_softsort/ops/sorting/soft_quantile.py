@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import SortArguments, sort_arguments
-from keras_softsort.ops.sorting._operators import ROWS, operator
+from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
 
 @export
@@ -59,7 +59,7 @@ def soft_quantile(
     quantiles = checked_quantiles(q)
     args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power)
     # As a tensor, so that other quantiles need no new trace.
-    result = _traced_quantiles(_never_empty(args), tf.constant(quantiles.ravel()))
+    result = _quantiles(_never_empty(args), tf.constant(quantiles.ravel()))
     return result[..., 0] if quantiles.ndim == 0 else result
 
 
@@ -86,6 +86,7 @@ def _never_empty(args: SortArguments) -> SortArguments:
     return args._replace(scores=tf.pad(args.scores, padding), mask=tf.pad(mask, padding))
 
 
+@traced_if_eager
 def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
     valid = tf.ones_like(args.scores, tf.int32) if args.mask is None else tf.cast(args.mask, tf.int32)
     last = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True) - 1, 0)
@@ -98,6 +99,3 @@ def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
     low, high = tf.split(values, 2, axis=-1)
     share = tf.cast(position - tf.floor(position), values.dtype)
     return tf.cast(low + share * (high - low), args.scores.dtype)
-
-
-_traced_quantiles = operator(_quantiles, *ROWS)

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _operators
-from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 @export(top_level=True)
@@ -81,4 +81,4 @@ def soft_rank(
     2025, https://arxiv.org/abs/2503.06242.
     """
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks")
-    return _operators.soft_ranks(args, arguments.boolean("hard", hard))
+    return _dispatch.soft_ranks(args, arguments.boolean("hard", hard))

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _operators
-from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 @export(top_level=True)
@@ -67,5 +67,4 @@ def soft_sort(
     """
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method="soft_sort", power=power)
     args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
-    run = _operators.permutation if top_k is None else _operators.leading_rows
-    return run(args, top_k, arguments.boolean("hard", hard))
+    return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))

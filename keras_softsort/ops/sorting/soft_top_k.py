@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _operators
-from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 @export
@@ -75,4 +75,71 @@ def soft_top_k(
     k = arguments.positive_integer("k", k)
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power)
     args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
-    return SoftTopK(*_operators.top_k(args, k, arguments.boolean("hard", hard)))
+    return SoftTopK(*_dispatch.top_k(args, k, arguments.boolean("hard", hard)))
+
+
+@export
+def soft_top_k_membership(
+    scores: Any,
+    k: int,
+    tau: Any = 1.0,
+    *,
+    method: str = "lapsum",
+    power: float = 1.0,
+    hard: bool = False,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+) -> tf.Tensor:
+    """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
+
+    With `"lapsum"`, `p_i = F((s_i - b) / tau)`, where F is the distribution function of the Laplace distribution, and b
+    is the threshold for which the memberships sum to k, found in closed form. Each membership lies in [0, 1]. The k
+    items are not ordered, so `soft_top_k` does not have this method.
+
+    With `"neural_sort"` and `"soft_sort"`, the memberships are the sums of the columns of `P[..., :k, :]`, which may
+    exceed 1 at a high tau.
+
+    Args:
+      scores: floating-point `[..., n]`.
+      k: number of items, from 1 to n.
+      tau: temperature, in the units of `method`: scores for `"lapsum"`, scores times list size for `"neural_sort"`,
+        scores to the `power` for `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or
+        broadcasts against the leading axes (a temperature per list).
+      method: `"lapsum"`, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      hard: whether to return 1 for the first k items and 0 for the others, with the gradient of the soft memberships.
+        Of tied items, the first are chosen.
+      mask: bool `[..., n]`, True for valid items.
+      direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
+
+    Returns:
+      `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
+      rest evenly, and with `"lapsum"` every valid item gets 1 and zero gradient. Tied items have equal memberships,
+      unless `hard`. A list with a valid score that is not finite gives NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
+        a method that has none, `mask` has another shape, `direction` is unknown, or `method` has no memberships.
+
+    Cost: O(n log n) time and O(n) memory with `"lapsum"`, for any k; that of `soft_top_k` with the others.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> parts = ks.ops.soft_top_k_membership(tf.constant([2.0, 5.0, 3.0]), k=2, tau=0.5)
+    >>> [round(float(part), 2) for part in parts]
+    [0.19, 1.0, 0.82]
+    >>> round(float(tf.reduce_sum(parts)), 4)
+    2.0
+
+    Source: L. Struski, M. Bednarczyk, I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking,
+    Sorting and Top-k Selection", ICML 2025, https://arxiv.org/abs/2503.06242.
+    """
+    k = arguments.positive_integer("k", k)
+    args = sort_arguments(
+        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership"
+    )
+    args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
+    return _dispatch.membership(args, k, arguments.boolean("hard", hard))

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _operators
-from keras_softsort.ops.sorting._arguments import sort_arguments
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 @export(top_level=True)
@@ -98,7 +98,7 @@ def soft_values(
     args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     hard = arguments.boolean("hard", hard)
     if values is None:
-        return _operators.sorted_scores(args, top_k, hard)
+        return _dispatch.sorted_scores(args, top_k, hard)
     values = arguments.floating_tensor("values", values)
     if values.dtype != args.scores.dtype:
         raise TypeError(f"values must have the dtype of scores, {args.scores.dtype.name}, got {values.dtype.name}")
@@ -110,5 +110,5 @@ def soft_values(
             f"{args.scores.shape}"
         )
     if extra == 0:
-        return _operators.multiply(args, values[..., tf.newaxis], None, top_k, hard)[..., 0]
-    return _operators.multiply(args, values, None, top_k, hard)
+        return _dispatch.multiply(args, values[..., tf.newaxis], top_k, hard)[..., 0]
+    return _dispatch.multiply(args, values, top_k, hard)

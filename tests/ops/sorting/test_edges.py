@@ -11,7 +11,8 @@ from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 from keras_softsort.ops._core import tracing
-from keras_softsort.ops.sorting._dense import neural_sort
+from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -214,8 +215,8 @@ def test_eager_calls_trace_once_per_algorithm():
     traces(7, 0.5)
     assert [traces(size, 0.5) for size in (2, 16, 32)] == [0, 0, 0]
     assert [traces(7, tau) for tau in (0.75, tf.constant(2.0), tf.Variable(3.0))] == [0, 0, 0]
-    # Longer lists have other algorithms, one for each trace.
-    assert [traces(size, 0.5) for size in (129, 200, 1023, 1024, 2000, 7)] == [1, 0, 0, 1, 0, 0]
+    # Long lists have another algorithm.
+    assert [traces(size, 0.5) for size in (200, 1023, 1024, 2000, 7)] == [0, 0, 1, 0, 0]
     assert [traces(7, 0.5, **masked) for _ in range(2)] == [1, 0]
 
 
@@ -237,14 +238,16 @@ def test_other_quantiles_and_slopes_need_no_new_trace():
 def test_an_eager_trace_holds_one_algorithm(monkeypatch):
     """Of those for the list size no other is traced."""
     made = []
-    for name in ("PairwiseLogitGaps", "PrefixSumLogitGaps"):
-        original = getattr(neural_sort, name)
-        monkeypatch.setattr(neural_sort, name, lambda *args, f=original, n=name: made.append(n) or f(*args))
+    for algorithm in (SoftRows, MatrixFree):
+        original = algorithm.multiply_transposed
+        monkeypatch.setattr(
+            algorithm, "multiply_transposed", lambda *args, a=algorithm, f=original: made.append(a) or f(*args)
+        )
     ops.soft_rank(tf.zeros([1, 1, 3]), direction="ASCENDING")
-    assert set(made) == {"PairwiseLogitGaps"}
+    assert set(made) == {SoftRows}
     made.clear()
     ops.soft_rank(tf.zeros([1, 1, 2000]), direction="ASCENDING")
-    assert made == []
+    assert set(made) == {MatrixFree}
 
 
 def test_nothing_in_the_package_asks_for_xla():

@@ -9,23 +9,35 @@ from support.oracles import sorting as oracles
 
 import keras_softsort as ks
 from keras_softsort.ops._core.decay_scan import decay_scan
-from keras_softsort.ops._core.thresholds import Thresholds
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._arguments import sort_arguments
-from keras_softsort.ops.sorting._matrix_free import products as matrix_free
+from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, blocks_of
-from keras_softsort.ops.sorting._matrix_free.neural_sort_band import neural_sort_band
-from keras_softsort.ops.sorting._methods import registry
+from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_band
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
+from keras_softsort.ops.sorting._methods import sort_arguments
 
 pytestmark = pytest.mark.default_stack_only
 # Two whole blocks and a part.
 SIZE = 2 * BLOCK + 22
-METHODS = {
-    "neural_sort": {"method": "neural_sort"},
-    "soft_sort": {"method": "soft_sort"},
-    "soft_sort power 2": {"method": "soft_sort", "power": 2.0},
-}
+METHODS = ["neural_sort", "soft_sort"]
 each_method = pytest.mark.parametrize("method", METHODS)
+
+
+def without_matrix(method, min_size=0):
+    """Register `method` once more, with products that need no matrix from `min_size` items on; its name."""
+    known = _methods.get(method)
+    name = f"{method} from {min_size} items"
+    if name not in _methods.names():
+        products = known.matrix_free(1.0)._replace(min_size=min_size)
+        _methods.register(known._replace(name=name, matrix_free=lambda power: products))
+    return name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    before = _methods.names()
+    yield
+    for name in set(_methods.names()) - set(before):
+        _methods.unregister(name)
 
 
 def random_lists(kind="normal", lists=2, size=SIZE, seed=0):
@@ -34,15 +46,15 @@ def random_lists(kind="normal", lists=2, size=SIZE, seed=0):
     return {"normal": scores, "ties": np.round(3 * scores) / 3, "far": 1e4 + 100 * scores}[kind]
 
 
-def products(scores, tau, values, ranks, mask=None, **options):
+def products(scores, tau, values, ranks, mask=None, *, method):
     """P v of values of the items, and P^T u of numbers of the ranks, without the matrix whatever the size."""
-    args = sort_arguments(scores, tau, mask=mask, thresholds=Thresholds(matrix_free_min_size=0), **options)
+    args = sort_arguments(scores, tau, mask=mask, method=without_matrix(method))
     forward = _dispatch.multiply(args, values)
     return tf.concat([forward, _dispatch.multiply_transposed(args, ranks)], axis=-1)
 
 
-def dense_products(scores, tau, values, ranks, mask=None, **options):
-    matrix = _dispatch.permutation(sort_arguments(scores, tau, mask=mask, **options))
+def dense_products(scores, tau, values, ranks, mask=None, *, method):
+    matrix = _dispatch.permutation(sort_arguments(scores, tau, mask=mask, method=method))
     if mask is not None:
         values = tf.where(mask[:, :, tf.newaxis], values, tf.zeros_like(values))
     forward, backward = matrix @ values, tf.matmul(matrix, ranks, transpose_a=True)
@@ -67,9 +79,9 @@ def mask():
 @each_method
 def test_values_are_the_oracles(method, kind):
     scores = random_lists(kind)
-    matrix = oracles.permutation(scores, 0.7, **METHODS[method])
+    matrix = oracles.permutation(scores, 0.7, method=method)
     (_, _, values, ranks), _ = case()
-    found = products(tf.constant(scores), 0.7, values, ranks, **METHODS[method])
+    found = products(tf.constant(scores), 0.7, values, ranks, method=method)
     wanted = np.concatenate([matrix @ values, np.swapaxes(matrix, 1, 2) @ ranks], axis=-1)
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
@@ -80,8 +92,8 @@ def test_values_are_the_oracles(method, kind):
 def test_gradients_are_the_dense_engines(method, kind, masked, mask):
     tensors, weights = case(kind)
     kept = mask if masked else None
-    found, gradients = tape_gradients(lambda *args: products(*args, kept, **METHODS[method]), tensors, weights)
-    wanted, truths = tape_gradients(lambda *args: dense_products(*args, kept, **METHODS[method]), tensors, weights)
+    found, gradients = tape_gradients(lambda *args: products(*args, kept, method=method), tensors, weights)
+    wanted, truths = tape_gradients(lambda *args: dense_products(*args, kept, method=method), tensors, weights)
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
     if masked:  # numbers of masked ranks weigh nothing here and spread over masked items there
         valid = np.arange(SIZE) < mask.sum(axis=1, keepdims=True)
@@ -107,7 +119,7 @@ def test_modes(method, mode):
     tensors, weights = case()
 
     def function(*args):
-        return products(*args[:4], **METHODS[method])
+        return products(*args[:4], method=method)
 
     found, gradients = modes.run(mode, function, tensors, weights)
     wanted, truths = tape_gradients(function, tensors, weights)
@@ -124,7 +136,7 @@ def test_float32_is_near_float64(method, tau):
 
     def both(scores, values, ranks):
         return tape_gradients(
-            lambda s: products(s, tau, values, ranks, **METHODS[method]), [scores], tf.cast(weights, scores.dtype)
+            lambda s: products(s, tau, values, ranks, method=method), [scores], tf.cast(weights, scores.dtype)
         )
 
     found, (gradient,) = both(scores, values, ranks)
@@ -166,7 +178,7 @@ def test_eps_bounds_what_is_left_out(eps):
     scores, values = tf.constant(random_lists(size=SIZE)), np.ones((2, SIZE, 1))
     values[:, ::2] = -1
     rough = ks.linalg.LinearOperatorNeuralSort(scores, 0.01, eps=eps)
-    args = sort_arguments(scores, 0.01, thresholds=Thresholds(matrix_free_min_size=0))
+    args = sort_arguments(scores, 0.01, method=without_matrix("neural_sort"))
     found = _dispatch.multiply(args, tf.constant(values), eps=eps)
     error = np.abs(found - oracles.neural_sort(scores, 0.01) @ values).max()
     assert 0 < error <= 2 * eps
@@ -180,7 +192,7 @@ def test_finite_at_any_size(method, tau, scale):
     scores = tf.constant(scale * random_lists("ties"), tf.float32)
     (_, _, values, ranks), weights = case(dtype="float32")
     found, gradients = tape_gradients(
-        lambda s: products(s, tau, values, ranks, **METHODS[method]), [scores], tf.cast(weights, tf.float32)
+        lambda s: products(s, tau, values, ranks, method=method), [scores], tf.cast(weights, tf.float32)
     )
     assert np.isfinite(found).all()
     assert np.isfinite(gradients[0]).all()
@@ -194,16 +206,17 @@ def test_what_is_no_number_spoils_its_own_list_alone(method, mask):
     mask[1, 3] = True
     for kept in (None, mask):
         found, (gradient,) = tape_gradients(
-            lambda s, kept=kept: products(s, tau, values, ranks, kept, **METHODS[method]),
+            lambda s, kept=kept: products(s, tau, values, ranks, kept, method=method),
             [tf.constant(spoilt)],
             weights,
         )
         clean, (slopes,) = tape_gradients(
-            lambda s, kept=kept: products(s, tau, values, ranks, kept, **METHODS[method]), [scores], weights
+            lambda s, kept=kept: products(s, tau, values, ranks, kept, method=method), [scores], weights
         )
         np.testing.assert_array_equal(found[0], clean[0])
         np.testing.assert_array_equal(gradient[0], slopes[0])
-        assert np.isnan(found[1, 0]).all()
+        assert np.isnan(found[1, 0, :2]).all()  # the first rank
+        assert np.isnan(found[1, 3, 2])  # a valid item
         assert np.isnan(gradient[1]).any()
 
 
@@ -213,7 +226,7 @@ def test_all_masked(method):
     mask = np.zeros((2, SIZE), bool)
     mask[0] = True
     found, gradients = tape_gradients(
-        lambda *args: products(*args, mask, **METHODS[method]), [scores, tau, values, ranks], weights
+        lambda *args: products(*args, mask, method=method), [scores, tau, values, ranks], weights
     )
     np.testing.assert_array_equal(found[1], 0)
     for gradient in (gradients[0], gradients[2], gradients[3]):
@@ -235,16 +248,16 @@ def test_decayed_sums(size):
 )
 def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
     """On either side of the crossover, which is moved to where both are quick, results agree to rounding."""
-    thresholds = Thresholds(matrix_free_min_size=80)
-    taken, multiply = [], matrix_free.multiply
-    monkeypatch.setattr(matrix_free, "multiply", lambda *args: taken.append(1) or multiply(*args))
+    method = without_matrix("neural_sort", 80)
+    taken, multiply = [], MatrixFree.multiply
+    monkeypatch.setattr(MatrixFree, "multiply", lambda *args: taken.append(1) or multiply(*args))
     weights = fixed_weights((2, 80))
     for size in (79, 80):
         scores = tf.constant(random_lists(size=size))
 
         def both(scores, weights=weights[:, :size]):
             return tape_gradients(
-                lambda s: _dispatch.sorted_scores(sort_arguments(s, 0.5, thresholds=thresholds)), [scores], weights
+                lambda s: _dispatch.sorted_scores(sort_arguments(s, 0.5, method=method)), [scores], weights
             )
 
         taken.clear()
@@ -261,20 +274,6 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
             weights[:, :size],
         )
         np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
-def test_the_crossover_is_that_of_the_mode(method):
-    found = []
-    for jit_compile in (None, True):
-
-        def note(scores):
-            found.append(sort_arguments(scores, 1.0, method=method).thresholds.matrix_free_min_size)
-            return scores
-
-        tf.function(note, jit_compile=jit_compile, autograph=False)(tf.zeros([1, 2]))
-    assert found == [registry.thresholds(method, 1.0, compiled).matrix_free_min_size for compiled in (False, True)]
-    assert found[1] < found[0]
 
 
 def test_a_long_list():

@@ -11,10 +11,10 @@ from support import models
 from support.cases import collect
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting._dense.soft_rows import Ranks, matrix
+from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
-from keras_softsort.ops.sorting._methods import registry
-from keras_softsort.ops.sorting._methods.method import Method
+from keras_softsort.ops.sorting._methods import Method
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -31,7 +31,7 @@ def test_everything_that_takes_a_method_is_tried():
     parameters = {name: inspect.signature(each).parameters for name, each in named.items() if callable(each)}
     methods = {name: found["method"].default for name, found in parameters.items() if "method" in found}
     # The default of others, which do not sort, is the name of another kind of method.
-    assert {name for name, method in methods.items() if method in registry.names("ranks")} <= set(USES)
+    assert {name for name, method in methods.items() if method in _methods.names("ranks")} <= set(USES)
     assert {"SoftTopKLayer", "SpearmanLoss"} <= set(USES)
 
 
@@ -40,11 +40,11 @@ def toy():
     """A method of a single function."""
 
     def rows(lists, ranks, _):
-        return matrix(soft_sort_logits(lists, Ranks(ranks, consecutive=False), 1.0), lists)
+        return SoftRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0)).matrix()
 
-    registry.register(Method("toy", rows=rows))
+    _methods.register(Method("toy", rows=rows))
     yield "toy"
-    registry.unregister("toy")
+    _methods.unregister("toy")
 
 
 def value_and_gradient(use, method):
@@ -62,9 +62,9 @@ def test_a_registered_method_works(use, toy):
 
 @pytest.fixture
 def ranks_only():
-    registry.register(Method("ranks_only", ranks=lambda lists: tf.cast(lists.ranks + 1, lists.scores.dtype)))
+    _methods.register(Method("ranks_only", ranks=lambda lists: tf.cast(lists.ranks + 1, lists.scores.dtype)))
     yield "ranks_only"
-    registry.unregister("ranks_only")
+    _methods.unregister("ranks_only")
 
 
 @pytest.mark.parametrize("use", NEEDS_PERMUTATION)
@@ -81,7 +81,7 @@ def test_an_unknown_method_after_the_last_is_gone():
 
 def test_a_name_is_registered_once(toy):
     with pytest.raises(ValueError, match="method names must be unique, got 'toy', which is registered already"):
-        registry.register(Method(toy))
+        _methods.register(Method(toy))
 
 
 def test_a_method_without_power():
@@ -92,9 +92,9 @@ def test_a_method_without_power():
 def test_nothing_else_compares_names():
     """Outside the registry the name of a method is only ever handed on."""
     root = pathlib.Path(ks.__file__).parent
-    names = set(registry.names("ranks")) | set(registry.names("values"))
+    names = set(_methods.names("ranks")) | set(_methods.names("values"))
     for path in root.rglob("*.py"):
-        if "_methods" in path.parts or path.name == "__init__.py":
+        if path.name in {"_methods.py", "__init__.py"}:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare | ast.Tuple | ast.List | ast.Set):

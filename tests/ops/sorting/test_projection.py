@@ -13,7 +13,7 @@ from support.oracles import projection as truth
 
 import keras_softsort as ks
 from keras_softsort import ops
-from keras_softsort.ops.sorting._permutahedron import pooling
+from keras_softsort.ops.sorting._permutahedron import isotonic
 
 METHODS = {"projection": False, "projection_kl": True}
 KINDS = {"ranks": (ops.soft_rank, truth.projected_rank), "values": (ops.soft_values, truth.projected_values)}
@@ -159,8 +159,8 @@ def test_second_derivatives_are_differences_of_gradients(kind, method):
 def test_pooling_and_merging_find_the_same_blocks(kind, method, tau, monkeypatch):
     scores = np.random.default_rng(0).normal(size=(4, 200)) * (1 if kind == "ranks" else 100)
     found = []
-    for rounds in (0, pooling.ROUNDS, 1000):
-        monkeypatch.setattr(pooling, "ROUNDS", rounds)
+    for rounds in (0, isotonic.ROUNDS, 1000):
+        monkeypatch.setattr(isotonic, "ROUNDS", rounds)
         found.append(run(kind, method, scores, tau)[0])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-12, atol=1e-12)

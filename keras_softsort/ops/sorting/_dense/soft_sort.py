@@ -1,41 +1,31 @@
-"""SoftSort's logits, `-|sorted_i - s_j|^power / tau`, with a gradient in closed form."""
+"""SoftSort's logits, `-|sorted_i - s_j|^power / tau`."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sorting._dense.soft_rows import (
-    LogitGradient,
-    Ranks,
-    RowLogits,
-    masked_logits,
-    temperature_gradient,
-)
+from keras_softsort.ops.sorting._dense.soft_rows import Logits
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
-def soft_sort_logits(lists: OrderedLists, ranks: Ranks, power: float) -> RowLogits:
-    """Of the rows `ranks` of the soft permutation of `lists`."""
-    valid_rows = lists.valid_ranks(ranks.numbers)
-    rows = None if ranks.are_all else ranks.numbers
-    row_items = lists.order if rows is None else take(lists.order, rows)
-    # Here and not in `logits`, since the gradient needs them too.
-    differences = take(lists.scores, row_items)[:, :, tf.newaxis] - lists.scores[:, tf.newaxis, :]
+def soft_sort_logits(lists: OrderedLists, ranks: tf.Tensor, power: float, log: bool = False) -> Logits:
+    """Logits of the rows at `ranks` [B, r]."""
+    del log  # they are exact where weights underflow
 
-    def logits(_: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-        distances = _power(tf.abs(differences), power)
-        return masked_logits(distances / -tau[:, :, tf.newaxis], lists.mask, valid_rows)
+    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        differences = take(scores, take(lists.order, ranks))[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
 
-    def gradient(
-        d_logits: LogitGradient, logits: tf.Tensor, scores: tf.Tensor, tau: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        d_differences = d_logits.times(_signed_slope(differences, power))
-        (d_items,) = d_differences.column_sums(None)
-        d_scores = (d_items - lists.gradient_of_sorted_scores(d_differences.row_sums(), rows)) / tau
-        return d_scores, temperature_gradient(d_logits, logits, tau)
+        def gradient(d_logits: tf.Tensor) -> tf.Tensor:
+            d_differences = d_logits * _signed_slope(differences, power)
+            d_sorted = tf.reduce_sum(d_differences, axis=2)
+            return tf.reduce_sum(d_differences, axis=1) - lists.gradient_of_sorted_scores(d_sorted, ranks)
 
-    return RowLogits(logits, gradient, valid_rows, peaks_at_zero=True)
+        return _power(tf.abs(differences), power) / -tau[:, :, tf.newaxis], gradient
+
+    return logits
 
 
 def _power(distance: tf.Tensor, power: float) -> tf.Tensor:

@@ -1,7 +1,7 @@
 """Isotonic regression: the blocks of the optimum, by a few rounds of pooling, or else by divide and conquer.
 
 Each position 0, ..., n - 1 of a list has a number x, and each run of positions has a level f(run). The optimum is the
-partition into blocks whose levels do not rise, as pooling adjacent violators finds it. If the rounds of `pooling` do
+partition into blocks whose levels do not rise, as pooling adjacent violators finds it. If the rounds of `_pooled` do
 not end with it for every list of the batch, halves of 1, 2, 4, ... positions are merged. Both halves are solved, so
 only one block across the middle can change. A block of the left half belongs to it exactly if the level of the run that
 follows the block, up to the last block of the right half with a higher level, is above its own level. The rule for the
@@ -12,12 +12,52 @@ No loop goes over the positions.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._permutahedron.level import Level
-from keras_softsort.ops.sorting._permutahedron.pooling import pooled
+from keras_softsort.ops._core.lists import take, tied_ranks
+
+# Rounds of pooling. Where these do not solve it, their time is lost.
+ROUNDS = 8
+
+
+class PooledBlocks(NamedTuple):
+    """Blocks of positions of sorted lists: the first and the last position `[L, n]` of the block of each position."""
+
+    first: tf.Tensor
+    last: tf.Tensor
+
+    def sums(self, values: tf.Tensor) -> tf.Tensor:
+        """The sum of `values` [L, n] over the block of each position."""
+        lists, size = tf.unstack(tf.shape(values))
+        block = tf.reshape(self.first + size * tf.range(lists)[:, tf.newaxis], [-1])
+        added = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), block, lists * size)
+        return tf.reshape(tf.gather(added, block), [lists, size])
+
+    def sizes(self, dtype: tf.DType) -> tf.Tensor:
+        """The size of the block of each position."""
+        return tf.cast(self.last - self.first + 1, dtype)
+
+    def means(self, values: tf.Tensor) -> tf.Tensor:
+        """The mean of `values` [L, n] over the block of each position."""
+        return self.sums(values) / self.sizes(values.dtype)
+
+
+class Level(Protocol):
+    """The level of a run: a statistic of its numbers plus a part that depends only on its positions."""
+
+    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """The statistic of two adjacent runs, less the first number of the left one, which is `gap` below the right's.
+
+        `left` and `right` are those of the runs, each less the first number of its run; 0 for one position.
+        """
+
+    def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
+        """The statistic of each position's block, from `rest`, sorted numbers less the first one of their block."""
+
+    def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """The part of the level that depends on the positions `first` to `last` of their lists."""
 
 
 class _Solved(NamedTuple):
@@ -96,7 +136,7 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
             tf.where(is_left, solved.before, before),
         )
 
-    found, is_solved = pooled(x, origin, stop, level)
+    found, is_solved = _pooled(x, origin, stop, level)
     first, last = (tf.where(is_solved, bound[0], here) for bound in found)
     alone = _Solved(first, last, x, level.of_positions(positions, positions), zeros, zeros)
     half = tf.where(is_solved, size, 1)
@@ -125,3 +165,38 @@ def _leading_of_the_other_half(
 def _at(values: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """`values[positions]`, with positions past either end clipped; their results are not used."""
     return tf.gather(values, tf.clip_by_value(positions, 0, tf.maximum(tf.size(values) - 1, 0)))
+
+
+def _pooled(x: tf.Tensor, origin: tf.Tensor, stop: tf.Tensor, level: Level) -> tuple[PooledBlocks, tf.Tensor]:
+    """The blocks of the positions of all lists [N] after up to `ROUNDS` rounds, and whether they are the optimum.
+
+    A round joins all neighbors whose levels rise. At most temperatures lists hold one long run of violators or few of
+    them, and a few rounds solve them. In between, a block may grow by one position a round, which would take thousands.
+    `origin` is the first position of the list of each number `x`, and `stop` follows its last one that is joined.
+    """
+    positions = tf.range(tf.size(x))
+
+    def below_next(blocks: PooledBlocks) -> tf.Tensor:
+        """Whether each position is the last of a block whose level is below that of the next one."""
+        head = take(x[tf.newaxis], blocks.first)
+        levels = level.of_blocks(x - head, blocks) + level.of_positions(blocks.first - origin, blocks.last - origin)
+        # Without the last position, which has no next one.
+        rise = ((head[:, 1:] - head[:, :-1]) + (levels[:, 1:] - levels[:, :-1]))[0]
+        here, last = positions[:-1], blocks.last[0, :-1]
+        is_before_another = tf.logical_and(tf.equal(here, last), here + 1 < stop[:-1])
+        return tf.logical_and(is_before_another, rise > 0)
+
+    def join(number: tf.Tensor, joins: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        del last
+        starts = tf.logical_and(tf.equal(positions[1:], first[0, 1:]), tf.logical_not(joins))
+        numbers = tf.concat([[0], tf.cumsum(tf.cast(starts, tf.int32))], axis=0)
+        blocks = PooledBlocks(*tied_ranks(-numbers[tf.newaxis, : tf.size(x)]))
+        return number + 1, below_next(blocks), *blocks
+
+    alone = PooledBlocks(positions[tf.newaxis], positions[tf.newaxis])
+    _, joins, *blocks = tf.while_loop(
+        lambda number, joins, *_: tf.logical_and(number < ROUNDS, tf.reduce_any(joins)),
+        join,
+        (tf.constant(0), below_next(alone), *alone),
+    )
+    return PooledBlocks(*blocks), tf.logical_not(tf.reduce_any(joins))

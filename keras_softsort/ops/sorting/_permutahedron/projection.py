@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
-from keras_softsort.ops.sorting._permutahedron.isotonic import blocks
-from keras_softsort.ops.sorting._permutahedron.pooled_blocks import PooledBlocks
+from keras_softsort.ops.sorting._permutahedron.isotonic import PooledBlocks, blocks
 
 
 def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.decay_scan import laplace_sums
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sorting._methods.method import Method
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
 
 
@@ -152,6 +151,3 @@ def _attached(threshold: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor) -> t
     first_order = add(tf.stop_gradient(weights(threshold)))
     slopes = weights(first_order)
     return add((slopes + tf.stop_gradient(slopes)) / 2)
-
-
-LAPSUM = Method(name="lapsum", ranks=lapsum_ranks, membership=lapsum_membership)

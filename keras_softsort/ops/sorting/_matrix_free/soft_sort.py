@@ -11,10 +11,13 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.decay_scan import laplace_sums
+from keras_softsort.ops._core.lists import take
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFreeProducts, sorted_scores
+from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
 class SeparableRows(NamedTuple):
-    """The results of `products`, with lists in sorted order."""
+    """The products with the values of sorted lists, and what their gradient needs."""
 
     products: tf.Tensor  # [L, n, d]: P w
     norms: tf.Tensor  # [L, n, 1]: 1 / the sum of a row's weights; 0 for a rank of masked items
@@ -31,7 +34,28 @@ class SortedPositions(NamedTuple):
     dtype: tf.DType  # of the exponentials
 
 
-def products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
+def soft_sort_products(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None) -> MatrixFreeProducts:
+    """The products of power 1, which leave nothing out."""
+    del eps
+    ordered, valid = sorted_scores(lists, scores, tau)
+    positions = -ordered / tf.cast(tau, tf.float64)
+    line = SortedPositions(positions, tf.cast(valid, tf.float64), *lists.ties(), scores.dtype)
+
+    def products(values: tf.Tensor) -> tuple[tf.Tensor, SeparableRows]:
+        rows = _products(line, values)
+        return rows.products, rows
+
+    def transposed(rows: SeparableRows, left: tf.Tensor) -> tf.Tensor:
+        return line.valid * _sums_and_slopes(line, tf.cast(left, tf.float64) * rows.norms)[0]
+
+    def gradient(rows: SeparableRows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        sums, items, ranks = _form_gradient(line, rows, left, right)
+        return sums, take(items, lists.ranks) + lists.gradient_of_sorted_scores(ranks)
+
+    return MatrixFreeProducts(products, transposed, gradient)
+
+
+def _products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
     """P w of `values` w [L, n, d] of the items, 0 where masked, in float64."""
     values = tf.cast(values, tf.float64)
     # Relative to one of the values: a constant added to all of them has no effect, up to the last bit.
@@ -44,12 +68,7 @@ def products(line: SortedPositions, values: tf.Tensor) -> SeparableRows:
     return SeparableRows(means, norms, slopes)
 
 
-def transposed_products(line: SortedPositions, rows: SeparableRows, left: tf.Tensor) -> tf.Tensor:
-    """P^T u of `left` u [L, n, d] of the ranks."""
-    return line.valid * _sums_and_slopes(line, tf.cast(left, tf.float64) * rows.norms)[0]
-
-
-def form_gradient(
+def _form_gradient(
     line: SortedPositions, rows: SeparableRows, left: tf.Tensor, right: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """P^T u; and of `sum_ij u_i P_ij w_j`, times tau, the gradients of the items' scores and of the ranks' [L, n]."""
@@ -75,4 +94,4 @@ def _sums_and_slopes(line: SortedPositions, values: tf.Tensor) -> tuple[tf.Tenso
 
 def _at(values: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
     """`values` [L, d, n] at `ranks` [L, n]: [L, n, d]."""
-    return tf.gather(tf.transpose(values, [0, 2, 1]), ranks, batch_dims=1)
+    return take(tf.transpose(values, [0, 2, 1]), ranks)

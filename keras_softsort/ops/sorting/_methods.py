@@ -1,0 +1,170 @@
+"""The methods of soft sorting: what each provides, their names, and the checked arguments that choose one.
+
+No other module of the package uses the name of a method.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
+from keras_softsort.ops.sorting._dense.soft_rows import Logits
+from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
+from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
+from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products
+from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
+from keras_softsort.ops.sorting._matrix_free.soft_sort import soft_sort_products
+from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
+
+
+class Method(NamedTuple):
+    """A method of soft sorting. Functions that it does not have are None, and follow from its matrix if it has one.
+
+    All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last. NeuralNDCG
+    divides a matrix by the sums of its columns, of which none may underflow to 0.
+    """
+
+    name: str
+    # (lists, ranks [B, r], power, log): a soft permutation whose rows are softmaxes of logits.
+    logits: Callable[[OrderedLists, tf.Tensor, float, bool], Logits] | None = None
+    # (lists, ranks [B, r], power): the rows of another soft permutation, [B, r, n], each summing to 1.
+    rows: Callable[[OrderedLists, tf.Tensor, float], tf.Tensor] | None = None
+    # The products for this power without the matrix, or None.
+    matrix_free: Callable[[float], MatrixFree | None] = lambda power: None
+    ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
+    sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
+    membership: Callable[[OrderedLists, int], tf.Tensor] | None = None  # [B, n], summing to k
+    takes_power: bool = False
+
+
+# The capabilities that an operator may require, and the fields of `Method`, any of which provides it.
+CAPABILITIES = {
+    "permutation": ("logits", "rows"),
+    "values": ("logits", "rows", "sorted_scores"),
+    "ranks": ("logits", "rows", "ranks"),
+    "membership": ("logits", "rows", "membership"),
+}
+_METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> None:
+    """Register `method`, so that every operator, layer and loss knows its name."""
+    if method.name in _METHODS:
+        raise ValueError(f"method names must be unique, got {method.name!r}, which is registered already")
+    _METHODS[method.name] = method
+
+
+def unregister(name: str) -> None:
+    """Remove a method from the registry."""
+    del _METHODS[name]
+
+
+def get(name: str) -> Method:
+    """The method with this name."""
+    return _METHODS[name]
+
+
+def names(capability: str = "permutation") -> tuple[str, ...]:
+    """The names of the methods that give `capability`, sorted."""
+    return tuple(sorted(name for name, method in _METHODS.items() if _has(method, capability)))
+
+
+def checked_method(method: Any, capability: str = "permutation") -> str:
+    """Return `method`, checked to be the name of a method with `capability`."""
+    allowed = names(capability)
+    if method not in allowed:
+        lacks = f", which has no {capability}" if isinstance(method, str) and method in _METHODS else ""
+        raise ValueError(f"method must be one of {list(allowed)}, got {method!r}{lacks}")
+    return method
+
+
+def checked_power(power: Any, method: str) -> float:
+    """Return `power`, checked to be positive, and 1 for a method without a power."""
+    number = arguments.positive_number("power", power)
+    if number != 1 and not get(method).takes_power:
+        raise ValueError(f"power must be 1 with method {method!r}, which has none, got {power!r}")
+    return number
+
+
+class SortArguments(NamedTuple):
+    """Checked arguments of a soft sort. `tf.function` accepts it, since it is a nest of tensors and Python values."""
+
+    scores: tf.Tensor  # [..., n], as given
+    tau: tf.Tensor  # in the compute dtype: a scalar, or broadcasts against the leading axes
+    mask: tf.Tensor | None  # [..., n] bool
+    direction: str
+    method: str
+    power: float
+    # Whether the lists are so long that products do without the matrix; None if only the graph knows when it runs. An
+    # eager call decides it before its trace, so that the trace holds no other algorithm.
+    is_long: bool | None
+
+
+def sort_arguments(
+    scores: Any,
+    tau: Any,
+    *,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+    method: str = "neural_sort",
+    capability: str = "permutation",
+    power: float = 1.0,
+) -> SortArguments:
+    """Check the arguments. `method` must have `capability`."""
+    scores = arguments.list_tensor("scores", scores)
+    method = checked_method(method, capability)
+    power = checked_power(power, method)
+    return SortArguments(
+        scores=scores,
+        tau=arguments.temperature(tau, compute_dtype(scores.dtype), scores),
+        mask=arguments.list_mask(mask, scores),
+        direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+        method=method,
+        power=power,
+        is_long=_is_long(method, power, scores.shape[-1]),
+    )
+
+
+def _is_long(method: str, power: float, size: int | None) -> bool | None:
+    matrix_free = get(method).matrix_free(power)
+    if matrix_free is None:
+        return False
+    return None if size is None else size >= matrix_free.min_size
+
+
+def _has(method: Method, capability: str) -> bool:
+    return any(getattr(method, field) is not None for field in CAPABILITIES[capability])
+
+
+# The smallest sizes are measured by benchmarks/dense_matrix_free_threshold.py.
+register(
+    Method(
+        "neural_sort",
+        logits=neural_sort_logits,
+        matrix_free=lambda power: MatrixFree(neural_sort_products, min_size=1024),
+    )
+)
+register(
+    Method(
+        "soft_sort",
+        logits=soft_sort_logits,
+        matrix_free=lambda power: MatrixFree(soft_sort_products, min_size=192) if power == 1 else None,
+        takes_power=True,
+    )
+)
+for _name, _entropic in (("projection", False), ("projection_kl", True)):
+    register(
+        Method(
+            _name,
+            ranks=functools.partial(projected_ranks, entropic=_entropic),
+            sorted_scores=functools.partial(projected_scores, entropic=_entropic),
+        )
+    )
+register(Method("lapsum", ranks=lapsum_ranks, membership=lapsum_membership))

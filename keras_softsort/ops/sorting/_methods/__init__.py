@@ -1,1 +1,0 @@
-"""The methods of soft sorting, one object each, and their registry."""

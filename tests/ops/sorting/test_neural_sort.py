@@ -1,0 +1,78 @@
+"""NeuralSort's matrix and gradients: the formula of the paper, with all digits of float32."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes
+from support.gradients import central_differences, fixed_weights
+from support.oracles import sorting as oracles
+
+import keras_softsort as ks
+
+pytestmark = pytest.mark.default_stack_only
+
+LISTS = {
+    "plain": np.random.default_rng(1).normal(size=(3, 9)),
+    "tied": np.random.default_rng(2).integers(0, 3, size=(3, 9)) / 2.0,
+    "far from 0": 1e6 + np.random.default_rng(3).normal(size=(3, 9)),
+    "wide": 1e6 * np.random.default_rng(4).normal(size=(3, 9)),
+}
+MASK = np.arange(9) < [[9], [5], [0]]
+
+CASES = [
+    *itertools.product(LISTS, [False, True], [None, 4], ["op_by_op"]),
+    pytest.param(("plain", False, 4, "xla"), marks=pytest.mark.nightly),
+    ("plain", True, None, "xla"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_matrix_and_gradient(case):
+    kind, masked, top_k, mode = case
+    scores, tau, mask = LISTS[kind], np.float64(0.8), MASK if masked else None
+    weights = fixed_weights([3, top_k or 9, 9])
+
+    def ours(scores, tau, mask):
+        return ks.neural_sort(scores, tau, mask=mask, top_k=top_k)
+
+    def formula(scores, tau):
+        return oracles.neural_sort(scores, tau, mask=mask)[:, :top_k]
+
+    value, gradients = modes.run(mode, ours, [tf.constant(scores), tf.constant(tau)], weights, mask)
+    np.testing.assert_allclose(value, formula(scores, tau), rtol=1e-7, atol=1e-9)
+    if kind == "plain":
+        for found, truth in zip(gradients, central_differences(formula, [scores, tau], weights), strict=True):
+            np.testing.assert_allclose(found, truth, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("jit_compile", "masked"), [(None, True), (None, False), pytest.param(True, False, marks=pytest.mark.nightly)]
+)
+def test_float32_has_its_digits(jit_compile, masked):
+    """Scores far from 0 cost none, and tied items have equal weights and gradients to the last bit."""
+    random, twins = np.random.default_rng(5), [3, 39]
+    scores, weights = 1000 + random.normal(size=(2, 40)).astype(np.float32), random.normal(size=(2, 40, 40))
+    scores[:, 39], weights[:, :, 39] = scores[:, 3], weights[:, :, 3]
+    mask = np.arange(40) % 7 > 0 if masked else np.full(40, True)
+    mask[twins] = True
+
+    @tf.function(jit_compile=jit_compile, autograph=False)
+    def value_and_gradients(scores, weights):
+        tau = tf.constant(0.8, scores.dtype)
+        items = tf.broadcast_to(mask, scores.shape) if masked else None
+        with tf.GradientTape() as tape:
+            tape.watch([scores, tau])
+            found = ks.neural_sort(scores, tau, mask=items)
+        return found, *tape.gradient(found, [scores, tau], output_gradients=weights)
+
+    value, *found = value_and_gradients(tf.constant(scores), tf.constant(weights, tf.float32))
+    expected, *truth = value_and_gradients(
+        *(tf.constant(each.astype(np.float32), tf.float64) for each in (scores, weights))
+    )
+    np.testing.assert_allclose(value, expected, rtol=0, atol=1e-6)
+    assert np.all(value.numpy()[:, :, 3] == value.numpy()[:, :, 39])
+    for single, double in zip(found, truth, strict=True):
+        np.testing.assert_allclose(single, double, rtol=0, atol=1e-5 * np.max(np.abs(double)))
+    assert np.all(found[0].numpy()[:, 3] == found[0].numpy()[:, 39])
