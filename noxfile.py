@@ -50,12 +50,12 @@ def tf_ranking_python() -> str | None:
 
 
 def run_tests(session: nox.Session, *options: str) -> None:
-    """Run all tests, or only the files given. With `--everything` in two groups: compiled programs stay in memory."""
+    """Run all tests, or only the files given. With `--everything` in groups: compiled programs stay in memory."""
     files = sorted(str(path) for path in Path("tests").rglob("test_*.py"))
     chosen = any(argument.startswith("tests") for argument in session.posargs)
     everything = "--everything" in (*options, *session.posargs)
-    groups = [files[::2], files[1::2]] if everything and not chosen else [()]
-    # A failure in the first does not hide those in the second.
+    groups = [files[start::4] for start in range(4)] if everything and not chosen else [()]
+    # A failure in one group does not hide those in the next.
     failed = [group for group in groups if not passes(session, *PYTEST, *options, *group, *session.posargs)]
     if failed:
         session.error("tests failed")
