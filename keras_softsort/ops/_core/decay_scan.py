@@ -24,12 +24,12 @@ def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None =
     O(n log 64) time and O(n) memory; the graph does not grow with n. Not meant for automatic differentiation, since
     gradients are sums of the same kind.
     """
-    size = positions.shape[-1]
+    size, compiled = positions.shape[-1], is_compiled()
     dtype = dtype or values.dtype
     if size is None:
-        return _scan_of_any_size(positions, values, dtype, is_compiled())
+        return _scan_of_any_size(positions, values, dtype, compiled)
     levels = max(math.ceil(math.log(max(size, 2), BLOCK)), 1)
-    return _sums(positions[:, tf.newaxis, :], values, levels, dtype, is_compiled())
+    return _sums(positions[:, tf.newaxis, :], values, levels, dtype, compiled)
 
 
 def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType, compiled: bool) -> tf.Tensor:

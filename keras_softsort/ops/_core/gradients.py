@@ -1,27 +1,22 @@
-"""Values with the gradient of other values: straight-through results, and NaN for lists that cannot be computed."""
+"""Gradients of straight-through results and of lists that cannot be computed, and forward mode, which is refused."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import tensorflow as tf
+from tensorflow.python.eager import forwardprop_util  # TensorFlow has no public way to ask
 
 
 def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """Return `hard` with the gradient of `soft`; `soft + stop_gradient(hard - soft)` would have rounding errors."""
+    """Return `hard` with the gradient of `soft`; NaN where `soft` is NaN.
 
-    @tf.custom_gradient
-    def replace(soft: tf.Tensor, hard: tf.Tensor) -> tuple:
-        # Add 0 with a gradient of 1, because `tf.vectorized_map` drops custom gradients.
-        zero = tf.where(tf.math.is_finite(soft), soft - tf.stop_gradient(soft), tf.zeros_like(soft))
-        return tf.stop_gradient(hard) + zero, lambda upstream: (upstream, None)
-
-    return replace(soft, hard)
-
-
-def mappable_straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
-    """Return `hard` with the gradient of `soft`, without a custom gradient; NaN where `soft` is not finite."""
-    return tf.stop_gradient(hard) + (soft - tf.stop_gradient(soft))
+    `soft + stop_gradient(hard - soft)` would have rounding errors. There is no custom gradient, because
+    `tf.vectorized_map` drops it.
+    """
+    is_infinite = tf.math.is_inf(soft)  # whose difference from itself is NaN
+    return tf.stop_gradient(hard) + tf.where(is_infinite, tf.zeros_like(soft), soft - tf.stop_gradient(soft))
 
 
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
@@ -38,7 +33,17 @@ def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.T
 
 def nan_lists(failed: tf.Tensor, results: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Make `results` [B] NaN where `failed` [B] holds, with a NaN gradient for `scores` [B, ...]."""
-    nan = tf.constant(math.nan, results.dtype)
-    sums = tf.cast(tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank))), results.dtype)
-    # Without the inner `tf.where`, the NaN would reach the gradient of other lists, since 0 * NaN is NaN.
-    return tf.where(failed, nan * tf.where(failed, sums, tf.zeros_like(sums)), results)
+    return nan_where(failed, results, tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank))))
+
+
+def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
+    """Whether `tf.autodiff.ForwardAccumulator` watches one of `tensors`."""
+    return bool(forwardprop_util.pack_tangents(list(tensors)).indices)
+
+
+def refuse_forward_mode(operator: str, *tensors: tf.Tensor) -> None:
+    """Raise if `tf.autodiff.ForwardAccumulator` watches one of `tensors` in an eager call."""
+    if tf.executing_eagerly() and is_watched(tensors):
+        raise RuntimeError(
+            f"{operator} has no derivative in forward mode (tf.autodiff.ForwardAccumulator); use tape.jacobian instead"
+        )

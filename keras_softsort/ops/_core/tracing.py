@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
-from tensorflow.python.eager import forwardprop_util  # TensorFlow has no public way to ask
 from tensorflow.python.ops import control_flow_util, gradients_util  # TensorFlow has no public way to ask
+
+from keras_softsort.ops._core.gradients import is_watched
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
@@ -104,16 +105,3 @@ def _of_unknown_leading_axes(leaf: Any) -> Any:
 
 def _of_any_size(leaf: Any) -> Any:
     return tf.TensorSpec([None] * leaf.shape.rank, leaf.dtype) if tf.is_tensor(leaf) else leaf
-
-
-def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
-    """Whether `tf.autodiff.ForwardAccumulator` watches one of `tensors`."""
-    return bool(forwardprop_util.pack_tangents(list(tensors)).indices)
-
-
-def refuse_forward_mode(operator: str, *tensors: tf.Tensor) -> None:
-    """Raise if `tf.autodiff.ForwardAccumulator` watches one of `tensors` in an eager call."""
-    if tf.executing_eagerly() and is_watched(tensors):
-        raise RuntimeError(
-            f"{operator} has no derivative in forward mode (tf.autodiff.ForwardAccumulator); use tape.jacobian instead"
-        )

@@ -11,9 +11,9 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.gradients import mappable_straight_through, nan_where
+from keras_softsort.ops._core.gradients import nan_where, refuse_forward_mode, straight_through
 from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
-from keras_softsort.ops._core.tracing import refuse_forward_mode, traced_if_eager
+from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import assign
 from keras_softsort.ops.matching._sinkhorn_iterations import sinkhorn_weights
 from keras_softsort.ops.matching._sinkhorn_matrices import sinkhorn_matrices
@@ -235,7 +235,7 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
     residual = nan_where(matrices.failed, matrices.row_error(tf.stop_gradient(tf.reduce_sum(weights, axis=2))))
     result = tf.cast(tf.reshape(result, shape), logits.dtype)
     if given.hard:
-        result = mappable_straight_through(_hard(given), result)
+        result = straight_through(_hard(given), result)
     return tf.ensure_shape(result, logits.shape), tf.reshape(tf.cast(residual, logits.dtype), shape[:-2])
 
 

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.gradients import mappable_straight_through
+from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxations import MODERATE_TAU, relaxed_choice, relaxed_subset, threshold_memberships
 
@@ -210,7 +210,7 @@ def _choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     if choice.hard:
         tau = _failing(choice.tau, logits, is_allowed)
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, is_allowed, choice.k))
-        soft = mappable_straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
+        soft = straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
     if not soft.shape.is_fully_defined():
         soft = tf.ensure_shape(soft, choice.logits.shape)
     return _from_the_end(soft, choice.axis)

@@ -276,7 +276,7 @@ def _of_lists(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
 
 
 def _valid(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-    """The same, 0 where masked."""
+    """`values` [..., n, d] as [B, n, d] in the compute dtype, 0 where masked."""
     values = _of_lists(lists, values)
     return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
 

@@ -92,7 +92,7 @@ class NeuralSortBand(NamedTuple):
         return tf.cast((rows - columns) * BLOCK, tf.float64)[:, tf.newaxis, tf.newaxis] + _positions()
 
     def own_offsets(self) -> tf.Tensor:
-        """The same of each item: [1, BLOCK]."""
+        """The distance of each item from the first of its block: [1, BLOCK]."""
         return tf.transpose(_positions())
 
 
