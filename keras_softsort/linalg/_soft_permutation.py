@@ -33,6 +33,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
     """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that."""
 
     __composite_gradient__ = _Gradient()
+    _method: str  # of `ops.soft_values`, whose soft permutation it is
 
     def __init__(
         self, scores: Any, tau: Any, *, mask: Any, direction: str, eps: float | None, parameters: dict, name: str
@@ -81,13 +82,9 @@ class SoftPermutation(tf.linalg.LinearOperator):
         sliced = {"scores": 1, "mask": 1}
         return sliced if isinstance(self._tau, numbers.Real) else {**sliced, "tau": 0}
 
-    def _method(self) -> dict[str, Any]:
-        """The arguments of `sort_arguments` that choose the soft permutation."""
-        raise NotImplementedError
-
     def _arguments(self) -> SortArguments:
         tau = tf.convert_to_tensor(self._tau) if isinstance(self._tau, tf.Variable) else self._tau
-        return sort_arguments(self._scores, tau, mask=self._mask, direction=self._direction, **self._method())
+        return sort_arguments(self._scores, tau, mask=self._mask, direction=self._direction, method=self._method)
 
     def _flat_arguments(self, *values: tf.Tensor) -> tuple[SortArguments, list[tf.Tensor], tf.Tensor]:
         """Flatten leading axes: arguments with lists `[B, n]`, `values` `[..., n, d]` as `[B, n, d]`, and the axes.
@@ -108,7 +105,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
             lists.get("tau", self._tau),
             mask=lists.get("mask"),
             direction=self._direction,
-            **self._method(),
+            method=self._method,
         )
         return args, flat[len(own) :], tf.shape(batched[0])[:-1]
 

@@ -53,6 +53,8 @@ class LinearOperatorNeuralSort(SoftPermutation):
     Source: that of `ops.neural_sort`. The band is from this package.
     """
 
+    _method = "neural_sort"
+
     def __init__(
         self,
         scores: Any,
@@ -65,6 +67,3 @@ class LinearOperatorNeuralSort(SoftPermutation):
     ) -> None:
         arguments = {"scores": scores, "tau": tau, "mask": mask, "direction": direction, "eps": eps, "name": name}
         super().__init__(scores, tau, mask=mask, direction=direction, eps=eps, parameters=arguments, name=name)
-
-    def _method(self) -> dict[str, Any]:
-        return {"method": "neural_sort"}

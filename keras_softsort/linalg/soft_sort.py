@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.linalg._soft_permutation import SoftPermutation, composite
-
-POWERS = (1, 2)
 
 
 @export
@@ -16,18 +13,15 @@ POWERS = (1, 2)
 class LinearOperatorSoftSort(SoftPermutation):
     """SoftSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.
 
-    Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. With power 1 the weights factor along the sorted order,
-    and a product is two first-order recurrences. With power 2 only a band of the matrix matters.
+    Row i of P is `softmax_j(-|sort(s)_i - s_j| / tau)`. The weights factor along the sorted order, so a product is two
+    first-order recurrences. For other powers of the distance, `ops.soft_sort` forms the matrix.
 
     Args:
       scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
-      tau: temperature, a positive number, tensor or variable, in units of the scores to the `power`. Its shape
-        broadcasts against the batch shape of `scores`: a temperature per list.
-      power: exponent of the distance of scores, 1 or 2. `ops.soft_sort` forms the matrix of any other power.
+      tau: temperature, a positive number, tensor or variable, in units of the scores. Its shape broadcasts
+        against the batch shape of `scores`: a temperature per list.
       mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
       direction: order of the ranks, `"DESCENDING"` or `"ASCENDING"`.
-      eps: with power 2, the largest total weight of a row that may be left out, positive. None leaves out less than
-        rounding error. Power 1 leaves nothing out.
       name: name of the operator.
 
     `matmul` and `matvec` have first-order gradients with respect to scores, tau and the argument. There are no second
@@ -39,10 +33,9 @@ class LinearOperatorSoftSort(SoftPermutation):
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `eps` is not positive, `power` is neither 1 nor 2, `eps` is given with power 1, `mask` has
-        another shape, or `direction` is unknown.
+      ValueError: `tau` is not positive, `mask` has another shape, or `direction` is unknown.
 
-    Cost: O(n log n) time with power 1, and O(n w) for a band of w items with power 2; O(n) memory per list.
+    Cost: O(n log n) time and O(n) memory per list.
 
     Example:
 
@@ -55,31 +48,16 @@ class LinearOperatorSoftSort(SoftPermutation):
     Source: that of `ops.soft_sort`. The recurrences are from this package.
     """
 
+    _method = "soft_sort"
+
     def __init__(
         self,
         scores: Any,
         tau: Any,
         *,
-        power: float = 1.0,
         mask: Any = None,
         direction: str = "DESCENDING",
-        eps: float | None = None,
         name: str = "LinearOperatorSoftSort",
     ) -> None:
-        if power not in POWERS:
-            raise ValueError(f"power must be 1 or 2, got {power!r}; ops.soft_sort forms the matrix of any other power")
-        if eps is not None and power == 1:
-            raise ValueError(f"eps must be None with power 1, which leaves nothing out, got {eps!r}")
-        self._power = arguments.positive_number("power", power)
-        options = {"scores": scores, "tau": tau, "power": power, "mask": mask, "direction": direction, "eps": eps}
-        super().__init__(
-            scores, tau, mask=mask, direction=direction, eps=eps, parameters={**options, "name": name}, name=name
-        )
-
-    @property
-    def power(self) -> float:
-        """The exponent of the distance of scores."""
-        return self._power
-
-    def _method(self) -> dict[str, Any]:
-        return {"method": "soft_sort", "power": self._power}
+        options = {"scores": scores, "tau": tau, "mask": mask, "direction": direction}
+        super().__init__(**options, eps=None, parameters={**options, "name": name}, name=name)

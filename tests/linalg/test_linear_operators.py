@@ -18,7 +18,6 @@ X = RNG.normal(size=(2, 3, 5, 2))
 OPERATORS = {
     "neural_sort": ks.linalg.LinearOperatorNeuralSort,
     "soft_sort": ks.linalg.LinearOperatorSoftSort,
-    "squared": lambda *args, **options: ks.linalg.LinearOperatorSoftSort(*args, power=2, **options),
 }
 EACH = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATORS)
 
@@ -92,8 +91,7 @@ harness.add_tests(SoftSortHarnessTest)
     [
         pytest.param(OPERATORS["neural_sort"], MASK, False, marks=pytest.mark.nightly),
         (OPERATORS["neural_sort"], None, True),
-        pytest.param(OPERATORS["soft_sort"], MASK, True, marks=pytest.mark.nightly),
-        (OPERATORS["squared"], MASK, False),
+        (OPERATORS["soft_sort"], MASK, True),
     ],
 )
 def test_products_are_those_of_the_matrix_in_unknown_ranks(make, mask, adjoint):

@@ -24,13 +24,6 @@ OPERATIONS = [
     Operation(
         "LinearOperatorSoftSort", products(lambda s: ks.LinearOperatorSoftSort(s, 0.5)), VECTORS, matrix_free=True
     ),
-    Operation(
-        "LinearOperatorSoftSort",
-        products(lambda s: ks.LinearOperatorSoftSort(s, 0.5, power=2.0)),
-        VECTORS,
-        "power",
-        matrix_free=True,
-    ),
 ]
 # |x|^0.5 has an infinite slope at the peak, which central differences cannot follow; see the gradient tests.
 GRID = grid(ks.soft_sort, ORACLE, direction=DIRECTIONS, power=[1.0, 2.0, 1.5], top_k=[None, 3])
