@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted
+from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted, has_items
 
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
 PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
@@ -19,16 +19,14 @@ Arrays = dict[str, np.ndarray]
 class ListInput(NamedTuple):
     """An input of a signature as one list has it, without the batch."""
 
-    name: str
     dtype: tf.DType
     shape: tuple[int | None, ...]
     has_items: bool  # the first axis is that of the items; a fixed list size is the size of the padding only
 
     @classmethod
-    def of(cls, name: str, spec: tf.TensorSpec) -> ListInput:
+    def of(cls, spec: tf.TensorSpec) -> ListInput:
         """The input with this `spec`."""
-        shape = tuple(spec.shape[1:])
-        return cls(name, spec.dtype, shape, name == IDS or len(shape) > 1 or shape[0] is None)
+        return cls(spec.dtype, tuple(spec.shape[1:]), has_items(spec))
 
     def checked(self, value: Any, title: str) -> np.ndarray:
         """`value` as an array of this input; `title` is its name in errors."""

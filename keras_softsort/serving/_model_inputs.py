@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.serving._saved_model import SINGLE
+from keras_softsort.serving._saved_model import SINGLE, has_items
 
 
 class ModelInputs(NamedTuple):
@@ -25,9 +25,7 @@ class ModelInputs(NamedTuple):
     @property
     def item_inputs(self) -> list[str]:
         """The inputs that have a row per item: all but the mask and those of shape `[batch, known size]`."""
-        return [
-            name for name in self.request_inputs if self.specs[name].shape.rank > 2 or self.specs[name].shape[1] is None
-        ]
+        return [name for name in self.request_inputs if has_items(self.specs[name])]
 
     @property
     def request_inputs(self) -> list[str]:

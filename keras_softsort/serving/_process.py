@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import subprocess
@@ -14,6 +15,8 @@ from typing import IO, NamedTuple, cast
 
 import numpy as np
 import tensorflow as tf
+
+from keras_softsort.serving._saved_model import signature
 
 LIBRARIES = ("libtensorflow_cc.so.2", "libtensorflow_cc.2.dylib")
 SCRIPT = Path(__file__).with_name("_c_api.py")
@@ -50,10 +53,13 @@ def c_api_process(*, xla: bool = False) -> Iterator[Callable[[Path, str, Mapping
         ) as process,
     ):
         requests, answers = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
+        signature_of = functools.cache(signature)
 
         def ask(folder: Path, signature_name: str, inputs: Mapping[str, np.ndarray]) -> Answer:
+            found = signature_of(folder, signature_name)
+            fed = {found.inputs[name].name: array for name, array in inputs.items()}
             try:
-                pickle.dump((str(folder), signature_name, dict(inputs)), requests)
+                pickle.dump((str(folder), fed, [output.name for output in found.outputs.values()]), requests)
                 requests.flush()
                 answer = pickle.load(answers)
             except (EOFError, BrokenPipeError) as error:
@@ -62,6 +68,7 @@ def c_api_process(*, xla: bool = False) -> Iterator[Callable[[Path, str, Mapping
                 raise RuntimeError(f"the process that ran {folder} died: {said}") from error
             if isinstance(answer, str):
                 raise RuntimeError(f"{signature_name!r} of {folder} failed: {answer}")
-            return Answer(*answer)
+            outputs, seconds = answer
+            return Answer(dict(zip(found.outputs, outputs, strict=True)), seconds)
 
         yield ask

@@ -110,7 +110,7 @@ class Scorer:
             found = f"inputs {sorted(specs)} and outputs {sorted(signature.structured_outputs)}"
             raise ValueError(f"path must hold a model from export_ranker, with sizes and scores, got {found}")
         del specs[SIZES]
-        return {each: ListInput.of(each, specs[each]) for each in sorted(specs)}
+        return {each: ListInput.of(specs[each]) for each in sorted(specs)}
 
     def _run(self, name: str, lists: Lists, outputs: list[str] | None) -> list[dict[str, np.ndarray]]:
         """The outputs of each list, or only those named."""
