@@ -56,6 +56,13 @@ def _decimals(given: np.ndarray, title: str) -> np.ndarray:
         raise ValueError(f"{title} must hold numbers, got {given.dtype} with {example!r}: {error}") from error
 
 
+def run_starts(values: np.ndarray) -> np.ndarray:
+    """Index of the first of each run of equal `values`."""
+    is_first = np.ones(len(values), bool)
+    is_first[1:] = values[1:] != values[:-1]
+    return np.flatnonzero(is_first)
+
+
 def shared_tensor(array: np.ndarray) -> tf.Tensor:
     """Return `array` as a tensor on the CPU, without a copy if its memory is aligned, contiguous and writable."""
     # TensorFlow aborts the process when it computes with memory of another alignment.

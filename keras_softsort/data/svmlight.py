@@ -120,7 +120,7 @@ def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
 
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and ids of runs of equal queries; each query must have one run."""
-    starts = np.flatnonzero(np.concatenate([[True], queries[1:] != queries[:-1]]))
+    starts = _arrays.run_starts(queries)
     ids, inverse = queries[starts], np.unique(queries[starts], return_index=True)[1]
     again = np.setdiff1d(np.arange(len(ids)), inverse)
     if again.size:

@@ -79,12 +79,8 @@ class Lists(NamedTuple):
         if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
             raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
         asked = {name: each for name, each in inputs.items() if name != IDS}
-        values, sizes = [], []
-        for i, one in enumerate(lists):
-            arrays, size = _checked_list(one, asked, f"lists[{i}]")
-            values.append(arrays)
-            sizes.append(size)
-        found = cls(inputs, values, np.array(sizes, np.int32))
+        checked = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(lists)]
+        found = cls(inputs, [arrays for arrays, _ in checked], np.array([size for _, size in checked], np.int32))
         if IDS in inputs:
             found._add(item_ids)
         return found
@@ -106,11 +102,12 @@ class Lists(NamedTuple):
             members = np.flatnonzero(padded == size)
             per_batch = max(1, batch_items // int(size))
             for start in range(0, len(members), per_batch):
-                yield self._batch(members[start : start + per_batch], int(size))
-
-    def _batch(self, members: np.ndarray, size: int) -> tuple[np.ndarray, Arrays]:
-        inputs = {name: each.batch([self.values[i][name] for i in members], size) for name, each in self.inputs.items()}
-        return members, {**inputs, SIZES: self.sizes[members]}
+                batch = members[start : start + per_batch]
+                arrays = {
+                    name: each.batch([self.values[i][name] for i in batch], int(size))
+                    for name, each in self.inputs.items()
+                }
+                yield batch, {**arrays, SIZES: self.sizes[batch]}
 
 
 def _checked_list(one: Any, inputs: Mapping[str, ListInput], title: str) -> tuple[Arrays, int]:

@@ -64,8 +64,10 @@ def parse_elwc(
     # Padding is not parsed, since it lacks the features that every example must have.
     places = tf.where(tf.sequence_mask(sizes))
     if record_names is None:
-        record_names = tf.strings.join(["list ", _number(tf.range(tf.shape(serialized)[0]))])
-    names = tf.strings.join(["example ", _number(places[:, 1]), " of ", tf.gather(record_names, places[:, 0])])
+        record_names = tf.strings.join(["list ", tf.strings.as_string(tf.range(tf.shape(serialized)[0]))])
+    names = tf.strings.join(
+        ["example ", tf.strings.as_string(places[:, 1]), " of ", tf.gather(record_names, places[:, 0])]
+    )
     parsed = tf.io.parse_example(tf.gather_nd(examples, places), dict(example_features), names)
     shape = [tf.shape(serialized)[0], width]
     features = {
@@ -125,10 +127,6 @@ def _descriptors() -> bytes:
     message.field.add(name="examples", number=1, type=field.TYPE_BYTES, label=field.LABEL_REPEATED)
     message.field.add(name="context", number=2, type=field.TYPE_BYTES, label=field.LABEL_OPTIONAL)
     return b"bytes://" + files.SerializeToString()
-
-
-def _number(values: tf.Tensor) -> tf.Tensor:
-    return tf.strings.as_string(values)
 
 
 def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
