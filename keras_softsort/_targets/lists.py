@@ -47,7 +47,7 @@ class Lists(NamedTuple):
 
 
 def checked_padding(padding: str | None) -> str | None:
-    """`padding`, which must be one of `PADDINGS` or None."""
+    """Check that `padding` is one of `PADDINGS` or None."""
     if padding is not None and padding not in PADDINGS:
         raise ValueError(f"padding must be one of {[*PADDINGS]} or None, got {padding!r}")
     return padding
@@ -109,7 +109,7 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
 
 
 def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Dense labels in `dtype`, and whether each belongs to a valid item."""
+    """Return dense labels in `dtype`, and whether each belongs to a valid item."""
     labels = tf.cast(_dense("y_true", y_true, size), dtype)
     if padding == "negative_labels":
         # A label that is NaN is not padding: it makes the result of its list NaN.
@@ -163,7 +163,7 @@ class WeightedLosses(NamedTuple):
 
 
 def masked_losses(losses: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
-    """Weighted losses [m], whose mean counts only entries where the mask is True."""
+    """Weight losses [m]. Their mean counts only entries where the mask is True."""
     return WeightedLosses(losses * weights, tf.math.count_nonzero(mask), weights)
 
 
@@ -174,7 +174,7 @@ def checked_reduction(reduction: str | None) -> str:
 
 
 def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
-    """All losses, their sum, their mean, or their sum divided by the sum of the weights. An empty mean is 0."""
+    """Return all losses, their sum, their mean, or their sum divided by that of the weights. An empty mean is 0."""
     if reduction == "none":
         return losses.values
     total = tf.reduce_sum(losses.values)
@@ -189,7 +189,7 @@ TARGETS = ("labels", "ranks")
 
 
 def sort_direction(target: str, direction: str) -> str:
-    """The direction in which sorting `y_true` gives the rows of the prediction."""
+    """Find the direction in which sorting `y_true` gives the rows of the prediction."""
     arguments.one_of("target", target, TARGETS)
     arguments.one_of("direction", direction, arguments.DIRECTIONS)
     if target == "labels":

@@ -21,7 +21,7 @@ class LabelledEmbeddings(NamedTuple):
     weights: tf.Tensor  # [batch]; 0 where masked
 
     def weighted(self, losses: tf.Tensor, num_queries: int | None = None) -> WeightedLosses:
-        """The weighted losses of the queries, which are the first `num_queries` items, or all."""
+        """Weight the losses of the queries, which are the first `num_queries` items, or all."""
         return masked_losses(losses, self.weights[:num_queries], self.mask[:num_queries])
 
 
@@ -72,7 +72,7 @@ def not_negative(labels: tf.Tensor) -> tf.Tensor:
 
 
 def row_weights(sample_weight: Any, rows: tf.Tensor) -> tf.Tensor:
-    """One weight [batch] for each of `rows` [batch, ...], from a number, [batch] or [batch, 1]."""
+    """Convert weights (a number, [batch] or [batch, 1]) to one weight [batch] for each of `rows` [batch, ...]."""
     weights = arguments.real_tensor("sample_weight", 1.0 if sample_weight is None else sample_weight)
     shape = weights.shape
     if shape.rank == 2 and shape[1] == 1:

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 
 
 def checked_embeddings(embeddings: Any) -> np.ndarray:
-    """A part of the references [n, d]."""
+    """Check a part of the references [n, d]: floating-point and finite."""
     embeddings = np.asarray(arguments.floating_tensor("embeddings", embeddings))
     if embeddings.ndim != 2 or 0 in embeddings.shape:
         raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
@@ -23,7 +23,7 @@ def checked_embeddings(embeddings: Any) -> np.ndarray:
 
 
 def checked_labels(labels: Any, count: int, num_classes: int | None) -> tuple[np.ndarray, int]:
-    """The labels [count] of the references, and the number of classes, if None one more than the largest label."""
+    """Check the labels [count] of the references. Without `num_classes` it is one more than the largest label."""
     if labels is None:
         raise TypeError("labels must be integers [n], got None")
     labels = np.asarray(labels)

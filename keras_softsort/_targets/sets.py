@@ -27,7 +27,7 @@ class Sets(NamedTuple):
     weights: tf.Tensor  # [batch]
 
     def normalized(self, losses: tf.Tensor, normalization: str) -> WeightedLosses:
-        """The weighted `losses` [batch] and the divisor of their sum, chosen by `normalization`."""
+        """Weight `losses` [batch], and find the divisor of their sum that `normalization` chooses."""
         weights = tf.cast(self.weights, losses.dtype)
         sizes = tf.reduce_sum(tf.cast(self.target_mask, losses.dtype), axis=1)
         if normalization == "batch":
@@ -71,7 +71,7 @@ def _cast(structure: Any, dtype: Callable[[tf.DType], tf.DType]) -> Any:
 
 
 def _mask(name: str, mask: Mask, structure: Any) -> tf.Tensor:
-    """Valid items [batch, size]: those for which `mask` is True or a number of at least 0."""
+    """Mark the valid items [batch, size]: those for which `mask` is True or a number of at least 0."""
     if mask is None:
         return tf.ones(tf.shape(tf.nest.flatten(structure)[0])[:2], tf.bool)
     if callable(mask):
@@ -94,7 +94,7 @@ def _of_items(name: str, marks: Any, structure: Any) -> tf.Tensor:
 
 
 def _weights(sample_weight: Any, predictions: tf.Tensor, has_keras_mask: bool) -> tf.Tensor:
-    """One weight per set [batch]."""
+    """Return one weight per set [batch]."""
     # Keras repeats the weights for each tensor of a nest.
     weights = tf.nest.flatten(sample_weight)[0]
     if has_keras_mask and weights is not None and len(weights.shape) == 2:

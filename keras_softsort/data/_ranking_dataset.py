@@ -136,7 +136,7 @@ class RankingDataset:
         return tuple(column[items] for column in columns if column is not None)
 
     def _selected(self, lists: np.ndarray) -> RankingDataset:
-        """The lists with these numbers: views of neighboring lists, copies otherwise."""
+        """Select the lists with these numbers: views of neighboring lists, copies otherwise."""
         sizes, starts = self.sizes[lists], self.starts[lists]
         ids = None if self.query_ids is None else self.query_ids[lists]
         items: Any = slice(0, 0)
@@ -162,7 +162,7 @@ def check_items(name: str, values: np.ndarray, is_valid: np.ndarray, sizes: np.n
 
 
 def columns(parts: Any, title: str) -> list[np.ndarray]:
-    """The columns of one list, which are features, labels and perhaps weights; `title` is its name in errors."""
+    """Convert features, labels and perhaps weights of one list, which errors name `title`, to arrays."""
     given = arguments.elements(title, parts, "arrays, features [n, f] and labels [n]")
     found = [_arrays.float32(part, title) for part in given]
     if len(found) not in (2, 3):

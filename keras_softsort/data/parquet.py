@@ -95,7 +95,7 @@ def _tables(files: list[tuple[str, Any]], columns: list[str]) -> Iterator[Table]
 
 
 def next_batch(batches: Iterator[Any], name: str) -> Any:
-    """The next of `batches` of the file `name`, or `None` after the last."""
+    """Read the next of `batches` of the file `name`. `None` after the last."""
     with readable(name):
         return next(batches, None)
 

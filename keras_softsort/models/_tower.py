@@ -45,7 +45,7 @@ def batch_normalized(inputs: Any, mask: Any, momentum: float) -> Any:
 
 
 def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:
-    """The features of items after `input_normalization`."""
+    """Apply `input_normalization` to the features of items."""
     if input_normalization is None:
         return features
     if isinstance(input_normalization, keras.layers.Layer):

@@ -101,7 +101,7 @@ class _Dense:
         self._count, self._units = count, units
 
     def __call__(self, inputs: Any) -> Any:
-        """`[batch, n, count * d]` to `[batch, n, count * units]`."""
+        """Map `[batch, n, count * d]` to `[batch, n, count * units]`."""
         size = inputs.shape[-1] // self._count
         parts = keras.layers.Reshape((-1, self._count, size))(inputs)
         # Glorot's range of one of the layers: Keras would count all of them as one.
@@ -116,6 +116,6 @@ class _Dense:
 
 
 def _weights(context: Any, tower: Tower, count: int) -> Any:
-    """The weights `[batch, count]` by one feature of the lists."""
+    """Compute weights `[batch, count]` from one feature of the lists."""
     flat = keras.layers.Flatten()(context)
     return keras.layers.Dense(count, activation="softmax")(tower.hidden(flat, None))

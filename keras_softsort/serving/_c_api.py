@@ -79,7 +79,7 @@ class CApi:
             self("TF_DeleteStatus", status)
 
     def tensor(self, value: Any) -> Any:
-        """An array as a TF_Tensor; strings are an array of bytes objects."""
+        """Make a TF_Tensor of an array. Strings are an array of bytes objects."""
         value = np.asarray(value)
         code = STRING if value.dtype == object else {np.dtype(t): code for code, t in DTYPES.items()}[value.dtype]
         size = _STRING_BYTES * value.size if code == STRING else value.nbytes
@@ -95,7 +95,7 @@ class CApi:
         return tensor
 
     def array(self, tensor: Any) -> np.ndarray:
-        """A TF_Tensor as an array."""
+        """Make an array of a TF_Tensor."""
         code, data = self("TF_TensorType", tensor), self("TF_TensorData", tensor)
         shape = [self("TF_Dim", tensor, i) for i in range(self("TF_NumDims", tensor))]
         if code != STRING:
@@ -134,7 +134,7 @@ class Servable:
         return arrays, seconds
 
     def _places(self, names: Iterable[str]) -> Any:
-        """The places in the graph of tensors named `operation:index`."""
+        """Find the tensors named `operation:index` in the graph."""
         split = [name.rsplit(":", 1) for name in names]
         found = [_Output(self._api("TF_GraphOperationByName", self._graph, op.encode()), int(i)) for op, i in split]
         return (_Output * len(found))(*found)

@@ -25,11 +25,11 @@ class ListInput(NamedTuple):
 
     @classmethod
     def of(cls, spec: tf.TensorSpec) -> ListInput:
-        """The input with this `spec`."""
+        """Make the input with this `spec`."""
         return cls(spec.dtype, tuple(spec.shape[1:]), has_items(spec))
 
     def checked(self, value: Any, title: str) -> np.ndarray:
-        """`value` as an array of this input; `title` is its name in errors."""
+        """Check `value`, which errors name `title`, and return it as an array of this input."""
         expected = f"{title} must have shape {self._shown()}"
         try:
             # NumPy's own strings would lose zeros at their ends.
@@ -51,7 +51,7 @@ class ListInput(NamedTuple):
         return fitted(array, self.dtype, title)
 
     def batch(self, values: Sequence[np.ndarray], size: int) -> np.ndarray:
-        """The values of several lists as one array, the items padded to `size`."""
+        """Stack the values of several lists, with the items padded to `size`."""
         if not self.has_items:
             return np.stack(values)
         rest = values[0].shape[1:]
@@ -75,7 +75,7 @@ class Lists(NamedTuple):
 
     @classmethod
     def of(cls, lists: Any, inputs: dict[str, ListInput], item_ids: Any = None) -> Lists:
-        """`lists` as the signature with these `inputs` takes them, with `item_ids` if it has that input."""
+        """Check that a signature with these `inputs` takes `lists`, and `item_ids` if it has that input."""
         if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
             raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
         asked = {name: each for name, each in inputs.items() if name != IDS}
@@ -95,7 +95,7 @@ class Lists(NamedTuple):
                 raise ValueError(f"item_ids[{i}] must have one id for each of the {size} items, got {len(arrays[IDS])}")
 
     def batches(self, batch_items: int) -> Iterator[tuple[np.ndarray, Arrays]]:
-        """The numbers of the lists of a batch, and its inputs; at most `batch_items` items, or one list."""
+        """Yield the numbers of the lists of each batch, and its inputs: one list, or at most `batch_items` items."""
         fixed = next((each.shape[0] for each in self.inputs.values() if each.has_items and each.shape[0]), None)
         padded = PADDED_SIZES[np.searchsorted(PADDED_SIZES, self.sizes)] if fixed is None else self.sizes * 0 + fixed
         for size in np.unique(padded):
@@ -111,7 +111,7 @@ class Lists(NamedTuple):
 
 
 def _checked_list(one: Any, inputs: Mapping[str, ListInput], title: str) -> tuple[Arrays, int]:
-    """The inputs of one list as arrays, and its number of items."""
+    """Check one list. Return its inputs as arrays, and its number of items."""
     if not isinstance(one, Mapping) and list(inputs) == [SINGLE]:
         array = inputs[SINGLE].checked(one, title)
         return {SINGLE: array}, len(array)

@@ -19,7 +19,7 @@ class ModelInputs(NamedTuple):
     mask_name: str | None
 
     def pack(self, tensors: Mapping[str, tf.Tensor]) -> Any:
-        """The tensors in the model's own structure."""
+        """Arrange `tensors` in the model's own structure."""
         return tf.nest.map_structure(lambda name: tensors[name], self.structure)
 
     @property
@@ -34,7 +34,7 @@ class ModelInputs(NamedTuple):
 
 
 def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInputs:
-    """The inputs of a built Keras model, from the caller's `features` if they are given."""
+    """Find the inputs of a built Keras model, from the caller's `features` if they are given."""
     if not isinstance(model, keras.Model):
         raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
     if not model.built:

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 def c_api_library() -> str:
-    """The shared library in TensorFlow's wheel that has its C API."""
+    """Find the shared library in TensorFlow's wheel that has its C API."""
     folder = Path(tf.sysconfig.get_lib())
     for name in LIBRARIES:
         if (folder / name).exists():

@@ -21,7 +21,7 @@ REQUESTS = "dictionaries, one per request"  # in errors
 
 
 def local_folder(path: Path | str) -> Path:
-    """The folder `path` on a local file system, with `~` expanded."""
+    """Expand `~` in `path`, which must be on a local file system."""
     folder = local_path(path)
     if isinstance(folder, str):
         raise ValueError(f"path must be local, got {path!r}: copy the folder here first")
@@ -42,7 +42,7 @@ def signature(folder: Path, signature_name: str) -> Any:
 
 
 def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSpec]:
-    """The inputs of a signature, in the order of their names."""
+    """Read the inputs of a signature, in the order of their names."""
     inputs = signature(folder, signature_name).inputs
     return {
         name: tf.TensorSpec(tf.TensorShape(inputs[name].tensor_shape), tf.as_dtype(inputs[name].dtype), name)
@@ -73,7 +73,7 @@ def remove_gradients(folder: Path) -> None:
 
 
 def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[str, np.ndarray]:
-    """The inputs of a request as arrays of the signature's dtypes; strings as objects."""
+    """Convert the inputs of a request to arrays of the signature's dtypes; strings become objects."""
     if not isinstance(request, Mapping) or set(request) != set(specs):
         received = sorted(request) if isinstance(request, Mapping) else repr(request)
         raise ValueError(f"a request must have the inputs {sorted(specs)} of its signature, got {received}")
@@ -101,7 +101,7 @@ def _checked_input(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
 
 
 def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
-    """`array` in `dtype`, which must hold its integers and keep its numbers finite; `title` is its name in errors."""
+    """Cast `array`, which errors name `title`. Integers must not change, and finite numbers must stay finite."""
     target = dtype.as_numpy_dtype
     if array.dtype == target or not array.size:  # NumPy takes an empty list for floating-point numbers
         return array.astype(target, copy=False)

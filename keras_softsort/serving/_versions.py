@@ -29,7 +29,7 @@ def is_remote(path: Path | str) -> bool:
 
 
 def local_path(path: Path | str) -> Path | str:
-    """`path` with `~` expanded and without `file://`; paths with another scheme stay strings."""
+    """Expand `~` and remove `file://`. Paths with another scheme stay strings."""
     if str(path).startswith("file://"):
         return Path(str(path).removeprefix("file://"))
     if is_remote(path):
@@ -41,7 +41,7 @@ def local_path(path: Path | str) -> Path | str:
 
 
 def model_name(base: Path | str) -> str:
-    """The last part of a path, which is the name of the model on a server."""
+    """Return the last part of a path, which is the name of the model on a server."""
     return str(base).rstrip("/").rpartition("/")[2] if is_remote(base) else Path(base).resolve().name
 
 

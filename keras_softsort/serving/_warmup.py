@@ -17,7 +17,7 @@ Requests = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def serving_api() -> Any:
-    """The messages of tensorflow-serving-api."""
+    """Import the messages of tensorflow-serving-api."""
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2  # noqa: PLC0415  (an extra)
     except ImportError as error:
@@ -28,7 +28,7 @@ def serving_api() -> Any:
 
 
 def checked_warmup(warmup: Requests) -> dict[str, list[Any]]:
-    """The requests by signature; raises an error before anything is written."""
+    """Check the number and types of the requests by signature, before anything is written."""
     serving_api()
     named = arguments.mapping("warmup", warmup, "from names of signatures to sequences of requests")
     found = {name: list(arguments.elements(f"warmup[{name!r}]", asked, REQUESTS)) for name, asked in named.items()}

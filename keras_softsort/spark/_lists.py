@@ -12,7 +12,7 @@ from keras_softsort.data._arrays import float32
 
 
 def by_group(frame: Any, named: dict[str, Any]) -> Any:
-    """`frame` with the rows of each group one after another in one partition; `named` are columns by argument."""
+    """Put the rows of each group one after another in one partition. `named` holds columns by argument."""
     if isinstance(named["features"], str):
         raise TypeError(f"features must be a sequence of column names, got {named['features']!r}")
     columns = [(name, each) for name, value in named.items() for each in ([value] if isinstance(value, str) else value)]
@@ -45,7 +45,7 @@ def whole_groups(frames: Iterable[pd.DataFrame], group: str) -> Iterator[pd.Data
 
 
 def matrix(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """Columns of numbers, or of arrays of numbers, side by side: float32 `[rows, f]`."""
+    """Stack columns of numbers, or of arrays of numbers, side by side: float32 `[rows, f]`."""
     parts = []
     for name in columns:
         values = frame[name].to_numpy()

@@ -62,7 +62,7 @@ def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch
 def scored(
     folder: str, group: str, features: list[str], batch_items: int
 ) -> Callable[[Iterable[pd.DataFrame]], Iterator[pd.DataFrame]]:
-    """The function that a worker process maps over the frames of a partition."""
+    """Make the function that a worker process maps over the frames of a partition."""
 
     def frames_with_scores(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in whole_groups(frames, group):
@@ -74,5 +74,5 @@ def scored(
 
 @functools.lru_cache(maxsize=1)
 def _scorer(folder: str, batch_items: int) -> Scorer:
-    """The one scorer of a worker process."""
+    """Load the one scorer of a worker process."""
     return Scorer(folder, batch_items=batch_items)

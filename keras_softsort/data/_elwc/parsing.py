@@ -88,7 +88,7 @@ def check_mappings(context_features: Features | None, example_features: Features
 
 
 def count_examples(serialized: tf.Tensor) -> tf.Tensor:
-    """The number of examples of each serialized `ExampleListWithContext`: int32 `[batch]`."""
+    """Count the examples of each serialized `ExampleListWithContext`: int32 `[batch]`."""
     return _decode(serialized)[2]
 
 
@@ -130,7 +130,7 @@ def _descriptors() -> bytes:
 
 
 def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
-    """`values` `[examples, ...]` at their positions in `[batch, width, ...]`, with the default value elsewhere."""
+    """Put `values` `[examples, ...]` at their positions in `[batch, width, ...]`. Elsewhere is the default value."""
     if default is None:
         default = "" if values.dtype == tf.string else 0
     padding = tf.broadcast_to(tf.constant(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))

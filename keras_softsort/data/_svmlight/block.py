@@ -46,7 +46,7 @@ def parse_block(text: bytes, rules: Rules) -> Block | None:
 
 
 def _numbers(text: bytes) -> np.ndarray:
-    """The numbers of a text, separated by spaces, as float64."""
+    """Convert numbers that are separated by spaces to float64."""
     try:
         return tf.strings.to_number(tf.strings.split([text]).values, tf.float64).numpy()
     except tf.errors.InvalidArgumentError:  # TensorFlow does not convert numbers of 32 or more characters
@@ -54,7 +54,7 @@ def _numbers(text: bytes) -> np.ndarray:
 
 
 def _dense(rows: np.ndarray, indices: np.ndarray, values: np.ndarray, lines: int, rules: Rules) -> np.ndarray | None:
-    """Features `[lines, f]` from the `values` at `indices`, 0 elsewhere."""
+    """Put `values` into features `[lines, f]`, which are 0 elsewhere. `None` if an index is malformed."""
     columns = indices.astype(np.int64) - rules.first
     ascending = (np.diff(columns) > 0) | (np.diff(rows) > 0)
     width = columns.max(initial=-1) + 1

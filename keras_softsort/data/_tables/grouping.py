@@ -52,7 +52,7 @@ class Groups(NamedTuple):
 
     @classmethod
     def of(cls, values: np.ndarray, name: str) -> Groups:
-        """The groups of a column."""
+        """Find the groups of a column."""
         missing = _is_missing(values)
         if np.any(missing):
             at = int(np.argmax(missing))
@@ -71,7 +71,7 @@ class Groups(NamedTuple):
 
 
 def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDataset:
-    """The rows of `tables`, one after another, as lists."""
+    """Gather the rows of `tables`, one after another, as lists."""
     rows = int(groups.sizes.sum())
     features = _arrays.zeros((rows, len(roles.features)))
     labels = _arrays.zeros((rows,))
@@ -92,7 +92,7 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
 
 
 def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
-    """Part of a column as float32, from row `first` on."""
+    """Convert a part of a column, from row `first` on, to float32."""
     if values.dtype.kind not in "iufb":
         example = next((value for value in values if not isinstance(value, (int, float))), values[0])
         raise ValueError(
