@@ -158,7 +158,7 @@ def main(library: str, *options: str) -> None:
             if folder not in loaded:
                 loaded[folder] = Servable(api, folder)
             answer = loaded[folder].run(inputs, outputs)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError, KeyError) as error:
             answer = str(error)
         pickle.dump(answer, answers)
         answers.flush()

@@ -77,7 +77,10 @@ def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[st
     if not isinstance(request, Mapping) or set(request) != set(specs):
         received = sorted(request) if isinstance(request, Mapping) else repr(request)
         raise ValueError(f"a request must have the inputs {sorted(specs)} of its signature, got {received}")
-    return {name: _checked_input(name, request[name], spec) for name, spec in specs.items()}
+    arrays = {name: _checked_input(name, request[name], spec) for name, spec in specs.items()}
+    if SIZES in specs and specs[SIZES].dtype == tf.int32:
+        _check_lists(specs, arrays)
+    return arrays
 
 
 def _checked_input(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
@@ -115,10 +118,8 @@ def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
     return cast
 
 
-def check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
+def _check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
     """Raise an error if the inputs of a request for a ranker differ in their lists or items, or `sizes` do not fit."""
-    if SIZES not in specs or specs[SIZES].dtype != tf.int32:
-        return
     item_inputs = [name for name, spec in specs.items() if has_items(spec)]
     if not item_inputs:
         return

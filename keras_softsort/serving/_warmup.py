@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._saved_model import REQUESTS, check_lists, checked_request, signature_inputs
+from keras_softsort.serving._saved_model import REQUESTS, checked_request, signature_inputs
 
 FILE = Path("assets.extra") / "tf_serving_warmup_requests"
 MOST = 1000  # a server reads no more
@@ -47,7 +47,6 @@ def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
             specs = signature_inputs(folder, signature_name)
             for request in requests:
                 tensors = checked_request(specs, request)
-                check_lists(specs, tensors)
                 message = predict_pb2.PredictRequest(
                     inputs={name: tf.make_tensor_proto(array, specs[name].dtype) for name, array in tensors.items()}
                 )
