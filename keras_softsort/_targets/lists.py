@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.keras_compat import share_of_replica
-from keras_softsort._targets.layout import list_inputs
+from keras_softsort._targets.layout import ListInputs, list_inputs
 
 PADDINGS = ("nan_labels", "negative_labels")
 
@@ -21,7 +21,7 @@ class Lists(NamedTuple):
     labels: tf.Tensor  # [B, n]; 0 where masked
     mask: tf.Tensor  # [B, n] bool, True for valid items
     weights: tf.Tensor  # [B, n]; 0 where masked
-    weighted: bool = True  # whether weights were given; otherwise those of all valid items are 1
+    weighted: bool  # whether weights were given; otherwise those of all valid items are 1
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
         """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
@@ -47,7 +47,7 @@ class Lists(NamedTuple):
 
 
 def checked_padding(padding: str | None) -> str | None:
-    """`padding`, which must be one of `PADDINGS` or None."""
+    """Check that `padding` is one of `PADDINGS` or None."""
     if padding is not None and padding not in PADDINGS:
         raise ValueError(f"padding must be one of {[*PADDINGS]} or None, got {padding!r}")
     return padding
@@ -81,25 +81,23 @@ def predicted_lists(
     inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
     y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
     items = y_pred[..., 0] if predicts == "logits" else y_pred
-    resolved = resolve_lists(inputs.y_true, items, inputs.sample_weight, inputs.keras_mask, padding)
+    resolved = _resolved(inputs, items, padding)
     return resolved.with_nan_spread() if spread_nan else resolved, y_pred
 
 
-def resolve_lists(
-    y_true: Any, y_pred: tf.Tensor, sample_weight: Any, keras_mask: Any, padding: str | None = "negative_labels"
-) -> Lists:
+def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:
     """Labels, mask and weights of the lists that `y_pred` [B, ..., n] predicts.
 
     An item is padding if its label marks it, as `padding` says, or if the Keras mask does. Ragged labels and weights
     are padded.
     """
     dtype, size = y_pred.dtype, tf.shape(y_pred)[-1]
-    labels, mask = _labels_and_mask(y_true, size, dtype, padding)
+    labels, mask = _labels_and_mask(inputs.y_true, size, dtype, padding)
     expected = tf.TensorShape([y_pred.shape[0], y_pred.shape[-1]])
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
-    if not (labels.shape.is_fully_defined() and expected.is_fully_defined()):
-        labels = arguments.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
+    labels = arguments.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
+    keras_mask, sample_weight = inputs.keras_mask, inputs.sample_weight
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
             raise ValueError(
@@ -111,8 +109,8 @@ def resolve_lists(
 
 
 def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Dense labels in `dtype`, and whether each belongs to a valid item."""
-    labels = tf.cast(_dense("y_true", y_true, 0, size), dtype)
+    """Return dense labels in `dtype`, and whether each belongs to a valid item."""
+    labels = tf.cast(_dense("y_true", y_true, size), dtype)
     if padding == "negative_labels":
         # A label that is NaN is not padding: it makes the result of its list NaN.
         mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
@@ -129,7 +127,7 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     valid = tf.cast(mask, dtype)
     if sample_weight is None:
         return valid
-    weights = tf.cast(_dense("sample_weight", sample_weight, 0, size), dtype)
+    weights = tf.cast(_dense("sample_weight", sample_weight, size), dtype)
     if weights.shape.rank == 1:
         weights = weights[:, tf.newaxis]
     fits = weights.shape.rank == 0 or (
@@ -143,13 +141,14 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(valid))
 
 
-def _dense(name: str, value: Any, fill: float, size: Any) -> tf.Tensor:
+def _dense(name: str, value: Any, size: Any) -> tf.Tensor:
+    """Convert `value` to a dense tensor. Ragged lists are padded with 0 to `size` items."""
     if not isinstance(value, tf.RaggedTensor):
         return arguments.real_tensor(name, value)
     longest = tf.cast(value.bounding_shape(axis=1), size.dtype)
     # Without the check, items that do not fit would be cut off.
     size = arguments.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
-    return value.to_tensor(default_value=tf.cast(fill, value.dtype), shape=tf.stack([-1, size]))
+    return value.to_tensor(shape=tf.stack([-1, size]))
 
 
 REDUCTIONS = ("auto", "mean", "mean_with_sample_weight", "none", "sum", "sum_over_batch_size")
@@ -164,7 +163,7 @@ class WeightedLosses(NamedTuple):
 
 
 def masked_losses(losses: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
-    """Weighted losses [m], whose mean counts only entries where the mask is True."""
+    """Weight losses [m]. Their mean counts only entries where the mask is True."""
     return WeightedLosses(losses * weights, tf.math.count_nonzero(mask), weights)
 
 
@@ -175,7 +174,7 @@ def checked_reduction(reduction: str | None) -> str:
 
 
 def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
-    """All losses, their sum, their mean, or their sum divided by the sum of the weights. An empty mean is 0."""
+    """Return all losses, their sum, their mean, or their sum divided by that of the weights. An empty mean is 0."""
     if reduction == "none":
         return losses.values
     total = tf.reduce_sum(losses.values)
@@ -183,16 +182,14 @@ def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
         return total
     if reduction == "mean_with_sample_weight":
         return share_of_replica(tf.math.divide_no_nan(total, tf.reduce_sum(losses.weights)))
-    known = tf.get_static_value(losses.count)
-    mean = total / known if known else tf.math.divide_no_nan(total, tf.cast(losses.count, total.dtype))
-    return share_of_replica(mean)
+    return share_of_replica(tf.math.divide_no_nan(total, tf.cast(losses.count, total.dtype)))
 
 
 TARGETS = ("labels", "ranks")
 
 
 def sort_direction(target: str, direction: str) -> str:
-    """The direction in which sorting `y_true` gives the rows of the prediction."""
+    """Find the direction in which sorting `y_true` gives the rows of the prediction."""
     arguments.one_of("target", target, TARGETS)
     arguments.one_of("direction", direction, arguments.DIRECTIONS)
     if target == "labels":

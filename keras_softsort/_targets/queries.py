@@ -20,8 +20,8 @@ class LabelledEmbeddings(NamedTuple):
     mask: tf.Tensor  # [batch] bool, True for valid items
     weights: tf.Tensor  # [batch]; 0 where masked
 
-    def weighted(self, losses: tf.Tensor, num_queries: int | None) -> WeightedLosses:
-        """The weighted losses of the queries, which are the first `num_queries` items, or all."""
+    def weighted(self, losses: tf.Tensor, num_queries: int | None = None) -> WeightedLosses:
+        """Weight the losses of the queries, which are the first `num_queries` items, or all."""
         return masked_losses(losses, self.weights[:num_queries], self.mask[:num_queries])
 
 
@@ -36,30 +36,21 @@ def labelled_embeddings(
     labels = class_rows("y_true", y_true, embeddings)
     mask = not_negative(labels)
     mask = tf.reduce_all(mask, axis=-1) if labels.shape.rank == 2 else mask
-    return LabelledEmbeddings(embeddings, labels, mask, _weights(sample_weight, embeddings, mask))
+    weights = tf.cast(row_weights(sample_weight, embeddings), embeddings.dtype)
+    return LabelledEmbeddings(embeddings, labels, mask, tf.where(mask, weights, tf.zeros_like(weights)))
 
 
-class JudgedQueries(NamedTuple):
-    """Queries and their candidates with labels; without `candidates` the queries are each other's candidates."""
-
-    queries: tf.Tensor  # [batch, d] in the dtype to compute in
-    candidates: tf.Tensor | None  # [batch, d]
-    labels: tf.Tensor  # [batch], or without candidates [batch, classes]
-    candidate_labels: tf.Tensor
-    mask: tf.Tensor  # [batch] bool, True for valid items
-    candidate_mask: tf.Tensor
-    weights: tf.Tensor  # [batch]; 0 where masked
-
-
-def judged_queries(y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType | None = None) -> JudgedQueries:
+def queries_and_candidates(
+    y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType | None = None
+) -> tuple[LabelledEmbeddings, Any]:
     """Check and resolve embeddings [batch, d], or those of two towers stacked as [batch, 2, d].
 
-    Two towers share labels [batch], or have one each in [batch, 2].
+    The candidates are None without towers: the queries are each other's candidates. Two towers share labels [batch], or
+    have one each in [batch, 2].
     """
     both = arguments.floating_tensor("y_pred", y_pred)
     if both.shape.rank == 2:
-        batch = labelled_embeddings(y_true, both, sample_weight, dtype)
-        return JudgedQueries(batch.embeddings, None, batch.labels, batch.labels, batch.mask, batch.mask, batch.weights)
+        return labelled_embeddings(y_true, both, sample_weight, dtype), None
     if both.shape.rank != 3 or both.shape[1] != 2:
         raise ValueError(f"y_pred must be embeddings [batch, d], or [batch, 2, d] of two towers, got {both.shape}")
     labels = arguments.real_tensor("y_true", y_true)
@@ -68,19 +59,8 @@ def judged_queries(y_true: Any, y_pred: Any, sample_weight: Any, dtype: tf.DType
     if not (flat.shape.rank == 1 or (flat.shape.rank == 2 and flat.shape[1] == 2)):
         raise ValueError(f"y_true must have shape [batch] or [batch, 2] with two towers, got {labels.shape}")
     columns = [flat, flat] if flat.shape.rank == 1 else tf.unstack(flat, axis=1)
-    queries, candidates = (
-        labelled_embeddings(own, each, None, dtype) for own, each in zip(columns, tf.unstack(both, axis=1), strict=True)
-    )
-    weights = _weights(sample_weight, queries.embeddings, queries.mask)
-    return JudgedQueries(
-        queries.embeddings,
-        candidates.embeddings,
-        queries.labels,
-        candidates.labels,
-        queries.mask,
-        candidates.mask,
-        weights,
-    )
+    queries = labelled_embeddings(columns[0], both[:, 0], sample_weight, dtype)
+    return queries, labelled_embeddings(columns[1], both[:, 1], None, dtype)
 
 
 def not_negative(labels: tf.Tensor) -> tf.Tensor:
@@ -91,15 +71,14 @@ def not_negative(labels: tf.Tensor) -> tf.Tensor:
     return tf.logical_or(labels >= 0, tf.math.is_nan(labels))
 
 
-def _weights(sample_weight: Any, embeddings: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """One weight per item [batch], 0 where masked."""
+def row_weights(sample_weight: Any, rows: tf.Tensor) -> tf.Tensor:
+    """Convert weights (a number, [batch] or [batch, 1]) to one weight [batch] for each of `rows` [batch, ...]."""
     weights = arguments.real_tensor("sample_weight", 1.0 if sample_weight is None else sample_weight)
-    weights, shape = tf.cast(weights, embeddings.dtype), weights.shape
+    shape = weights.shape
     if shape.rank == 2 and shape[1] == 1:
         weights = weights[:, 0]
-    is_number = weights.shape.rank == 0
-    if not is_number and not (weights.shape.rank == 1 and weights.shape.is_compatible_with(embeddings.shape[:1])):
+    if weights.shape.rank == 0:
+        return tf.broadcast_to(weights, tf.shape(rows)[:1])
+    if not weights.shape.is_compatible_with(rows.shape[:1]):
         raise ValueError(f"sample_weight must have shape [batch] or [batch, 1], got {shape}")
-    if not is_number:
-        weights = arguments.of_shape("sample_weight", weights, tf.shape(embeddings)[:1])
-    return tf.where(mask, weights, tf.zeros([], embeddings.dtype))
+    return arguments.of_shape("sample_weight", weights, tf.shape(rows)[:1])

@@ -10,28 +10,20 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 
-CHECKED_AT_ONCE = 2**16  # references, since the check copies them in float64
-
 
 def checked_embeddings(embeddings: Any) -> np.ndarray:
-    """A part of the references [n, d]."""
+    """Check a part of the references [n, d]: floating-point and finite."""
     embeddings = np.asarray(arguments.floating_tensor("embeddings", embeddings))
     if embeddings.ndim != 2 or 0 in embeddings.shape:
         raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
-    is_finite = np.concatenate(
-        [
-            np.isfinite(part.astype("float64")).all(axis=1)
-            for part in np.array_split(embeddings, len(embeddings) // CHECKED_AT_ONCE + 1)
-        ]
-    )
-    broken = np.flatnonzero(~is_finite)
+    broken = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
     if broken.size:
         raise ValueError(f"embeddings must be finite, got {broken.size} that are not, the first at {broken[0]}")
     return embeddings
 
 
 def checked_labels(labels: Any, count: int, num_classes: int | None) -> tuple[np.ndarray, int]:
-    """The labels [count] of the references, and the number of classes, if None one more than the largest label."""
+    """Check the labels [count] of the references. Without `num_classes` it is one more than the largest label."""
     if labels is None:
         raise TypeError("labels must be integers [n], got None")
     labels = np.asarray(labels)

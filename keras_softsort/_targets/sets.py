@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._targets.lists import WeightedLosses
-from keras_softsort._targets.queries import not_negative
+from keras_softsort._targets.queries import not_negative, row_weights
 from keras_softsort.ops.matching.set_loss import checked_items
 
 NORMALIZATIONS = ("batch", "set", "none")
@@ -27,7 +27,7 @@ class Sets(NamedTuple):
     weights: tf.Tensor  # [batch]
 
     def normalized(self, losses: tf.Tensor, normalization: str) -> WeightedLosses:
-        """The weighted `losses` [batch] and the divisor of their sum, chosen by `normalization`."""
+        """Weight `losses` [batch], and find the divisor of their sum that `normalization` chooses."""
         weights = tf.cast(self.weights, losses.dtype)
         sizes = tf.reduce_sum(tf.cast(self.target_mask, losses.dtype), axis=1)
         if normalization == "batch":
@@ -71,7 +71,7 @@ def _cast(structure: Any, dtype: Callable[[tf.DType], tf.DType]) -> Any:
 
 
 def _mask(name: str, mask: Mask, structure: Any) -> tf.Tensor:
-    """Valid items [batch, size]: those for which `mask` is True or a number of at least 0."""
+    """Mark the valid items [batch, size]: those for which `mask` is True or a number of at least 0."""
     if mask is None:
         return tf.ones(tf.shape(tf.nest.flatten(structure)[0])[:2], tf.bool)
     if callable(mask):
@@ -94,14 +94,9 @@ def _of_items(name: str, marks: Any, structure: Any) -> tf.Tensor:
 
 
 def _weights(sample_weight: Any, predictions: tf.Tensor, has_keras_mask: bool) -> tf.Tensor:
-    """One weight per set [batch]."""
+    """Return one weight per set [batch]."""
     # Keras repeats the weights for each tensor of a nest.
-    given = tf.nest.flatten(sample_weight)[0]
-    weights = arguments.real_tensor("sample_weight", 1.0 if given is None else given)
-    weights = tf.cast(weights, tf.float32) if not weights.dtype.is_floating else weights
-    shape = weights.shape
-    if shape.rank == 2 and (has_keras_mask or shape[1] == 1):
+    weights = tf.nest.flatten(sample_weight)[0]
+    if has_keras_mask and weights is not None and len(weights.shape) == 2:
         weights = tf.reduce_max(weights, axis=1)  # Keras 2 multiplies the weights by the Keras mask [batch, n]
-    if weights.shape.rank != 0 and not weights.shape.is_compatible_with(predictions.shape[:1]):
-        raise ValueError(f"sample_weight must have shape [batch] or [batch, 1], got {shape}")
-    return tf.broadcast_to(weights, tf.shape(predictions)[:1])
+    return row_weights(weights, predictions)

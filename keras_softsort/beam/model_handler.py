@@ -78,7 +78,7 @@ class RankerModelHandler(ModelHandler):
 
 
 def _items(element: Any) -> int:
-    """The number of items of a list, with or without its key; at least 1."""
+    """Count the items of a list, with or without its key: at least 1."""
     features = element[1] if isinstance(element, tuple) else element
     return max([1, *map(len, _arrays(features))])
 

@@ -15,7 +15,7 @@ from keras_softsort.beam._grouped_files import GroupedFiles
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._tables.frames import table
 from keras_softsort.data._tables.grouping import Groups, Roles, gathered
-from keras_softsort.data.parquet import next_batch, readable
+from keras_softsort.data.parquet import read_batches, readable
 
 _ROWS = 2**14  # number of rows that are decoded at a time
 
@@ -62,9 +62,8 @@ def _read(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
         with _named(path):
             found = Roles.of(source.schema_arrow.names, **roles)
         weights = [] if found.weight is None else [found.weight]
-        batches = source.iter_batches(_ROWS, columns=[found.group, found.label, *found.features, *weights])
-        while (rows := next_batch(batches, path)) is not None:
-            part = table(rows)
+        columns = [found.group, found.label, *found.features, *weights]
+        for part in map(table, read_batches(source, path, _ROWS, columns=columns)):
             with _named(f"{path}, rows from {first} on"):
                 groups = Groups.of(part.column(found.group, slice(0, len(part))), found.group)
                 lists = gathered([part], groups, found)

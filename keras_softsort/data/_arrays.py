@@ -23,7 +23,7 @@ def zeros(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def float32(values: Any, title: str) -> np.ndarray:
-    """`values` rounded to float32, without a copy if they are float32; `title` is their name in errors.
+    """Round `values`, which errors name `title`, to float32. Float32 is not copied.
 
     Raises a ValueError if they are not numbers or if a finite number exceeds float32 and would become infinite.
     """
@@ -46,7 +46,7 @@ def float32(values: Any, title: str) -> np.ndarray:
 
 
 def _decimals(given: np.ndarray, title: str) -> np.ndarray:
-    """Objects that are numbers, or NumPy's extended types such as bfloat16, as float64."""
+    """Convert objects that are numbers, or NumPy's extended types such as bfloat16, to float64."""
     try:
         if given.dtype.kind not in "OV":
             raise TypeError(f"{given.dtype} is no type of numbers")
@@ -54,6 +54,13 @@ def _decimals(given: np.ndarray, title: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError) as error:
         example = next((one for one in given.ravel().tolist() if not isinstance(one, (int, float))), None)
         raise ValueError(f"{title} must hold numbers, got {given.dtype} with {example!r}: {error}") from error
+
+
+def run_starts(values: np.ndarray) -> np.ndarray:
+    """Index of the first of each run of equal `values`."""
+    is_first = np.ones(len(values), bool)
+    is_first[1:] = values[1:] != values[:-1]
+    return np.flatnonzero(is_first)
 
 
 def shared_tensor(array: np.ndarray) -> tf.Tensor:

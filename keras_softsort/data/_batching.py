@@ -17,7 +17,7 @@ _PADDED_LABEL = {NEGATIVE: -1.0, NAN: math.nan}
 
 
 def padded_label(padding: str | None, *, optional: bool) -> float | None:
-    """The label that marks padding. With `optional`, `padding` may be None, and then there is none."""
+    """Return the label that marks padding. With `optional`, `padding` may be None, and then there is none."""
     if padding is None and optional:
         return None
     if padding not in _PADDED_LABEL:
@@ -27,7 +27,7 @@ def padded_label(padding: str | None, *, optional: bool) -> float | None:
 
 
 def int64_seed(seed: Any) -> int | None:
-    """`seed`, an integer or None, which TensorFlow takes as int64."""
+    """Check `seed`, an integer or None, which TensorFlow takes as int64."""
     number = arguments.optional_integer("seed", seed)
     if number is not None and not -(2**63) <= number < 2**63:
         raise ValueError(f"seed must fit into int64, got {seed}")
@@ -35,7 +35,7 @@ def int64_seed(seed: Any) -> int | None:
 
 
 def checked_shard(shard: Sequence[int] | None) -> tuple[int, int]:
-    """The index of a worker and the number of workers; None stands for a single worker."""
+    """Check and return the index of a worker and the number of workers. None stands for a single worker."""
     if shard is None:
         return 0, 1
     pair: Any = tuple(shard) if isinstance(shard, Sequence) and not isinstance(shard, str) else ()

@@ -13,7 +13,7 @@ Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
 
 def existing_files(paths: Paths, argument: str) -> list[str]:
-    """The files that one or several paths or patterns match, sorted within each pattern."""
+    """Find the files that one or several paths or patterns match, sorted within each pattern."""
     patterns = [paths] if isinstance(paths, (str, os.PathLike)) else arguments.elements(argument, paths, "paths")
     found: list[str] = []
     for pattern in patterns:
@@ -38,5 +38,5 @@ def check_new(base: str) -> None:
 
 
 def shard_names(base: str, shards: int) -> list[str]:
-    """The names of the files for the records of `base`."""
+    """Name the files for the records of `base`."""
     return [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]

@@ -80,19 +80,12 @@ class RankingDataset:
             raise ValueError(f"sizes must be at least 0 and add up to the {items[0]} items, got {self.sizes}")
         if self.query_ids is not None and self.query_ids.shape != lists:
             raise ValueError(f"query_ids must have one for each of the {lists[0]} lists, got {self.query_ids.shape}")
-        self._check("labels", self.labels, np.isfinite(self.labels), "finite")
+        check_items("labels", self.labels, np.isfinite(self.labels), self.sizes, "finite")
         if self.weights is not None:
             if self.weights.shape != items:
                 raise ValueError(f"weights must have one for each of the {items[0]} items, got {self.weights.shape}")
-            self._check("weights", self.weights, self.weights >= 0, "at least 0")
-            self._check("weights", self.weights, self.weights < np.inf, "finite")
-
-    def _check(self, name: str, values: np.ndarray, is_valid: np.ndarray, rule: str) -> None:
-        """Raise an error that names the first list with a value that is not valid."""
-        if not np.all(is_valid):
-            item = int(np.argmin(is_valid))
-            at = np.searchsorted(np.cumsum(self.sizes), item, side="right")
-            raise ValueError(f"{name} must be {rule}, got {values[item]} in list {at}")
+            check_items("weights", self.weights, self.weights >= 0, self.sizes, "at least 0")
+            check_items("weights", self.weights, self.weights < np.inf, self.sizes, "finite")
 
     @classmethod
     def of(cls, lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
@@ -143,7 +136,7 @@ class RankingDataset:
         return tuple(column[items] for column in columns if column is not None)
 
     def _selected(self, lists: np.ndarray) -> RankingDataset:
-        """The lists with these numbers: views of neighboring lists, copies otherwise."""
+        """Select the lists with these numbers: views of neighboring lists, copies otherwise."""
         sizes, starts = self.sizes[lists], self.starts[lists]
         ids = None if self.query_ids is None else self.query_ids[lists]
         items: Any = slice(0, 0)
@@ -160,8 +153,16 @@ class RankingDataset:
         return np.cumsum(self.sizes) - self.sizes
 
 
+def check_items(name: str, values: np.ndarray, is_valid: np.ndarray, sizes: np.ndarray, rule: str) -> None:
+    """Raise an error that names the first list with a value that is not valid."""
+    if not np.all(is_valid):
+        item = int(np.argmin(is_valid))
+        at = np.searchsorted(np.cumsum(sizes), item, side="right")
+        raise ValueError(f"{name} must be {rule}, got {values[item]} in list {at}")
+
+
 def columns(parts: Any, title: str) -> list[np.ndarray]:
-    """The columns of one list, which are features, labels and perhaps weights; `title` is its name in errors."""
+    """Convert features, labels and perhaps weights of one list, which errors name `title`, to arrays."""
     given = arguments.elements(title, parts, "arrays, features [n, f] and labels [n]")
     found = [_arrays.float32(part, title) for part in given]
     if len(found) not in (2, 3):

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
 from keras_softsort.data._batching import SharedLists, without_copies
-from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._ranking_dataset import RankingDataset, check_items
 
 
 @export
@@ -89,7 +89,11 @@ def bucketed_batches(
     if not flat.labels.size:
         raise ValueError("lists must hold at least one item, got none")
     if padding == _batching.NEGATIVE:
-        _check_no_label_is_padding(flat)
+        rule = (
+            'at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
+            'padding="nan_labels" allows them'
+        )
+        check_items("labels", flat.labels, flat.labels >= 0, flat.sizes, rule)
     arguments.boolean("truncate", truncate)
     if padding is None:
         bounds = _sizes_without_padding(boundaries, flat.sizes)
@@ -120,17 +124,6 @@ def bucketed_batches(
     lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
     return without_copies(dataset, int(batches.sum()))
-
-
-def _check_no_label_is_padding(lists: RankingDataset) -> None:
-    negative = lists.labels < 0
-    if np.any(negative):
-        item = int(np.argmax(negative))
-        at = np.searchsorted(np.cumsum(lists.sizes), item, side="right")
-        raise ValueError(
-            'labels must be at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
-            f'padding="nan_labels" allows them, got {lists.labels[item]} in list {at}'
-        )
 
 
 def _sizes_without_padding(boundaries: Sequence[int] | None, sizes: np.ndarray) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._elwc.errors import checked_counts, checked_features
-from keras_softsort.data._elwc.parsing import check_mappings, parse_elwc
+from keras_softsort.data._elwc.errors import checked
+from keras_softsort.data._elwc.parsing import check_mappings, count_examples, parse_elwc
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
@@ -111,7 +111,7 @@ def elwc_batches(
         raise ValueError('mask must be False if a feature has the name "mask", got True')
 
     def sized(records: tf.Tensor, names: tf.Tensor) -> tuple:
-        sizes = checked_counts(records, names)
+        sizes = checked(lambda records, names: count_examples(records), records, names)
         if not truncate:
             message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
             longest = tf.argmax(sizes)
@@ -124,7 +124,7 @@ def elwc_batches(
         def parse(records: tf.Tensor, names: tf.Tensor) -> tuple:
             return parse_elwc(records, context_features, example_features, size, names)
 
-        features, sizes = checked_features(*named_records, parse)
+        features, sizes = checked(parse, *named_records)
         valid = tf.sequence_mask(sizes, size)
         labels = features.pop(label)
         if labels.shape.rank == 3:

@@ -89,15 +89,13 @@ def readable(name: str) -> Iterator[None]:
 def _tables(files: list[tuple[str, Any]], columns: list[str]) -> Iterator[Table]:
     for name, file in files:
         for row_group in range(file.num_row_groups):  # pyarrow would buffer several of them
-            batches = file.iter_batches(_ROWS, row_groups=[row_group], columns=columns)
-            while (batch := next_batch(batches, name)) is not None:
-                yield table(batch)
+            yield from map(table, read_batches(file, name, _ROWS, row_groups=[row_group], columns=columns))
 
 
-def next_batch(batches: Iterator[Any], name: str) -> Any:
-    """The next of `batches` of the file `name`, or `None` after the last."""
+def read_batches(file: Any, name: str, rows: int, **options: Any) -> Iterator[Any]:
+    """Read `rows` rows at a time from the open Parquet `file`, which errors call `name`."""
     with readable(name):
-        return next(batches, None)
+        yield from file.iter_batches(rows, **options)
 
 
 def _parquet() -> Any:

@@ -106,7 +106,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
-    """All features; the parts are freed one by one, so that memory holds them once."""
+    """Stack the features. The parts are freed one by one, so that memory holds them once."""
     width = num_features or max(part.shape[1] for part in parts)
     features = _arrays.zeros((sum(map(len, parts)), width))
     start = 0
@@ -120,7 +120,7 @@ def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
 
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and ids of runs of equal queries; each query must have one run."""
-    starts = np.flatnonzero(np.concatenate([[True], queries[1:] != queries[:-1]]))
+    starts = _arrays.run_starts(queries)
     ids, inverse = queries[starts], np.unique(queries[starts], return_index=True)[1]
     again = np.setdiff1d(np.arange(len(ids)), inverse)
     if again.size:
@@ -135,7 +135,7 @@ def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _counted(path: Path, documents: int, judged: Path, required: bool) -> np.ndarray | None:
-    """The sizes in the file at `path`; `None` if there is no such file and it is not `required`."""
+    """Read the sizes in the file at `path`. `None` if there is no such file and it is not `required`."""
     if not required and not path.exists():
         return None
     sizes = []

@@ -155,7 +155,7 @@ def _with_leading(matrices: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:
 
 
 def _of_masked(x: tf.Tensor, mask: tf.Tensor, adjoint: bool) -> tf.Tensor:
-    """The contribution of masked ranks, which spread evenly over masked items; the adjoint swaps the two."""
+    """Compute the part of masked ranks, which spread evenly over masked items. The adjoint swaps the two."""
     count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
     masked_ranks = tf.range(tf.shape(mask)[-1]) >= count
     source, target = (masked_ranks, ~mask) if adjoint else (~mask, masked_ranks)

@@ -35,7 +35,7 @@ class OrderMetric(ListMetric):
         return values, tf.ones_like(failed)
 
     def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
-        """The item at each rank [batch, ranks], from a soft permutation or from scores."""
+        """Find the item at each rank [batch, ranks] of a soft permutation, or of scores."""
         if y_pred.shape.rank == 3:
             return tf.argmax(ops.harden(with_lowest_padding(y_pred, lists.mask)), axis=-1, output_type=tf.int32)
         keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred

@@ -94,7 +94,7 @@ class CorrelationMetric(ListMetric):
         return {**super().get_config(), "statistic": self.statistic}
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """Numbers [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
+        """Make scores [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
         ranks, size = y_pred.shape[1:]
         if None not in (ranks, size) and ranks != size:
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], with all ranks, got {y_pred.shape}")

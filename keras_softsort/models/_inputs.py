@@ -35,7 +35,7 @@ class ScorerInputs(NamedTuple):
         return next(iter(self.mask.values()), None)
 
     def joined(self, *, with_context: bool) -> Any:
-        """The features of items `[batch, n, d]`, with or without those of their lists."""
+        """Concatenate the features of items `[batch, n, d]`, with or without those of their lists."""
         context = self.context if with_context and self.context else None
         return ConcatFeatures(name="concat_features")(self.items, context_features=context, mask=self.valid)
 
@@ -70,7 +70,7 @@ def _inputs(argument: str, features: Any, leading: tuple[None, ...]) -> dict[str
 
 
 def _shape(argument: str, name: str, spec: Any, leading: tuple[None, ...]) -> tuple[int, ...]:
-    """The shape of a feature of an item or a list, checked to be known. Features must be numbers."""
+    """Check that a feature is numbers of a known shape, and return the shape."""
     if not (hasattr(spec, "shape") and hasattr(spec, "dtype")):
         raise TypeError(
             f"{argument} must hold values with a shape and a dtype, as tf.io.FixedLenFeature, got {name!r}: {spec!r}"

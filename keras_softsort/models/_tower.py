@@ -26,10 +26,10 @@ class Tower(NamedTuple):
             batch_norm = arguments.fraction("batch_norm", batch_norm)
         return cls(units, activation, arguments.fraction("dropout", dropout), batch_norm)
 
-    def hidden(self, inputs: Any, mask: Any, dense: Callable[[int], Callable[[Any], Any]] = keras.layers.Dense) -> Any:
-        """Apply for each layer: `dense(units)`, batch normalization, the activation and dropout."""
+    def hidden(self, inputs: Any, mask: Any, dense: Callable[[Any, int], Any] | None = None) -> Any:
+        """Apply for each layer: `dense(inputs, units)` or a `Dense`, batch normalization, activation and dropout."""
         for units in self.hidden_units:
-            inputs = dense(units)(inputs)
+            inputs = dense(inputs, units) if dense else keras.layers.Dense(units)(inputs)
             if self.batch_norm is not None:
                 inputs = batch_normalized(inputs, mask, self.batch_norm)
             inputs = keras.layers.Activation(self.activation)(inputs)
@@ -45,7 +45,7 @@ def batch_normalized(inputs: Any, mask: Any, momentum: float) -> Any:
 
 
 def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:
-    """The features of items after `input_normalization`."""
+    """Apply `input_normalization` to the features of items."""
     if input_normalization is None:
         return features
     if isinstance(input_normalization, keras.layers.Layer):

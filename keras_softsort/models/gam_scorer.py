@@ -82,8 +82,8 @@ def gam_scorer(
             f"input_normalization must return {count} features, as many as it gets, got {features.shape[-1]}"
         )
     # Networks side by side: [batch, n, f * units], read as [batch, n, f, units] by each dense layer.
-    hidden = tower.hidden(features, inputs.valid, lambda units: _Dense(count, units))
-    sub_scores = _Dense(count, 1)(hidden)
+    hidden = tower.hidden(features, inputs.valid, lambda inputs, units: _dense(inputs, count, units))
+    sub_scores = _dense(hidden, count, 1)
     if inputs.context:
         weights = [_weights(inputs.context[each], tower, count) for each in sorted(inputs.context)]
         total = keras.layers.Add()(weights) if len(weights) > 1 else weights[0]
@@ -94,28 +94,22 @@ def gam_scorer(
     return keras.Model(inputs.structure, keras.layers.Rescaling(float(count))(mean), name=name)
 
 
-class _Dense:
-    """`count` dense layers of `units` outputs, each of its own part of the last axis."""
-
-    def __init__(self, count: int, units: int) -> None:
-        self._count, self._units = count, units
-
-    def __call__(self, inputs: Any) -> Any:
-        """`[batch, n, count * d]` to `[batch, n, count * units]`."""
-        size = inputs.shape[-1] // self._count
-        parts = keras.layers.Reshape((-1, self._count, size))(inputs)
-        # Glorot's range of one of the layers: Keras would count all of them as one.
-        limit = (6.0 / (size + self._units)) ** 0.5
-        dense = keras.layers.EinsumDense(
-            "bnfi,fio->bnfo",
-            output_shape=(None, self._count, self._units),
-            bias_axes="fo",
-            kernel_initializer=keras.initializers.RandomUniform(-limit, limit),
-        )
-        return keras.layers.Reshape((-1, self._count * self._units))(dense(parts))
+def _dense(inputs: Any, count: int, units: int) -> Any:
+    """Apply `count` dense layers side by side: `[batch, n, count * d]` to `[batch, n, count * units]`."""
+    size = inputs.shape[-1] // count
+    parts = keras.layers.Reshape((-1, count, size))(inputs)
+    # Glorot's range of one of the layers: Keras would count all of them as one.
+    limit = (6.0 / (size + units)) ** 0.5
+    dense = keras.layers.EinsumDense(
+        "bnfi,fio->bnfo",
+        output_shape=(None, count, units),
+        bias_axes="fo",
+        kernel_initializer=keras.initializers.RandomUniform(-limit, limit),
+    )
+    return keras.layers.Reshape((-1, count * units))(dense(parts))
 
 
 def _weights(context: Any, tower: Tower, count: int) -> Any:
-    """The weights `[batch, count]` by one feature of the lists."""
+    """Compute weights `[batch, count]` from one feature of the lists."""
     flat = keras.layers.Flatten()(context)
     return keras.layers.Dense(count, activation="softmax")(tower.hidden(flat, None))

@@ -2,8 +2,8 @@
 
 This file is run by its path in a separate process and imports only the standard library and NumPy. It calls the shared
 library in TensorFlow's wheel. Its arguments are that library and `--no-xla` to forbid XLA's compiler, as
-`tensorflow_model_server` does on a CPU. It reads pickled requests `(folder, signature name, inputs by name)` from its
-standard input until the end, and answers each by a pickled `(outputs by name, seconds)` or by the message of an error.
+`tensorflow_model_server` does on a CPU. It reads pickled requests `(folder, inputs by tensor, output tensors)` from its
+standard input until the end, and answers each by a pickled `(outputs, seconds)` or by the message of an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # result type and argument typ
     "TF_DeleteStatus": (None, [_P]),
     "TF_NewGraph": (_P, []),
     "TF_NewSessionOptions": (_P, []),
-    "TF_NewBuffer": (_P, []),
     "TF_LoadSessionFromSavedModel": (_P, [_P, _P, _TEXT, _P, _INT, _P, _P, _P]),
     "TF_GraphOperationByName": (_P, [_P, _TEXT]),
     "TF_SessionRun": (None, [_P, _P, _P, _P, _INT, _P, _P, _INT, _P, _INT, _P, _P]),
@@ -54,12 +53,6 @@ class _Output(ctypes.Structure):
     """TF_Output."""
 
     _fields_ = (("operation", _P), ("index", _INT))
-
-
-class _Buffer(ctypes.Structure):
-    """TF_Buffer."""
-
-    _fields_ = (("data", _P), ("length", _SIZE), ("deallocator", _P))
 
 
 class CApi:
@@ -86,7 +79,7 @@ class CApi:
             self("TF_DeleteStatus", status)
 
     def tensor(self, value: Any) -> Any:
-        """An array as a TF_Tensor; strings are an array of bytes objects."""
+        """Make a TF_Tensor of an array. Strings are an array of bytes objects."""
         value = np.asarray(value)
         code = STRING if value.dtype == object else {np.dtype(t): code for code, t in DTYPES.items()}[value.dtype]
         size = _STRING_BYTES * value.size if code == STRING else value.nbytes
@@ -102,7 +95,7 @@ class CApi:
         return tensor
 
     def array(self, tensor: Any) -> np.ndarray:
-        """A TF_Tensor as an array."""
+        """Make an array of a TF_Tensor."""
         code, data = self("TF_TensorType", tensor), self("TF_TensorData", tensor)
         shape = [self("TF_Dim", tensor, i) for i in range(self("TF_NumDims", tensor))]
         if code != STRING:
@@ -117,81 +110,34 @@ class Servable:
 
     def __init__(self, api: CApi, folder: str) -> None:
         self._api, self._graph = api, api("TF_NewGraph")
-        meta_graph, tags = api("TF_NewBuffer"), (_TEXT * 1)(b"serve")
-        options = api("TF_NewSessionOptions")
+        options, tags = api("TF_NewSessionOptions"), (_TEXT * 1)(b"serve")
         self._session = api.checked(
-            "TF_LoadSessionFromSavedModel", options, None, os.fsencode(folder), tags, 1, self._graph, meta_graph
+            "TF_LoadSessionFromSavedModel", options, None, os.fsencode(folder), tags, 1, self._graph, None
         )
-        buffer = ctypes.cast(meta_graph, ctypes.POINTER(_Buffer)).contents
-        self.signatures = signatures(ctypes.string_at(buffer.data, buffer.length))
 
-    def run(self, signature: str, inputs: dict[str, Any]) -> tuple[dict[str, np.ndarray], float]:
-        """The outputs by name, and the seconds that the session took."""
-        fed, fetched = self.signatures[signature]
-        if set(fed) != set(inputs):
-            raise ValueError(f"inputs must be {sorted(fed)}, got {sorted(inputs)}")
-        tensors = [self._api.tensor(inputs[name]) for name in fed]
-        results = (_P * len(fetched))()
+    def run(self, inputs: dict[str, Any], outputs: list[str]) -> tuple[list[np.ndarray], float]:
+        """Compute the tensors `outputs` from arrays for the tensors `inputs`. Also return the session's seconds."""
+        tensors = [self._api.tensor(array) for array in inputs.values()]
+        results = (_P * len(outputs))()
         started = time.perf_counter()
         self._api.checked(
             "TF_SessionRun",
             *(self._session, None),
-            *(self._outputs(fed.values()), (_P * len(tensors))(*tensors), len(tensors)),
-            *(self._outputs(fetched.values()), results, len(fetched)),
+            *(self._places(inputs), (_P * len(tensors))(*tensors), len(tensors)),
+            *(self._places(outputs), results, len(outputs)),
             *(None, 0, None),
         )
         seconds = time.perf_counter() - started
-        outputs = {name: self._api.array(tensor) for name, tensor in zip(fetched, results, strict=True)}
+        arrays = [self._api.array(tensor) for tensor in results]
         for tensor in [*tensors, *results]:
             self._api("TF_DeleteTensor", tensor)
-        return outputs, seconds
+        return arrays, seconds
 
-    def _outputs(self, names: Any) -> Any:
-        """The tensors named `operation:index` of the graph."""
+    def _places(self, names: Iterable[str]) -> Any:
+        """Find the tensors named `operation:index` in the graph."""
         split = [name.rsplit(":", 1) for name in names]
         found = [_Output(self._api("TF_GraphOperationByName", self._graph, op.encode()), int(i)) for op, i in split]
         return (_Output * len(found))(*found)
-
-
-def signatures(meta_graph: bytes) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-    """Signatures of a serialized MetaGraphDef: by name, the tensors of the inputs and of the outputs by their names."""
-    found = {}
-    for entry in _fields(meta_graph, 5):  # signature_def, a map to SignatureDef
-        signature = _field(entry, 2)
-        sides = [
-            {_field(item, 1).decode(): _field(_field(item, 2), 1).decode() for item in _fields(signature, side)}
-            for side in (1, 2)
-        ]  # inputs and outputs, maps to TensorInfo, whose name comes first
-        found[_field(entry, 1).decode()] = (sides[0], sides[1])
-    return found
-
-
-def _field(message: bytes, number: int) -> bytes:
-    return next(_fields(message, number), b"")
-
-
-def _fields(message: bytes, number: int) -> Iterator[bytes]:
-    """The values of one length-delimited field (a string, a message) of a protocol buffer."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        kind, length = key & 7, 0
-        if kind == 0:
-            _, at = _varint(message, at)
-        elif kind == 2:
-            length, at = _varint(message, at)
-            if key >> 3 == number:
-                yield message[at : at + length]
-        at += {1: 8, 2: length, 5: 4}.get(kind, 0)
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while True:
-        byte = message[at]
-        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
-        if byte < 128:
-            return value, at
 
 
 def main(library: str, *options: str) -> None:
@@ -204,14 +150,14 @@ def main(library: str, *options: str) -> None:
         api("_ZN10tensorflow21DisableXlaCompilationEv")
     while True:
         try:
-            folder, signature, inputs = pickle.load(sys.stdin.buffer)
+            folder, inputs, outputs = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         answer: Any
         try:
             if folder not in loaded:
                 loaded[folder] = Servable(api, folder)
-            answer = loaded[folder].run(signature, inputs)
+            answer = loaded[folder].run(inputs, outputs)
         except (RuntimeError, ValueError, KeyError) as error:
             answer = str(error)
         pickle.dump(answer, answers)

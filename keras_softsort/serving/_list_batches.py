@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted
+from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted, has_items
 
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
 PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
@@ -19,19 +19,17 @@ Arrays = dict[str, np.ndarray]
 class ListInput(NamedTuple):
     """An input of a signature as one list has it, without the batch."""
 
-    name: str
     dtype: tf.DType
     shape: tuple[int | None, ...]
     has_items: bool  # the first axis is that of the items; a fixed list size is the size of the padding only
 
     @classmethod
-    def of(cls, name: str, spec: tf.TensorSpec) -> ListInput:
-        """The input with this `spec`."""
-        shape = tuple(spec.shape[1:])
-        return cls(name, spec.dtype, shape, name == IDS or len(shape) > 1 or shape[0] is None)
+    def of(cls, spec: tf.TensorSpec) -> ListInput:
+        """Make the input with this `spec`."""
+        return cls(spec.dtype, tuple(spec.shape[1:]), has_items(spec))
 
     def checked(self, value: Any, title: str) -> np.ndarray:
-        """`value` as an array of this input; `title` is its name in errors."""
+        """Check `value`, which errors name `title`, and return it as an array of this input."""
         expected = f"{title} must have shape {self._shown()}"
         try:
             # NumPy's own strings would lose zeros at their ends.
@@ -53,7 +51,7 @@ class ListInput(NamedTuple):
         return fitted(array, self.dtype, title)
 
     def batch(self, values: Sequence[np.ndarray], size: int) -> np.ndarray:
-        """The values of several lists as one array, the items padded to `size`."""
+        """Stack the values of several lists, with the items padded to `size`."""
         if not self.has_items:
             return np.stack(values)
         rest = values[0].shape[1:]
@@ -77,16 +75,12 @@ class Lists(NamedTuple):
 
     @classmethod
     def of(cls, lists: Any, inputs: dict[str, ListInput], item_ids: Any = None) -> Lists:
-        """`lists` as the signature with these `inputs` takes them, with `item_ids` if it has that input."""
+        """Check that a signature with these `inputs` takes `lists`, and `item_ids` if it has that input."""
         if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
             raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
         asked = {name: each for name, each in inputs.items() if name != IDS}
-        values, sizes = [], []
-        for i, one in enumerate(lists):
-            arrays, size = _checked_list(one, asked, f"lists[{i}]")
-            values.append(arrays)
-            sizes.append(size)
-        found = cls(inputs, values, np.array(sizes, np.int32))
+        checked = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(lists)]
+        found = cls(inputs, [arrays for arrays, _ in checked], np.array([size for _, size in checked], np.int32))
         if IDS in inputs:
             found._add(item_ids)
         return found
@@ -101,22 +95,23 @@ class Lists(NamedTuple):
                 raise ValueError(f"item_ids[{i}] must have one id for each of the {size} items, got {len(arrays[IDS])}")
 
     def batches(self, batch_items: int) -> Iterator[tuple[np.ndarray, Arrays]]:
-        """The numbers of the lists of a batch, and its inputs; at most `batch_items` items, or one list."""
+        """Yield the numbers of the lists of each batch, and its inputs: one list, or at most `batch_items` items."""
         fixed = next((each.shape[0] for each in self.inputs.values() if each.has_items and each.shape[0]), None)
         padded = PADDED_SIZES[np.searchsorted(PADDED_SIZES, self.sizes)] if fixed is None else self.sizes * 0 + fixed
         for size in np.unique(padded):
             members = np.flatnonzero(padded == size)
             per_batch = max(1, batch_items // int(size))
             for start in range(0, len(members), per_batch):
-                yield self._batch(members[start : start + per_batch], int(size))
-
-    def _batch(self, members: np.ndarray, size: int) -> tuple[np.ndarray, Arrays]:
-        inputs = {name: each.batch([self.values[i][name] for i in members], size) for name, each in self.inputs.items()}
-        return members, {**inputs, SIZES: self.sizes[members]}
+                batch = members[start : start + per_batch]
+                arrays = {
+                    name: each.batch([self.values[i][name] for i in batch], int(size))
+                    for name, each in self.inputs.items()
+                }
+                yield batch, {**arrays, SIZES: self.sizes[batch]}
 
 
 def _checked_list(one: Any, inputs: Mapping[str, ListInput], title: str) -> tuple[Arrays, int]:
-    """The inputs of one list as arrays, and its number of items."""
+    """Check one list. Return its inputs as arrays, and its number of items."""
     if not isinstance(one, Mapping) and list(inputs) == [SINGLE]:
         array = inputs[SINGLE].checked(one, title)
         return {SINGLE: array}, len(array)

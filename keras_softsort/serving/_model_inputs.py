@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.serving._saved_model import SINGLE
+from keras_softsort.serving._saved_model import SINGLE, has_items
 
 
 class ModelInputs(NamedTuple):
@@ -19,15 +19,13 @@ class ModelInputs(NamedTuple):
     mask_name: str | None
 
     def pack(self, tensors: Mapping[str, tf.Tensor]) -> Any:
-        """The tensors in the model's own structure."""
+        """Arrange `tensors` in the model's own structure."""
         return tf.nest.map_structure(lambda name: tensors[name], self.structure)
 
     @property
     def item_inputs(self) -> list[str]:
         """The inputs that have a row per item: all but the mask and those of shape `[batch, known size]`."""
-        return [
-            name for name in self.request_inputs if self.specs[name].shape.rank > 2 or self.specs[name].shape[1] is None
-        ]
+        return [name for name in self.request_inputs if has_items(self.specs[name])]
 
     @property
     def request_inputs(self) -> list[str]:
@@ -36,7 +34,7 @@ class ModelInputs(NamedTuple):
 
 
 def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInputs:
-    """The inputs of a built Keras model, from the caller's `features` if they are given."""
+    """Find the inputs of a built Keras model, from the caller's `features` if they are given."""
     if not isinstance(model, keras.Model):
         raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
     if not model.built:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
 import pickle
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+
+from keras_softsort.serving._saved_model import signature
 
 LIBRARIES = ("libtensorflow_cc.so.2", "libtensorflow_cc.2.dylib")
 SCRIPT = Path(__file__).with_name("_c_api.py")
@@ -27,7 +28,7 @@ class Answer(NamedTuple):
 
 
 def c_api_library() -> str:
-    """The shared library in TensorFlow's wheel that has its C API."""
+    """Find the shared library in TensorFlow's wheel that has its C API."""
     folder = Path(tf.sysconfig.get_lib())
     for name in LIBRARIES:
         if (folder / name).exists():
@@ -35,33 +36,27 @@ def c_api_library() -> str:
     raise FileNotFoundError(f"this TensorFlow has no C API to load: none of {LIBRARIES} is in {folder}")
 
 
-@contextlib.contextmanager
-def c_api_process(*, xla: bool = False) -> Iterator[Callable[[Path, str, Mapping[str, np.ndarray]], Answer]]:
-    """Start a process with NumPy and that library, and yield a function that runs a signature of a folder in it.
-
-    The first request to a folder loads it.
-    """
+def run_requests(
+    folder: Path, requests: Sequence[tuple[str, Mapping[str, np.ndarray]]], *, xla: bool = False
+) -> list[Answer]:
+    """Run pairs of a signature and its inputs, by name, in a process that has NumPy and TensorFlow's shared library."""
     command = [sys.executable, str(SCRIPT), c_api_library(), *([] if xla else ["--no-xla"])]
+    signatures = {name: signature(folder, name) for name, _ in requests}
+    asked = io.BytesIO()
+    for name, inputs in requests:
+        fed = {signatures[name].inputs[key].name: array for key, array in inputs.items()}
+        pickle.dump((str(folder), fed, [output.name for output in signatures[name].outputs.values()]), asked)
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
-        ) as process,
-    ):
-        requests, answers = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
-
-        def ask(folder: Path, signature_name: str, inputs: Mapping[str, np.ndarray]) -> Answer:
-            try:
-                pickle.dump((str(folder), signature_name, dict(inputs)), requests)
-                requests.flush()
-                answer = pickle.load(answers)
-            except (EOFError, BrokenPipeError) as error:
-                errors.seek(0)
-                said = errors.read()[-2000:].decode(errors="replace")
-                raise RuntimeError(f"the process that ran {folder} died: {said}") from error
-            if isinstance(answer, str):
-                raise RuntimeError(f"{signature_name!r} of {folder} failed: {answer}")
-            return Answer(*answer)
-
-        yield ask
+    done = subprocess.run(command, input=asked.getvalue(), capture_output=True, env=environment, check=False)
+    answered, answers = io.BytesIO(done.stdout), []
+    for name, _ in requests:
+        try:
+            answer = pickle.load(answered)
+        except EOFError as error:
+            said = done.stderr[-2000:].decode(errors="replace")
+            raise RuntimeError(f"the process that ran {folder} died: {said}") from error
+        if isinstance(answer, str):
+            raise RuntimeError(f"{name!r} of {folder} failed: {answer}")
+        outputs, seconds = answer
+        answers.append(Answer(dict(zip(signatures[name].outputs, outputs, strict=True)), seconds))
+    return answers

@@ -21,15 +21,15 @@ REQUESTS = "dictionaries, one per request"  # in errors
 
 
 def local_folder(path: Path | str) -> Path:
-    """The folder `path` on a local file system, with `~` expanded."""
+    """Expand `~` in `path`, which must be on a local file system."""
     folder = local_path(path)
     if isinstance(folder, str):
         raise ValueError(f"path must be local, got {path!r}: copy the folder here first")
     return folder
 
 
-def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSpec]:
-    """The inputs of a signature, in the order of their names."""
+def signature(folder: Path, signature_name: str) -> Any:
+    """Read a signature, a `SignatureDef`, from a SavedModel."""
     path = folder / "saved_model.pb"
     if not path.exists():
         raise FileNotFoundError(f"path must be the folder of a SavedModel, with a saved_model.pb, got {folder}")
@@ -38,11 +38,22 @@ def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSp
     names = sorted(name for name in signatures if not name.startswith("__"))
     if signature_name not in names:
         raise ValueError(f"signature_name must be one of {names}, got {signature_name!r}")
-    inputs = signatures[signature_name].inputs
+    return signatures[signature_name]
+
+
+def signature_inputs(folder: Path, signature_name: str) -> dict[str, tf.TensorSpec]:
+    """Read the inputs of a signature, in the order of their names."""
+    inputs = signature(folder, signature_name).inputs
     return {
         name: tf.TensorSpec(tf.TensorShape(inputs[name].tensor_shape), tf.as_dtype(inputs[name].dtype), name)
         for name in sorted(inputs)
     }
+
+
+def has_items(spec: tf.TensorSpec) -> bool:
+    """Whether an input has a row per item: `[batch, n, ...]` and `[batch, None]` do, `[batch, known size]` does not."""
+    rank = spec.shape.rank or 0
+    return rank > 2 or (rank == 2 and spec.shape[1] is None)
 
 
 def remove_gradients(folder: Path) -> None:
@@ -62,21 +73,17 @@ def remove_gradients(folder: Path) -> None:
 
 
 def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[str, np.ndarray]:
-    """The inputs of a request as arrays of the signature's dtypes; strings as objects."""
+    """Convert the inputs of a request to arrays of the signature's dtypes; strings become objects."""
     if not isinstance(request, Mapping) or set(request) != set(specs):
         received = sorted(request) if isinstance(request, Mapping) else repr(request)
         raise ValueError(f"a request must have the inputs {sorted(specs)} of its signature, got {received}")
-    return {name: _checked_input(name, request[name], spec) for name, spec in specs.items()}
+    arrays = {name: _checked_input(name, request[name], spec) for name, spec in specs.items()}
+    if SIZES in specs and specs[SIZES].dtype == tf.int32:
+        _check_lists(specs, arrays)
+    return arrays
 
 
 def _checked_input(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
-    array = _array(name, value, spec)
-    if not spec.shape.is_compatible_with(np.shape(array)):
-        raise ValueError(f"{name} must have shape {spec.shape}, got {np.shape(array)}")
-    return array
-
-
-def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as error:  # NumPy cannot make an array of rows of different lengths
@@ -84,16 +91,20 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
             f"{name} must have shape {spec.shape}, got rows of different lengths: pad them, and give the number of "
             "items in sizes"
         ) from error
-    if spec.dtype != tf.string:
-        return fitted(array, spec.dtype, name)
-    try:  # NumPy would cut zeros off the ends of bytes
-        return tf.convert_to_tensor(value, tf.string).numpy()
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be of dtype string, got {value!r}") from error
+    if spec.dtype == tf.string:
+        try:  # NumPy would cut zeros off the ends of bytes
+            array = tf.convert_to_tensor(value, tf.string).numpy()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be of dtype string, got {value!r}") from error
+    else:
+        array = fitted(array, spec.dtype, name)
+    if not spec.shape.is_compatible_with(np.shape(array)):
+        raise ValueError(f"{name} must have shape {spec.shape}, got {np.shape(array)}")
+    return array
 
 
 def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
-    """`array` in `dtype`, which must hold its integers and keep its numbers finite; `title` is its name in errors."""
+    """Cast `array`, which errors name `title`. Integers must not change, and finite numbers must stay finite."""
     target = dtype.as_numpy_dtype
     if array.dtype == target or not array.size:  # NumPy takes an empty list for floating-point numbers
         return array.astype(target, copy=False)
@@ -107,15 +118,9 @@ def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
     return cast
 
 
-def check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
+def _check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
     """Raise an error if the inputs of a request for a ranker differ in their lists or items, or `sizes` do not fit."""
-    if SIZES not in specs or specs[SIZES].dtype != tf.int32:
-        return
-    item_inputs = [
-        name
-        for name, spec in specs.items()
-        if (spec.shape.rank or 0) > 2 or (spec.shape.rank == 2 and spec.shape[1] is None)
-    ]
+    item_inputs = [name for name, spec in specs.items() if has_items(spec)]
     if not item_inputs:
         return
     _check_equal("lists", {name: len(request[name]) for name in specs if specs[name].shape.rank})

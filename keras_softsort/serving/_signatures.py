@@ -53,7 +53,7 @@ class Ranker(NamedTuple):
         return found
 
     def ranked(self, tensors: Tensors) -> dict[str, tf.Tensor]:
-        """The outputs, the first axis of each being the batch."""
+        """Compute the outputs. The first axis of each is the batch."""
         mask = self._mask(tensors)
         scores = self._scores(tensors, mask)
         below_all = tf.constant(-math.inf, scores.dtype)
@@ -74,7 +74,7 @@ class Ranker(NamedTuple):
         return outputs
 
     def _parsed(self, serialized: tf.Tensor, records: Records) -> Tensors:
-        """The inputs of the other signatures, parsed from records `[batch]`."""
+        """Parse records `[batch]` to the inputs of the other signatures."""
         size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
         features, sizes = parse_elwc(serialized, records.context, records.examples, list_size=size)
         if self.inputs.structure == SINGLE:
@@ -85,13 +85,13 @@ class Ranker(NamedTuple):
         return {**features, SIZES: sizes}
 
     def _mask(self, tensors: Tensors) -> tf.Tensor:
-        """Valid items `[batch, n]`: the first of each list, as many as its size; sizes are clipped to 0 and n."""
+        """Mark the valid items `[batch, n]`: as many leading items as the size, which is clipped to 0 and n."""
         shape = tf.shape(tensors[self.inputs.item_inputs[0]])
         # Without the reshape a single size would be broadcast to all lists.
         return tf.sequence_mask(tf.reshape(tensors[SIZES], shape[:1]), shape[1])
 
     def _scores(self, tensors: Tensors, mask: tf.Tensor) -> tf.Tensor:
-        """The model's scores `[batch, n]`, independent of the values in the padding."""
+        """Compute the model's scores `[batch, n]`. They do not depend on the values in the padding."""
         item_inputs = set(self.inputs.item_inputs)
         features = {
             name: self._without_padding(tensors[name], mask) if name in item_inputs else tensors[name]

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._saved_model import REQUESTS, check_lists, checked_request, signature_inputs
+from keras_softsort.serving._saved_model import REQUESTS, checked_request, signature_inputs
 
 FILE = Path("assets.extra") / "tf_serving_warmup_requests"
 MOST = 1000  # a server reads no more
@@ -17,7 +17,7 @@ Requests = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def serving_api() -> Any:
-    """The messages of tensorflow-serving-api."""
+    """Import the messages of tensorflow-serving-api."""
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2  # noqa: PLC0415  (an extra)
     except ImportError as error:
@@ -28,7 +28,7 @@ def serving_api() -> Any:
 
 
 def checked_warmup(warmup: Requests) -> dict[str, list[Any]]:
-    """The requests by signature; raises an error before anything is written."""
+    """Check the number and types of the requests by signature, before anything is written."""
     serving_api()
     named = arguments.mapping("warmup", warmup, "from names of signatures to sequences of requests")
     found = {name: list(arguments.elements(f"warmup[{name!r}]", asked, REQUESTS)) for name, asked in named.items()}
@@ -47,7 +47,6 @@ def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
             specs = signature_inputs(folder, signature_name)
             for request in requests:
                 tensors = checked_request(specs, request)
-                check_lists(specs, tensors)
                 message = predict_pb2.PredictRequest(
                     inputs={name: tf.make_tensor_proto(array, specs[name].dtype) for name, array in tensors.items()}
                 )

@@ -17,7 +17,7 @@ from keras_softsort.data._elwc.parsing import check_mappings
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, remove_gradients
 from keras_softsort.serving._signatures import Ranker, Records
-from keras_softsort.serving._versions import local_path, model_name, new_version
+from keras_softsort.serving._versions import NewVersion, local_path, model_name
 from keras_softsort.serving._warmup import checked_warmup, write_warmup
 
 ID_TYPES = ("int32", "int64", "string")
@@ -130,7 +130,8 @@ def export_ranker(
         warmup = checked_warmup(warmup)
     ranker = Ranker(model, inputs, _checked_padding(padding, inputs), top_k)
     base = local_path(path)
-    with new_version(base, version) as (aside, placed):
+    new_version = NewVersion(base, version)
+    with new_version.aside() as aside:
         archive = keras.export.ExportArchive()
         archive.track(model)
         for name, signature in ranker.signatures(item_ids and tf.as_dtype(item_ids), records).items():
@@ -142,7 +143,7 @@ def export_ranker(
         remove_gradients(aside)
         if warmup is not None:
             write_warmup(aside, model_name(base), warmup)
-    return placed()
+        return new_version.place(aside)
 
 
 def _checked_padding(padding: float, inputs: ModelInputs) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.serving._process import Answer, c_api_process
-from keras_softsort.serving._saved_model import REQUESTS, check_lists, checked_request, local_folder, signature_inputs
+from keras_softsort.serving._process import Answer, run_requests
+from keras_softsort.serving._saved_model import REQUESTS, checked_request, local_folder, signature_inputs
 
 
 @export
@@ -63,8 +63,6 @@ def predict_offline(
     """
     folder = local_folder(path)
     specs = signature_inputs(folder, signature_name)
-    checked = [checked_request(specs, request) for request in arguments.elements("requests", requests, REQUESTS)]
-    for request in checked:
-        check_lists(specs, request)
-    with c_api_process(xla=arguments.boolean("xla", xla)) as ask:
-        return [ask(folder, signature_name, request) for request in checked]
+    given = arguments.elements("requests", requests, REQUESTS)
+    checked = [(signature_name, checked_request(specs, request)) for request in given]
+    return run_requests(folder, checked, xla=arguments.boolean("xla", xla))

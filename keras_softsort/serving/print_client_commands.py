@@ -102,7 +102,7 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
 
 
 def _made_up(name: str, spec: tf.TensorSpec) -> Any:
-    """A batch of one list with made-up values."""
+    """Make up values for a batch of one list."""
     shape = [1, *(size or _UNKNOWN for size in spec.shape[1:])]
     count = int(np.prod(shape))
     if name == SIZES:

@@ -103,17 +103,17 @@ class Scorer:
         return self._model.signatures
 
     def _inputs_of(self, name: str) -> dict[str, ListInput]:
-        """The inputs of a signature by name, without the sizes."""
+        """Find the inputs of a signature by name, without the sizes."""
         signature = self._signatures[name]
         specs = dict(signature.structured_input_signature[1])
         if SIZES not in specs or SCORES not in signature.structured_outputs:
             found = f"inputs {sorted(specs)} and outputs {sorted(signature.structured_outputs)}"
             raise ValueError(f"path must hold a model from export_ranker, with sizes and scores, got {found}")
         del specs[SIZES]
-        return {each: ListInput.of(each, specs[each]) for each in sorted(specs)}
+        return {each: ListInput.of(specs[each]) for each in sorted(specs)}
 
     def _run(self, name: str, lists: Lists, outputs: list[str] | None) -> list[dict[str, np.ndarray]]:
-        """The outputs of each list, or only those named."""
+        """Compute all outputs of each list, or only those named."""
         found: list[dict[str, np.ndarray]] = [{}] * len(lists.values)
         for members, inputs in lists.batches(self._batch_items):
             tensors = {each: tf.convert_to_tensor(array) for each, array in inputs.items()}

@@ -12,7 +12,7 @@ from keras_softsort.data._arrays import float32
 
 
 def by_group(frame: Any, named: dict[str, Any]) -> Any:
-    """`frame` with the rows of each group one after another in one partition; `named` are columns by argument."""
+    """Put the rows of each group one after another in one partition. `named` holds columns by argument."""
     if isinstance(named["features"], str):
         raise TypeError(f"features must be a sequence of column names, got {named['features']!r}")
     columns = [(name, each) for name, value in named.items() for each in ([value] if isinstance(value, str) else value)]
@@ -24,8 +24,8 @@ def by_group(frame: Any, named: dict[str, Any]) -> Any:
     return frame.repartition(named["group"]).sortWithinPartitions(named["group"])
 
 
-def whole_groups(frames: Iterable[pd.DataFrame], group: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """Frames that no group crosses, from frames sorted by group, and the row at which each group begins."""
+def whole_groups(frames: Iterable[pd.DataFrame], group: str) -> Iterator[pd.DataFrame]:
+    """Frames that no group crosses, from frames sorted by group."""
     held: list[pd.DataFrame] = []
     last: Any = None
     for frame in frames:
@@ -36,21 +36,16 @@ def whole_groups(frames: Iterable[pd.DataFrame], group: str) -> Iterator[tuple[p
             continue
         start = int(np.argmax(values == values[-1]))  # of the last group, which the next frame may continue
         if start > 0 or (held and values[-1] != last):
-            yield _with_starts(pd.concat([*held, frame.iloc[:start]]), group)
+            yield pd.concat([*held, frame.iloc[:start]])
             held = []
         held.append(frame.iloc[start:])
         last = values[-1]
     if held:
-        yield _with_starts(pd.concat(held), group)
-
-
-def _with_starts(frame: pd.DataFrame, group: str) -> tuple[pd.DataFrame, np.ndarray]:
-    values = frame[group].to_numpy()
-    return frame, np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        yield pd.concat(held)
 
 
 def matrix(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """Columns of numbers, or of arrays of numbers, side by side: float32 `[rows, f]`."""
+    """Stack columns of numbers, or of arrays of numbers, side by side: float32 `[rows, f]`."""
     parts = []
     for name in columns:
         values = frame[name].to_numpy()

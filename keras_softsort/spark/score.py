@@ -12,6 +12,7 @@ from pyspark.sql.types import FloatType, StructType
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.data._arrays import run_starts
 from keras_softsort.serving import Scorer
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
@@ -61,11 +62,11 @@ def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch
 def scored(
     folder: str, group: str, features: list[str], batch_items: int
 ) -> Callable[[Iterable[pd.DataFrame]], Iterator[pd.DataFrame]]:
-    """The function that a worker process maps over the frames of a partition."""
+    """Make the function that a worker process maps over the frames of a partition."""
 
     def frames_with_scores(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for frame, starts in whole_groups(frames, group):
-            lists = np.split(matrix(frame, features), starts[1:])
+        for frame in whole_groups(frames, group):
+            lists = np.split(matrix(frame, features), run_starts(frame[group].to_numpy())[1:])
             yield frame.assign(**{SCORE: np.concatenate(_scorer(folder, batch_items).score(lists))})
 
     return frames_with_scores
@@ -73,5 +74,5 @@ def scored(
 
 @functools.lru_cache(maxsize=1)
 def _scorer(folder: str, batch_items: int) -> Scorer:
-    """The one scorer of a worker process."""
+    """Load the one scorer of a worker process."""
     return Scorer(folder, batch_items=batch_items)

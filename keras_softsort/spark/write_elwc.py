@@ -14,6 +14,7 @@ from pyspark import TaskContext
 
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
+from keras_softsort.data._arrays import run_starts
 from keras_softsort.data._elwc.records import Records, as_queries
 from keras_softsort.data._files import check_new
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
@@ -82,9 +83,11 @@ def write_elwc(
 def _written(frames: Iterable[pd.DataFrame], folder: str, columns: dict[str, Any]) -> Iterator[pd.DataFrame]:
     """Write the file of a partition, and yield its name when it is complete."""
     name, records, file = f"{folder}/{uuid.uuid4().hex}", Records("features"), None
-    for frame, starts in whole_groups(frames, columns["group"]):
+    for frame in whole_groups(frames, columns["group"]):
         file = file or tf.io.TFRecordWriter(name)
-        sizes, ids = np.diff(starts, append=len(frame)), frame[columns["group"]].to_numpy()[starts]
+        groups = frame[columns["group"]].to_numpy()
+        starts = run_starts(groups)
+        sizes, ids = np.diff(starts, append=len(groups)), groups[starts]
         numbers = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
         labels, *weights = numbers
         lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, *weights)

@@ -9,7 +9,7 @@ from support.processes import json_from
 from tensorflow.core.protobuf import saved_model_pb2
 
 import keras_softsort as ks
-from keras_softsort.serving._process import c_api_process
+from keras_softsort.serving._process import run_requests
 from keras_softsort.serving._saved_model import signature_inputs
 
 SIZES = [(1, 3), (4, 5), (2, 7)]
@@ -125,14 +125,12 @@ def by_python(saved):
 def by_c_api(saved):
     """What one process without it made of the saved signatures, XLA's compiler being forbidden."""
     folder, data, _ = saved
-    found = {}
-    with c_api_process() as ask:
-        for key in MODELS:
-            (argument,) = signature_inputs(folder / "save", f"model_{key}")
-            for size, x in data.items():
-                (result,) = ask(folder / "save", f"model_{key}", {argument: x}).outputs.values()
-                found[f"save_{key}/{size}"] = result
-    return found
+    requests = {}
+    for key in MODELS:
+        (argument,) = signature_inputs(folder / "save", f"model_{key}")
+        requests |= {f"save_{key}/{size}": (f"model_{key}", {argument: x}) for size, x in data.items()}
+    answers = run_requests(folder / "save", list(requests.values()))
+    return {name: next(iter(answer.outputs.values())) for name, answer in zip(requests, answers, strict=True)}
 
 
 def title(key):

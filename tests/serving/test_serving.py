@@ -59,10 +59,12 @@ print("modules:", *sorted({name.split(".")[0] for name in sys.modules}), file=sy
 def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
     request, signature, wanted = asked()
     command = [sys.executable, "-c", RUN_AND_TELL, str(_process.SCRIPT), _process.c_api_library()]
-    question = pickle.dumps((str(folder), signature, request))
+    found = _process.signature(folder, signature)
+    fed = {found.inputs[name].name: array for name, array in request.items()}
+    question = pickle.dumps((str(folder), fed, [output.name for output in found.outputs.values()]))
     done = subprocess.run(command, input=question, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    rankers.assert_same(pickle.loads(done.stdout)[0], wanted)
+    rankers.assert_same(dict(zip(found.outputs, pickle.loads(done.stdout)[0], strict=True)), wanted)
     modules = set(done.stderr.decode().rsplit("modules:", 1)[1].split())
     assert {"numpy", "ctypes"} <= modules
     assert modules & {"tensorflow", "keras", "tf_keras", "keras_softsort", "google"} == set()

@@ -16,7 +16,7 @@ from support.data.rankers import identity
 from keras_softsort import serving
 from keras_softsort.serving._model_inputs import model_inputs
 from keras_softsort.serving._signatures import Ranker
-from keras_softsort.serving._versions import new_version
+from keras_softsort.serving._versions import NewVersion
 
 keras = tf.keras
 pytestmark = pytest.mark.default_stack_only
@@ -126,18 +126,19 @@ def test_versions(tmp_path):
 
 def test_nothing_is_seen_before_it_is_whole(tmp_path):
     base = tmp_path / "ranker"
-    with new_version(base, None) as (aside, placed):
+    new_version = NewVersion(base, None)
+    with new_version.aside() as aside:
         aside.mkdir(parents=True)
         assert [path.name for path in base.iterdir()] == [aside.name]
         assert aside.parent == base
         assert not aside.name.isdecimal()  # a server passes over it
-    assert placed() == base / "1"
+        assert new_version.place(aside) == base / "1"
     assert [path.name for path in base.iterdir()] == ["1"]
 
 
 def test_nothing_is_left_of_what_failed(tmp_path):
     def fail_half_way():
-        with new_version(tmp_path, None) as (aside, _):
+        with NewVersion(tmp_path, None).aside() as aside:
             aside.mkdir()
             (aside / "saved_model.pb").touch()
             raise OSError("disk full")
@@ -151,11 +152,12 @@ def test_two_exports_at_the_same_time_get_two_numbers(tmp_path):
     """The second begins and ends while the first is being written; a number that was asked for is an error."""
 
     def export(version, inside=lambda: None):
-        with new_version(tmp_path, version) as (aside, placed):
+        new_version = NewVersion(tmp_path, version)
+        with new_version.aside() as aside:
             aside.mkdir(parents=True)
             (aside / "by").write_text(str(inside is write_inside))
             inside()
-        return placed()
+            return new_version.place(aside)
 
     def write_inside():
         assert export(None).name in {"1", "5"}
@@ -170,8 +172,8 @@ def test_two_exports_at_the_same_time_get_two_numbers(tmp_path):
 EXPORT_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from keras_softsort.serving._versions import new_version
-with new_version(Path(sys.argv[1]), None) as (aside, placed):
+from keras_softsort.serving._versions import NewVersion
+with NewVersion(Path(sys.argv[1]), None).aside() as aside:
     aside.mkdir(parents=True)
     (aside / "half").touch()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -192,12 +194,15 @@ def test_what_dead_processes_left_is_removed_by_the_next_export(tmp_path):
         os.utime(path, (days_ago, days_ago))
     # A folder that was made two days ago and is still written to is not left over.
     os.utime(tmp_path / "writing-7-new", (days_ago, days_ago))
-    with new_version(tmp_path, None) as (living, _):
+    first, second = NewVersion(tmp_path, None), NewVersion(tmp_path, None)
+    with first.aside() as living:
         living.mkdir()
-        with new_version(tmp_path, None) as (aside, _):
+        with second.aside() as aside:
             aside.mkdir()
             assert living.exists()
             assert not left.exists()
+            second.place(aside)
+        first.place(living)
     found = sorted(path.name for path in tmp_path.iterdir())
     assert found == ["1", "2", "writing-7-new", "writing-elsewhere-77-new"]
 

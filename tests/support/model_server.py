@@ -1,4 +1,4 @@
-"""Model servers behind gRPC: the real one where it is to be had, and a stand-in with our own C API process inside.
+"""Model servers behind gRPC: the real one where it is to be had, and a stand-in with our own C API processes inside.
 
 The stand-in speaks TensorFlow Serving's protocol (its messages, its services) and runs models as it does (the C++
 loader, no Python TensorFlow, no XLA), warm-up included. It is no proof of what else the real one does.
@@ -25,7 +25,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from keras_softsort.serving._process import c_api_process
+from keras_softsort.serving._process import run_requests
 
 # host:port:port, for gRPC and REST, of a server that sees this machine's temporary files. Its models are replaced.
 ADDRESS = "KERAS_SOFTSORT_MODEL_SERVER"
@@ -51,9 +51,9 @@ def why_not_real():
 @contextlib.contextmanager
 def stand_in(base):
     """The address of a stand-in."""
-    with c_api_process() as ask, futures.ThreadPoolExecutor(1) as pool:  # one at a time: there is one process
+    with futures.ThreadPoolExecutor(1) as pool:
         server = grpc.server(pool)
-        service = StandIn(ask)
+        service = StandIn()
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(service, server)
         model_service_pb2_grpc.add_ModelServiceServicer_to_server(service, server)
         port = server.add_insecure_port("localhost:0")
@@ -65,8 +65,7 @@ def stand_in(base):
 class StandIn(prediction_service_pb2_grpc.PredictionServiceServicer, model_service_pb2_grpc.ModelServiceServicer):
     """Of the services, what the tests ask for."""
 
-    def __init__(self, ask):
-        self.ask = ask
+    def __init__(self):
         self.folders = {}
 
     def HandleReloadConfigRequest(self, request, context):  # noqa: N802
@@ -89,10 +88,11 @@ class StandIn(prediction_service_pb2_grpc.PredictionServiceServicer, model_servi
             context.abort(grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {request.model_spec.name}")
         inputs = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
         try:
-            outputs = self.ask(folder, request.model_spec.signature_name or "serving_default", inputs).outputs
-        except RuntimeError as error:
+            (answer,) = run_requests(folder, [(request.model_spec.signature_name or "serving_default", inputs)])
+        except (RuntimeError, ValueError) as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        return predict_pb2.PredictResponse(outputs={name: tf.make_tensor_proto(x) for name, x in outputs.items()})
+        outputs = {name: tf.make_tensor_proto(x) for name, x in answer.outputs.items()}
+        return predict_pb2.PredictResponse(outputs=outputs)
 
 
 def warmup_requests(folder):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 
 class Encoder(NamedTuple):
@@ -22,10 +23,10 @@ class Encoder(NamedTuple):
         """Make the template of examples with these features, each a name and a length, in this order."""
         example, ends = b"", []
         for name, size in features:
-            numbers = field(1, bytes(4 * size))  # FloatList.value, packed
-            example += field(1, field(1, name.encode()) + field(2, field(2, numbers)))  # a map of names to Feature
+            numbers = tf.train.Feature(float_list=tf.train.FloatList(value=np.zeros(size)))
+            example += tf.train.Features(feature={name: numbers}).SerializeToString()  # ends with the numbers
             ends.append(len(example))
-        record = field(1, field(1, example))  # ExampleListWithContext.examples, of Example.features
+        record = _field(1, _field(1, example))  # ExampleListWithContext.examples, of Example.features
         before = len(record) - len(example)
         places = [before + end + np.arange(-4 * size, 0) for (_, size), end in zip(features, ends, strict=True)]
         return cls(np.frombuffer(record, np.uint8), np.concatenate(places))
@@ -40,11 +41,11 @@ class Encoder(NamedTuple):
 def context(name: str, value: Any) -> bytes:
     """Encode the field `context` of a record with one feature: an integer of int64, or bytes for everything else."""
     if is_integer(value):
-        kind = field(3, field(1, varint(int(value) % 2**64)))  # Feature.int64_list, packed
+        feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
     else:
         text = value if isinstance(value, bytes) else str(value).encode()
-        kind = field(1, field(1, text))  # Feature.bytes_list
-    return field(2, field(1, field(1, field(1, name.encode()) + field(2, kind))))
+        feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text]))
+    return _field(2, tf.train.Example(features=tf.train.Features(feature={name: feature})).SerializeToString())
 
 
 def is_integer(value: Any) -> bool:
@@ -52,15 +53,10 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
-def field(number: int, value: bytes) -> bytes:
+def _field(number: int, value: bytes) -> bytes:
     """Encode a length-delimited field of a protocol buffer."""
-    return bytes([number << 3 | 2]) + varint(len(value)) + value
-
-
-def varint(value: int) -> bytes:
-    """Encode an integer of at least 0 as a varint of a protocol buffer."""
-    parts = []
-    while value >= 128:
-        parts.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*parts, value])
+    length, head = len(value), [number << 3 | 2]
+    while length >= 128:
+        head.append(length & 127 | 128)
+        length >>= 7
+    return bytes([*head, length]) + value

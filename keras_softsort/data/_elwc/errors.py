@@ -7,44 +7,32 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.data._elwc.parsing import count_examples, parse_elwc
+from keras_softsort.data._elwc.parsing import parse_elwc
 
 # Features that no example has, so that only an example that cannot be parsed at all is an error.
 _ANY = {"\0": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 _ANY_CONTEXT = {"\1": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 
 
-def otherwise(function: Callable, arguments: Any, fallback: Callable) -> Any:
-    """`function(*arguments)`, or `fallback(*arguments)` if an operation of the function fails."""
+def checked(function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor) -> Any:
+    """Return `function(records, names)`. An error has the name of the first malformed record."""
+
+    def fail(records: tf.Tensor, names: tf.Tensor) -> Any:
+        with tf.control_dependencies([_check(records, names)]):
+            return function(records, names)
+
+    return _otherwise(function, (records, names), fail)
+
+
+def _otherwise(function: Callable, arguments: Any, fallback: Callable) -> Any:
+    """Return `function(*arguments)`, or `fallback(*arguments)` if an operation of the function fails."""
     source = tf.data.Dataset.from_tensors(arguments)
     results = source.map(function).ignore_errors().concatenate(source.map(fallback))
     return results.take(1).get_single_element()
 
 
-def checked_counts(records: tf.Tensor, names: tf.Tensor) -> tf.Tensor:
-    """Number of examples of each of `records` `[batch]`; an error has the name of the first malformed record."""
-
-    def fail(records: tf.Tensor, names: tf.Tensor) -> tf.Tensor:
-        with tf.control_dependencies([_check(records, names)]):
-            return tf.zeros_like(records, tf.int32)
-
-    return otherwise(lambda records, names: count_examples(records), (records, names), fail)
-
-
-def checked_features(
-    records: tf.Tensor, names: tf.Tensor, parse: Callable[[tf.Tensor, tf.Tensor], Any]
-) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """`parse(records, names)`; an error has the name of the first malformed record."""
-
-    def fail(records: tf.Tensor, names: tf.Tensor) -> Any:
-        with tf.control_dependencies([_check(records, names)]):
-            return parse(records, names)
-
-    return otherwise(parse, (records, names), fail)
-
-
 def _check(records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
-    """An assertion that each record is an ExampleListWithContext whose examples and context can be parsed."""
+    """Assert that each record is an ExampleListWithContext whose examples and context can be parsed."""
 
     def parsed(record: tf.Tensor) -> tf.Tensor:
         features, _ = parse_elwc(record[tf.newaxis], _ANY_CONTEXT, _ANY)
@@ -52,7 +40,7 @@ def _check(records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
         return tf.reduce_all([tf.reduce_all(values == 0) for values in features.values()])
 
     is_valid = tf.map_fn(
-        lambda record: otherwise(parsed, (record,), lambda _: False), records, fn_output_signature=tf.bool
+        lambda record: _otherwise(parsed, (record,), lambda _: False), records, fn_output_signature=tf.bool
     )
     message = "files must hold ExampleListWithContext records, got another message or damaged data in"
     first = tf.argmax(tf.cast(tf.logical_not(is_valid), tf.int32))

@@ -64,8 +64,10 @@ def parse_elwc(
     # Padding is not parsed, since it lacks the features that every example must have.
     places = tf.where(tf.sequence_mask(sizes))
     if record_names is None:
-        record_names = tf.strings.join(["list ", _number(tf.range(tf.shape(serialized)[0]))])
-    names = tf.strings.join(["example ", _number(places[:, 1]), " of ", tf.gather(record_names, places[:, 0])])
+        record_names = tf.strings.join(["list ", tf.strings.as_string(tf.range(tf.shape(serialized)[0]))])
+    names = tf.strings.join(
+        ["example ", tf.strings.as_string(places[:, 1]), " of ", tf.gather(record_names, places[:, 0])]
+    )
     parsed = tf.io.parse_example(tf.gather_nd(examples, places), dict(example_features), names)
     shape = [tf.shape(serialized)[0], width]
     features = {
@@ -86,7 +88,7 @@ def check_mappings(context_features: Features | None, example_features: Features
 
 
 def count_examples(serialized: tf.Tensor) -> tf.Tensor:
-    """The number of examples of each serialized `ExampleListWithContext`: int32 `[batch]`."""
+    """Count the examples of each serialized `ExampleListWithContext`: int32 `[batch]`."""
     return _decode(serialized)[2]
 
 
@@ -127,12 +129,8 @@ def _descriptors() -> bytes:
     return b"bytes://" + files.SerializeToString()
 
 
-def _number(values: tf.Tensor) -> tf.Tensor:
-    return tf.strings.as_string(values)
-
-
 def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
-    """`values` `[examples, ...]` at their positions in `[batch, width, ...]`, with the default value elsewhere."""
+    """Put `values` `[examples, ...]` at their positions in `[batch, width, ...]`. Elsewhere is the default value."""
     if default is None:
         default = "" if values.dtype == tf.string else 0
     padding = tf.broadcast_to(tf.constant(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))

@@ -27,7 +27,7 @@ class Records:
         self._encoder: Encoder | None = None
 
     def record(self, parts: Sequence[Any], title: str, *query: Any) -> bytes:
-        """The record of a list with the id `query`, if one is given; `title` is its name in errors."""
+        """Encode one list, which errors name `title`. `query` holds its id, or nothing."""
         found = columns(parts, title)
         items = found[0]
         widths = tuple(column.shape[1] if column.ndim == 2 else 0 for column in found)
@@ -48,7 +48,7 @@ class Records:
 
 
 def as_queries(ids: np.ndarray) -> list[Any]:
-    """The ids of lists as `Records.record` takes them."""
+    """Convert the ids of lists to what `Records.record` takes."""
     # NumPy would take times in nanoseconds for integers.
     return list(map(str, ids)) if ids.dtype.kind in "mM" else ids.tolist()
 

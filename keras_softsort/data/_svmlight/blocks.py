@@ -14,7 +14,7 @@ READ_BYTES = 2**23  # at a time
 
 
 def read_blocks(file: IO[bytes], path: Any, first: int, num_features: int | None) -> Iterator[Block]:
-    """The blocks of an open file, whose name in errors is `path`; `first` is the first index."""
+    """Yield the blocks of an open file, which errors name `path`. `first` is the first index."""
     rules, lines = None, 0
     while raw := _read_lines(file, path):
         text = _plain(raw)
@@ -29,7 +29,7 @@ def read_blocks(file: IO[bytes], path: Any, first: int, num_features: int | None
 
 
 def _read_lines(file: IO[bytes], path: Any) -> bytes:
-    """About `READ_BYTES` of whole lines."""
+    """Read about `READ_BYTES` of whole lines."""
     try:
         return file.read(READ_BYTES) + file.readline()
     except (EOFError, OSError, zlib.error) as error:
@@ -37,7 +37,7 @@ def _read_lines(file: IO[bytes], path: Any) -> bytes:
 
 
 def _plain(text: bytes) -> bytes:
-    """`text` without comments and empty lines, with single spaces, each line ended by a newline."""
+    """Remove comments, empty lines and repeated spaces. Each line ends with a newline."""
     if b"#" in text:
         text = re.sub(rb"#[^\n]*", b"", text)
     text = text.translate(bytes.maketrans(b"\t\r\v\f", b"    "))
@@ -51,7 +51,7 @@ def _plain(text: bytes) -> bytes:
 
 
 def _first_complaint(raw: bytes, before: int, rules: Rules) -> str:
-    """The complaint about the first malformed line, with its number; `before` lines precede these."""
+    """Describe the first malformed line, with its number. `before` lines precede `raw`."""
     lines = raw.split(b"\n")
     for number, line in enumerate(lines, start=before + 1):
         parts = content(line)

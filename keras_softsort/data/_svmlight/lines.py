@@ -31,7 +31,7 @@ class Rules(NamedTuple):
 
 
 def content(line: bytes) -> list[bytes]:
-    """The parts of a line without its comment; empty for an empty line or a comment."""
+    """Split a line without its comment. An empty line or a comment has no parts."""
     return line.partition(b"#")[0].split()
 
 
@@ -41,14 +41,14 @@ def has_query(parts: list[bytes]) -> bool:
 
 
 def query_id(text: bytes) -> int | None:
-    """The integer after `qid:`, or `None` if it is not one from -2^63 to 2^63 - 1."""
+    """Convert the text after `qid:`. `None` if it is not an integer from -2^63 to 2^63 - 1."""
     found = re.fullmatch(rb"([-+]?)0*(\d{1,19})", text)
     number = int(found[1] + found[2]) if found else LARGEST_ID + 1
     return number if -LARGEST_ID - 1 <= number <= LARGEST_ID else None
 
 
 def complaint(parts: list[bytes], rules: Rules) -> str | None:
-    """A message with what was expected of the line and what was received, or `None` if the line is valid."""
+    """Say what was expected of a line and what was received. `None` if the line is valid."""
     label, rest = parts[0], parts[1:]
     if not DECIMAL.fullmatch(label) or not 0 <= float(label) <= LARGEST:
         return f"expected a label that is a finite number of at least 0 (below 0 marks padding), got {_shown(label)}"

@@ -52,14 +52,12 @@ class Groups(NamedTuple):
 
     @classmethod
     def of(cls, values: np.ndarray, name: str) -> Groups:
-        """The groups of a column."""
+        """Find the groups of a column."""
         missing = _is_missing(values)
         if np.any(missing):
             at = int(np.argmax(missing))
             raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
-        starts = (
-            np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else np.zeros(0, int)
-        )
+        starts = _arrays.run_starts(values)
         lengths = np.diff(starts, append=len(values))
         numbers: dict[Any, int] = {}
         group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
@@ -73,28 +71,28 @@ class Groups(NamedTuple):
 
 
 def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDataset:
-    """The rows of `tables`, one after another, as lists."""
+    """Gather the rows of `tables`, one after another, as lists."""
     rows = int(groups.sizes.sum())
     features = _arrays.zeros((rows, len(roles.features)))
     labels = _arrays.zeros((rows,))
     weights = None if roles.weight is None else _arrays.zeros((rows,))
-    targets = [(roles.label, labels), *((name, features[:, i]) for i, name in enumerate(roles.features))]
-    if roles.weight is not None and weights is not None:
-        targets.append((roles.weight, weights))
+    targets = {roles.label: labels, **{name: features[:, i] for i, name in enumerate(roles.features)}}
+    if weights is not None:
+        targets[str(roles.weight)] = weights
     first = 0
     for table in tables:
         for start in range(0, len(table), _ROWS):
             part = slice(start, min(start + _ROWS, len(table)))
             here = slice(first + part.start, first + part.stop)
             places = here if groups.positions is None else groups.positions[here]
-            for name, target in targets:
+            for name, target in targets.items():
                 target[places] = _numbers(table.column(name, part), name, here.start)
         first += len(table)
     return RankingDataset(features, labels, groups.sizes, groups.ids, weights)
 
 
 def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
-    """Part of a column as float32, from row `first` on."""
+    """Convert a part of a column, from row `first` on, to float32."""
     if values.dtype.kind not in "iufb":
         example = next((value for value in values if not isinstance(value, (int, float))), values[0])
         raise ValueError(

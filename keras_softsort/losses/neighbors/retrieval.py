@@ -8,8 +8,8 @@ from typing import Any
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._targets.lists import WeightedLosses, masked_losses
-from keras_softsort._targets.queries import judged_queries
+from keras_softsort._targets.lists import WeightedLosses
+from keras_softsort._targets.queries import queries_and_candidates
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
 from keras_softsort.ops.neighbors._embeddings import DISTANCES
@@ -99,21 +99,24 @@ class RetrievalLoss(WeightedLoss):
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [batch], 0 for padding, and how many queries there are."""
-        batch = judged_queries(y_true, y_pred, sample_weight, self.given_dtype)
+        queries, candidates = queries_and_candidates(y_true, y_pred, sample_weight, self.given_dtype)
         options: dict[str, Any] = {"metric": self.metric, "k": self.k, "tau": self.tau, "distance": self.distance}
         if self._memory is not None:
-            if batch.labels.shape.rank != 1:
-                raise ValueError(f"y_true must have shape [batch] with memory_size, got {batch.labels.shape}")
-            own = batch.queries if batch.candidates is None else batch.candidates
-            found = self._memory.extend(own, batch.candidate_labels, batch.candidate_mask)
-            batch = batch._replace(
-                candidates=found.embeddings, candidate_labels=found.labels, candidate_mask=found.mask
-            )
-            options["exclude_self"] = own is batch.queries
-        if batch.candidates is not None:
-            options |= {"candidate_labels": batch.candidate_labels, "candidate_mask": batch.candidate_mask}
-        losses = ops.retrieval_loss(batch.queries, batch.candidates, labels=batch.labels, mask=batch.mask, **options)
-        return masked_losses(losses, batch.weights, batch.mask)
+            if queries.labels.shape.rank != 1:
+                raise ValueError(f"y_true must have shape [batch] with memory_size, got {queries.labels.shape}")
+            options["exclude_self"] = candidates is None
+            own = queries if candidates is None else candidates
+            candidates = self._memory.extend(own.embeddings, own.labels, own.mask)
+        if candidates is not None:
+            options |= {"candidate_labels": candidates.labels, "candidate_mask": candidates.mask}
+        losses = ops.retrieval_loss(
+            queries.embeddings,
+            None if candidates is None else candidates.embeddings,
+            labels=queries.labels,
+            mask=queries.mask,
+            **options,
+        )
+        return queries.weighted(losses)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write the memory; Keras calls this when it saves a model that is compiled with the loss."""
