@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
-from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists, in_temperatures
+from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 # Logarithms of weights count larger gaps apart, so that these cost the others no digits.
 MAX_GAP_OF_SUMS = 1e4
@@ -30,8 +30,8 @@ def neural_sort_logits(lists: OrderedLists, ranks: tf.Tensor, power: float, log:
     del power
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-        descending = in_temperatures(take(scores, lists.order_of_valid()), tau)
-        gaps = tf.concat([descending[:, :1], descending[:, :-1]], axis=1) - descending
+        descending = take(scores, lists.order_of_valid())
+        gaps = (tf.concat([descending[:, :1], descending[:, :-1]], axis=1) - descending) / tau
         # The weight of an item beyond a larger gap is 0.
         near = _at_most(gaps, MAX_GAP_OF_SUMS if log else MAX_GAP[scores.dtype])
         result = _below_peak(near, lists.ranks, ranks)
@@ -48,7 +48,8 @@ def _at_most(gaps: tf.Tensor, largest: float) -> tf.Tensor:
 
 
 def _below_peak(gaps: tf.Tensor, item_ranks: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
-    """Minus the distance of each item below the peak of the rows at `ranks` [B, r]: [B, r, n]."""
+    """Minus the distance of each item below the peak of the rows at `ranks` [B, r]: float64 [B, r, n]."""
+    gaps = tf.cast(gaps, tf.float64)
     steps = tf.cast(2 * tf.range(tf.shape(gaps)[1]) - 1, gaps.dtype)
     linear, total = tf.cumsum(steps * gaps, axis=1), tf.cumsum(gaps, axis=1)
     slopes = tf.cast(2 * ranks, gaps.dtype)

@@ -18,7 +18,8 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take, tied_ranks
 
-# Rounds of pooling. Where these do not solve it, their time is lost.
+# Rounds of pooling before the halves are merged. benchmarks/projection_rounds.py: ranks of normal scores are 1.8 to 6.7
+# times as fast with them without XLA, and up to 3.3 times with it. Where they do not solve it, their time is lost.
 ROUNDS = 8
 
 
