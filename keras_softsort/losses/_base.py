@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +20,7 @@ from keras_softsort._targets.lists import (
     predicted_lists,
     reduced,
 )
+from keras_softsort.losses._configs import written_option
 
 
 class WeightedLoss(keras.losses.Loss):
@@ -45,6 +47,14 @@ class WeightedLoss(keras.losses.Loss):
             self.reduction = reduction
         self._given_dtype = dtype
 
+    _option_names: tuple[str, ...] = ()
+
+    def _keep_options(self, options: Mapping[str, Any]) -> None:
+        """Make each option an attribute, which `get_config` writes."""
+        self._option_names = tuple(options)
+        for name, value in options.items():
+            setattr(self, name, value)
+
     @property
     def given_dtype(self) -> tf.DType | None:
         """The `dtype` of the constructor."""
@@ -67,7 +77,8 @@ class WeightedLoss(keras.losses.Loss):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype}
+        options = {name: written_option(getattr(self, name)) for name in self._option_names}
+        return {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype, **options}
 
 
 def _floating_dtype(dtype: Any) -> str:

@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
-from keras_softsort.losses._configs import read_option, written_option
+from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
 
 
@@ -60,10 +60,7 @@ class ScoreLoss(ListLoss):
 
     def __init__(self, options: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        options = {name: read_option(value) for name, value in (options or {}).items()}
-        self._option_names = tuple(options)
-        for name, value in options.items():
-            setattr(self, name, value)
+        self._keep_options({name: read_option(value) for name, value in (options or {}).items()})
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The weighted loss of each list: `[batch]`."""
@@ -78,11 +75,6 @@ class ScoreLoss(ListLoss):
     def options(self) -> dict[str, Any]:
         """The options of the loss, as its attributes hold them now."""
         return {name: getattr(self, name) for name in self._option_names}
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        written = {name: written_option(value) for name, value in self.options().items()}
-        return {**super().get_config(), **written}
 
 
 class OperatorLoss(ScoreLoss):

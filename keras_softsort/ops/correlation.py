@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import flatten_lists, inverse, take, tied_ranks
+from keras_softsort.ops._core.lists import flatten_lists, inverse, plus_zeros, take, tied_ranks
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 Correlation = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
@@ -102,16 +102,12 @@ def _per_list(correlation: Correlation) -> Correlation:
     def run(first: tf.Tensor, second: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         flat, others, valid = (flatten_lists(tf.stop_gradient(part)) for part in (first, second, mask))
         results = correlation(flat, others, valid)
-        failed = tf.logical_or(_is_nan(flat), _is_nan(others))
+        failed = tf.logical_or(tf.math.is_nan(flat), tf.math.is_nan(others))
         failed = tf.reduce_any(tf.logical_and(failed, valid), axis=-1)
         results = tf.where(failed, tf.constant(math.nan, tf.float64), results)
         return tf.ensure_shape(tf.reshape(results, tf.shape(first)[:-1]), first.shape[:-1])
 
     return traced_if_eager(run)
-
-
-def _is_nan(values: tf.Tensor) -> tf.Tensor:
-    return tf.not_equal(values, values)
 
 
 @_per_list
@@ -181,15 +177,8 @@ def valid_first(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
     A stable descending sort then leaves masked items behind all valid ones, even behind a valid -inf.
     """
-    is_valid = tf.cast(mask, tf.int32)
-    count = tf.reduce_sum(is_valid, axis=-1, keepdims=True)
-    before = tf.cumsum(is_valid, axis=-1, exclusive=True)
-    index = tf.range(tf.shape(values)[1])
-    position = tf.where(mask, before, count + index - before)
-    # Turn -0 into 0. A compiler might remove the addition of 0.
-    values = tf.where(tf.equal(values, 0), tf.zeros_like(values), values)
-    filled = tf.where(mask, values, tf.constant(-math.inf, values.dtype))
-    return take(filled, inverse(position))
+    filled = tf.where(mask, plus_zeros(values), tf.constant(-math.inf, values.dtype))
+    return take(filled, tf.argsort(tf.cast(tf.logical_not(mask), tf.int32), stable=True))
 
 
 def descending_order(values: tf.Tensor) -> tf.Tensor:

@@ -51,20 +51,6 @@ class SinkhornLayer(MatchingLayer):
     Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018.
     """
 
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        num_iterations: int = 20,
-        tolerance: float | None = None,
-        hard: bool = False,
-        learn_tau: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, learn_tau=learn_tau, **kwargs
-        )
-
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None) -> tf.Tensor:
         """Map [batch, n, m] to a matrix of the same shape."""
         logits, arguments = self._matching_arguments(inputs, mask, column_mask)

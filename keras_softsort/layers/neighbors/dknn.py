@@ -13,8 +13,8 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops.neighbors._embeddings import DISTANCES, check_embedding_shapes
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.neighbors._embeddings import check_embedding_shapes
+from keras_softsort.ops.neighbors._soft import checked_search
 
 
 @export
@@ -84,12 +84,10 @@ class DkNNLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.k = arguments.positive_integer("k", k)
-        self.method = _methods.checked_method(method)
-        self.power = _methods.checked_power(power, method)
+        search = checked_search(k=k, distance=distance, method=method, power=power)
+        self.k, self.distance, self.method, self.power = search.values()
         self.stochastic = arguments.boolean("stochastic", stochastic)
         self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.distance = arguments.one_of("distance", distance, DISTANCES)
         self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 

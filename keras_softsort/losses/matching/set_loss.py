@@ -11,9 +11,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.losses._configs import read_function, written_function
-
-_FUNCTIONS = ("pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask")
+from keras_softsort.losses._configs import read_function
 
 
 @export
@@ -106,12 +104,16 @@ class SetLoss(WeightedLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
-        self.pair_cost = arguments.function("pair_cost", pair_cost)
-        self.matched_loss = arguments.function("matched_loss", matched_loss)
-        self.unmatched_loss = None if unmatched_loss is None else arguments.function("unmatched_loss", unmatched_loss)
-        self.target_mask = _checked_mask("target_mask", target_mask)
-        self.prediction_mask = _checked_mask("prediction_mask", prediction_mask)
-        self.normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
+        self._keep_options(
+            {
+                "pair_cost": arguments.function("pair_cost", read_function(pair_cost)),
+                "matched_loss": arguments.function("matched_loss", read_function(matched_loss)),
+                "unmatched_loss": _optional_function("unmatched_loss", unmatched_loss),
+                "target_mask": _mask("target_mask", target_mask),
+                "prediction_mask": _mask("prediction_mask", prediction_mask),
+                "normalization": arguments.one_of("normalization", normalization, NORMALIZATIONS),
+            }
+        )
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each set [batch], and what the sum of them is divided by."""
@@ -134,17 +136,12 @@ class SetLoss(WeightedLoss):
         )
         return sets.normalized(losses, self.normalization)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, functions as Keras serializes them."""
-        own = {name: written_function(getattr(self, name)) for name in _FUNCTIONS}
-        return {**super().get_config(), **own, "normalization": self.normalization}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> SetLoss:
-        """The loss of a config."""
-        own = {name: read_function(config[name]) for name in _FUNCTIONS if name in config}
-        return cls(**{**config, **own})
+def _optional_function(name: str, value: Any) -> Any:
+    """Return `value`, a function, the config of one, or None."""
+    return None if value is None else arguments.function(name, read_function(value))
 
 
-def _checked_mask(name: str, mask: Any) -> Any:
-    return mask if mask is None or isinstance(mask, str) else arguments.function(name, mask)
+def _mask(name: str, value: Any) -> Any:
+    """Return `value`, the key of an entry, a function, the config of one, or None."""
+    return value if isinstance(value, str) else _optional_function(name, value)

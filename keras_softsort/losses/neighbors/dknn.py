@@ -10,9 +10,8 @@ from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort.losses._base import WeightedLoss, fresh_seed
-from keras_softsort.ops.neighbors._embeddings import DISTANCES
+from keras_softsort.ops.neighbors._soft import checked_search
 from keras_softsort.ops.neighbors.dknn_loss import OBJECTIVES
-from keras_softsort.ops.sorting import _methods
 
 
 @export
@@ -101,16 +100,17 @@ class DkNNLoss(WeightedLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
-        self.k = arguments.positive_integer("k", k)
-        self.tau = arguments.positive_number("tau", tau)
-        self.num_queries = None if num_queries is None else arguments.positive_integer("num_queries", num_queries)
-        self.objective = arguments.one_of("objective", objective, OBJECTIVES)
-        self.distance = arguments.one_of("distance", distance, DISTANCES)
-        self.method = _methods.checked_method(method)
-        self.power = _methods.checked_power(power, method)
-        self.stochastic = arguments.boolean("stochastic", stochastic)
-        self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.seed = arguments.optional_integer("seed", seed)
+        self._keep_options(
+            {
+                **checked_search(k=k, distance=distance, method=method, power=power),
+                "tau": arguments.positive_number("tau", tau),
+                "num_queries": None if num_queries is None else arguments.positive_integer("num_queries", num_queries),
+                "objective": arguments.one_of("objective", objective, OBJECTIVES),
+                "stochastic": arguments.boolean("stochastic", stochastic),
+                "num_samples": arguments.positive_integer("num_samples", num_samples),
+                "seed": arguments.optional_integer("seed", seed),
+            }
+        )
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [q], 0 for padding, and how many queries there are."""
@@ -130,19 +130,3 @@ class DkNNLoss(WeightedLoss):
             **samples,
         )
         return batch.weighted(losses, self.num_queries)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = (
-            "k",
-            "tau",
-            "num_queries",
-            "objective",
-            "distance",
-            "method",
-            "power",
-            "stochastic",
-            "num_samples",
-            "seed",
-        )
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -12,8 +12,7 @@ from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import queries_and_candidates
 from keras_softsort.losses._base import WeightedLoss
 from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
-from keras_softsort.ops.neighbors._embeddings import DISTANCES
-from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS
+from keras_softsort.ops.neighbors.retrieval_loss import checked_metric
 
 
 @export
@@ -86,16 +85,14 @@ class RetrievalLoss(WeightedLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
-        self.metric = arguments.one_of("metric", metric, METRICS)
-        self.k = None if k is None else arguments.positive_integer("k", k)
-        if k is None and metric in AT_K:
-            raise ValueError(f"k must be given with metric={metric!r}, got None")
-        self.tau = arguments.positive_number("tau", tau)
-        self.distance = arguments.one_of("distance", distance, DISTANCES)
-        self.memory_size = arguments.integer("memory_size", memory_size)
-        if self.memory_size < 0:
-            raise ValueError(f"memory_size must be at least 0, got {memory_size}")
-        self._memory = EmbeddingMemory(self.memory_size) if self.memory_size else None
+        self._keep_options(
+            {
+                **checked_metric(metric=metric, k=k, distance=distance),
+                "tau": arguments.positive_number("tau", tau),
+                "memory_size": arguments.non_negative_integer("memory_size", memory_size),
+            }
+        )
+        self._memory = EmbeddingMemory(memory_size) if memory_size else None
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [batch], 0 for padding, and how many queries there are."""
@@ -127,8 +124,3 @@ class RetrievalLoss(WeightedLoss):
         """Read the memory that `save_own_variables` wrote."""
         if self._memory is not None:
             self._memory.load(store)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = ("metric", "k", "tau", "distance", "memory_size")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

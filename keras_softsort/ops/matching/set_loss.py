@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -12,7 +12,6 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import MatchResult, matched_pairs
 
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
@@ -89,27 +88,25 @@ def set_loss(
         lambda each: tf.where(_over_items(target_mask, each), each, tf.zeros_like(each)), targets
     )
 
-    sizes = _Sizes(targets, predictions)
+    target, prediction = tf.nest.flatten(targets)[0], tf.nest.flatten(predictions)[0]
     fixed = tf.nest.map_structure(tf.stop_gradient, predictions)
-    cost = sizes.checked("pair_cost", pair_cost(targets, fixed), "mn")
-    matching = _matched_pairs(cost, target_mask, prediction_mask)
+    cost = _result("pair_cost", pair_cost(targets, fixed), m=target, n=prediction)
+    matching = matched_pairs(cost, target_mask, prediction_mask)
     chosen = tf.nest.map_structure(lambda each: take(each, matching.columns), predictions)
     chosen = _with_gradient_where(matching.row_matched, chosen)
-    losses = sizes.checked("matched_loss", matched_loss(targets, chosen), "m")
+    losses = _result("matched_loss", matched_loss(targets, chosen), m=target)
     result = _masked_sum(losses, matching.row_matched)
     if unmatched_loss is not None:
         arguments.function("unmatched_loss", unmatched_loss)
         unmatched = tf.logical_and(prediction_mask, tf.logical_not(matching.column_matched))
-        others = sizes.checked("unmatched_loss", unmatched_loss(_with_gradient_where(unmatched, predictions)), "n")
-        result += tf.cast(_masked_sum(others, unmatched), result.dtype)
+        others = unmatched_loss(_with_gradient_where(unmatched, predictions))
+        others = _masked_sum(_result("unmatched_loss", others, n=prediction), unmatched)
+        result += tf.cast(others, result.dtype)
     failed = _failed(matching, target_mask, prediction_mask)
     for each in tf.nest.flatten(predictions):
         if each.dtype.is_floating:
             result = nan_lists(failed, result, each)
     return tf.cast(result, losses.dtype)
-
-
-_matched_pairs = traced_if_eager(matched_pairs)
 
 
 def checked_items(name: str, value: Any, size: str) -> Structure:
@@ -162,20 +159,16 @@ def _failed(matching: MatchResult, target_mask: tf.Tensor, prediction_mask: tf.T
     return pairs < tf.minimum(rows, columns)
 
 
-class _Sizes(NamedTuple):
-    """The shapes that functions of targets and predictions return."""
+def _result(name: str, value: Any, **sides: tf.Tensor) -> tf.Tensor:
+    """Check that `value`, the result of the function `name`, has shape `[batch, m]`, `[batch, n]` or `[batch, m, n]`.
 
-    targets: Structure
-    predictions: Structure
-
-    def checked(self, name: str, value: Any, axes: str) -> tf.Tensor:
-        """Check that `value`, the result of the function `name`, has shape `[batch, *axes]`."""
-        tensor = arguments.floating_tensor(f"the result of {name}", value)
-        target, prediction = tf.nest.flatten(self.targets)[0], tf.nest.flatten(self.predictions)[0]
-        known = {"b": prediction.shape[0], "m": target.shape[1], "n": prediction.shape[1]}
-        expected = tf.TensorShape([known[axis] for axis in "b" + axes])
-        if not tensor.shape.is_compatible_with(expected):
-            described = ", ".join(["batch", *axes])
-            raise ValueError(f"{name} must return shape [{described}], which is {expected} here, got {tensor.shape}")
-        sizes = {"b": tf.shape(prediction)[0], "m": tf.shape(target)[1], "n": tf.shape(prediction)[1]}
-        return arguments.of_shape(f"the result of {name}", tensor, tf.stack([sizes[axis] for axis in "b" + axes]))
+    `sides` are the targets, as m, and the predictions, as n.
+    """
+    tensor = arguments.floating_tensor(f"the result of {name}", value)
+    items = list(sides.values())
+    expected = items[-1].shape[:1].concatenate([each.shape[1] for each in items])
+    if not tensor.shape.is_compatible_with(expected):
+        described = ", ".join(["batch", *sides])
+        raise ValueError(f"{name} must return shape [{described}], which is {expected} here, got {tensor.shape}")
+    sizes = tf.stack([tf.shape(items[-1])[0], *(tf.shape(each)[1] for each in items)])
+    return arguments.of_shape(f"the result of {name}", tensor, sizes)

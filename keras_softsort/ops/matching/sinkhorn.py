@@ -99,19 +99,11 @@ def sinkhorn(
     1967; for the stabilized iterations B. Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized
     Transport Problems", 2019.
     """
-    given = _checked(
-        logits,
-        tau,
-        num_iterations=num_iterations,
-        tolerance=tolerance,
-        hard=hard,
-        row_mask=row_mask,
-        column_mask=column_mask,
-    )
+    given = _checked(logits, tau, row_mask, column_mask, num_iterations=num_iterations, tolerance=tolerance, hard=hard)
     permutation, residual = _soft_matching(given)
-    return (
-        SinkhornResult(permutation, residual) if arguments.boolean("return_residual", return_residual) else permutation
-    )
+    if arguments.boolean("return_residual", return_residual):
+        return SinkhornResult(permutation, residual)
+    return permutation
 
 
 @export
@@ -168,15 +160,7 @@ def gumbel_sinkhorn(
     Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
     Networks", ICLR 2018.
     """
-    given = _checked(
-        logits,
-        tau,
-        num_iterations=num_iterations,
-        tolerance=tolerance,
-        hard=hard,
-        row_mask=row_mask,
-        column_mask=column_mask,
-    )
+    given = _checked(logits, tau, row_mask, column_mask, num_iterations=num_iterations, tolerance=tolerance, hard=hard)
     scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(given.logits.dtype))
     return _sample(given, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples))
 
@@ -194,14 +178,7 @@ class SinkhornArguments(NamedTuple):
 
 
 def _checked(
-    logits: Any,
-    tau: Any,
-    *,
-    num_iterations: int,
-    tolerance: float | None,
-    hard: bool,
-    row_mask: Any,
-    column_mask: Any,
+    logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, num_iterations: Any, tolerance: Any, hard: Any
 ) -> SinkhornArguments:
     """Check the arguments of `sinkhorn`."""
     logits = arguments.matrix_tensor("logits", logits)
@@ -269,8 +246,4 @@ def _sample(given: SinkhornArguments, noise_scale: tf.Tensor, seed: tf.Tensor, n
 
 def _repeat(tensor: tf.Tensor | None, count: int, axis: int) -> tf.Tensor | None:
     """Repeat `tensor` `count` times along a new axis."""
-    if tensor is None:
-        return None
-    multiples = [1] * (tensor.shape.rank + 1)
-    multiples[axis] = count
-    return tf.tile(tf.expand_dims(tensor, axis), multiples)
+    return None if tensor is None else tf.repeat(tf.expand_dims(tensor, axis), count, axis=axis)

@@ -1,7 +1,7 @@
-"""Upper bounds of how near references can be, by one matrix product per block of references.
+"""Upper bounds of minus the distance to references, by one matrix product per block of references.
 
-A product is rounded, and how depends on its size. The bounds allow for that, and for the rounding of distances that
-are computed from differences.
+The rounding of a product depends on its size. The bounds allow for it, and for the rounding of distances that are
+computed from differences.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from keras_softsort.ops.neighbors._embeddings import cityblock_distances, unit_v
 class QueryBounds(NamedTuple):
     """Queries, prepared for the bounds of any block of references."""
 
-    rows: tf.Tensor  # [q, d + 2], or the queries if the distance is no product
-    offset: tf.Tensor  # [q, 1], to be added to each bound
+    rows: tf.Tensor  # [q, d + 2]: the factors of the products; for "cityblock" the queries [q, d]
+    offset: tf.Tensor  # [q, 1]: to be added to each bound
     center: tf.Tensor  # [1, d]
 
 
@@ -32,7 +32,7 @@ def query_bounds(queries: tf.Tensor, references: tf.Tensor, distance: str) -> Qu
         return QueryBounds(tf.concat([unit_vectors(queries), ones, 0 * ones], axis=1), slack - ones, references[:1])
     if distance == "dot":
         return QueryBounds(tf.concat([queries, ones, slack * _lengths(queries)], axis=1), 0 * ones, references[:1])
-    # Centered, since embeddings far from 0 would lose digits in the product.
+    # Centered, because the product of embeddings far from 0 would lose digits.
     moved = queries - references[:1]
     lengths = _lengths(moved)
     rows = tf.concat([2 * moved, ones, 2 * slack * lengths], axis=1)
@@ -43,9 +43,10 @@ def query_bounds(queries: tf.Tensor, references: tf.Tensor, distance: str) -> Qu
 def chunk_bounds(
     queries: QueryBounds, block: tf.Tensor, is_reference: tf.Tensor, distance: str, chunk_size: int
 ) -> tf.Tensor:
-    """Upper bounds of minus the distance, without the offset, for the chunks of `block` [b, d]: [q, b / chunk_size].
+    """Return upper bounds of minus the distance, without the offset, for the chunks of `block` [b, d].
 
-    Chunk i holds the references i, i + chunks, i + 2 chunks, ... Rows that are not references count as very far.
+    The result is [q, b / chunk_size]. Chunk i holds the references i, i + chunks, i + 2 chunks, ... Rows that are not
+    references count as very far.
     """
     far = tf.constant(-block.dtype.max / 8, block.dtype)
     if distance == "cityblock":
@@ -61,7 +62,7 @@ def chunk_bounds(
 
 
 def is_searchable(queries: tf.Tensor, references: tf.Tensor, distance: str) -> tf.Tensor:
-    """Whether queries are finite, with squares far from overflow, and their distances are not all equal: [q, 1]."""
+    """Return whether queries are finite, far from overflow, and not equally far from all references: [q, 1]."""
     lengths = _lengths(queries)
     is_usual = lengths + _lengths(queries - references[:1]) < _longest(queries)
     return tf.logical_and(is_usual, lengths > 0) if distance in ("cosine", "dot") else is_usual
@@ -74,7 +75,7 @@ def _longest(vectors: tf.Tensor) -> float:
 def _reference_rows(
     block: tf.Tensor, is_reference: tf.Tensor, center: tf.Tensor, distance: str, far: tf.Tensor
 ) -> tf.Tensor:
-    """The references as rows whose products with those of the queries are the bounds: [b, d + 2]."""
+    """Return the factors of the references [b, d + 2]: their products with the rows of the queries are the bounds."""
     vectors = {"cosine": unit_vectors, "dot": lambda block: block}.get(distance, lambda block: block - center)(block)
     lengths = _lengths(vectors)
     own = -(1 - _slack(block)) * tf.square(lengths) if distance == "squared_euclidean" else tf.zeros_like(lengths)
@@ -90,7 +91,7 @@ def _lengths(vectors: tf.Tensor) -> tf.Tensor:
 
 
 def _slack(vectors: tf.Tensor) -> tf.Tensor:
-    """A bound of the relative rounding error, doubled because both sides of a comparison are rounded."""
+    """Return a bound of the relative rounding error, doubled because both sides of a comparison are rounded."""
     dtype, dimension = vectors.dtype, vectors.shape[-1]
     error = 2 * (dimension + 10) * float(np.finfo(dtype.as_numpy_dtype).eps)
     if dtype == tf.float32 and tf.config.list_physical_devices("GPU"):

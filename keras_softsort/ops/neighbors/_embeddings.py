@@ -31,7 +31,11 @@ def pairwise_distances(
         center = tf.reduce_mean(candidates, axis=-2, keepdims=True)
     # Centered, since embeddings far from 0 would lose digits in the product.
     center = tf.stop_gradient(center)
-    squared = _squared(queries - center, candidates - center)
+    queries, candidates = queries - center, candidates - center
+    lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
+    other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]
+    squared = lengths + other_lengths - 2 * tf.matmul(queries, candidates, transpose_b=True)
+    squared = tf.where(squared < 0, tf.zeros_like(squared), squared)
     return squared if distance == "squared_euclidean" else _root(squared)
 
 
@@ -49,13 +53,6 @@ def paired_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -
         return tf.where(similar > 0.5, near, 1 - similar)
     squared = tf.reduce_sum(tf.square(queries - candidates), axis=-1)
     return squared if distance == "squared_euclidean" else _root(squared)
-
-
-def _squared(queries: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
-    lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
-    other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]
-    squared = lengths + other_lengths - 2 * tf.matmul(queries, candidates, transpose_b=True)
-    return tf.where(squared < 0, tf.zeros_like(squared), squared)
 
 
 def _root(squared: tf.Tensor) -> tf.Tensor:
@@ -125,10 +122,14 @@ def check_embedding_shapes(queries: Any, candidates: Any, k: int) -> None:
 def checked_candidates(queries: tf.Tensor, candidates: tf.Tensor, k: int) -> tf.Tensor:
     """Check that `candidates` match `queries` and are more than k, when traced if sizes are known, else when run."""
     check_embedding_shapes(queries.shape, candidates.shape, k)
-    if candidates.shape[-2] is not None:
-        return candidates
-    size = tf.shape(candidates)[-2]
+    size = number_of(candidates)
     return arguments.checked(candidates, size > k, f"k must be below the number of candidates, got {k} for", size)
+
+
+def number_of(embeddings: tf.Tensor) -> Any:
+    """Return the number of `embeddings` [..., size, d], a Python int if it is known when traced."""
+    size = embeddings.shape[-2]
+    return tf.shape(embeddings)[-2] if size is None else size
 
 
 def class_rows(name: str, labels: Any, embeddings: tf.Tensor) -> tf.Tensor:

@@ -1,7 +1,8 @@
-"""The nearest references of each query: bounds for all, then exact distances for the few that may be near enough.
+"""The exact nearest references of each query.
 
-The nearest are chosen by distances that are computed from differences, pair by pair. So they do not depend on the rest
-of the batch.
+A matrix product bounds how near the references of a chunk can be. Chunks are searched, those with the highest bounds
+first, until no other chunk can hold a nearer reference. A search computes distances from differences, pair by pair. So
+the result does not depend on the other queries of the batch.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 from keras_softsort.ops.neighbors._embeddings import paired_distances
 
-MAX_QUERIES = 256  # number of queries that are compared with a block at once
-CHUNK_SIZE = 32  # number of references that share a bound
-SPARE_CHUNKS = 6  # number of chunks that the first round searches in addition to the k that are needed at least
-LATER_ROUNDS = 16  # later rounds, as with many copies of a reference, search this many times as many chunks
-GATHERED_SIZE = 2**23  # number of entries of references that are compared by differences at once
+MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
+CHUNK_SIZE = 32  # the number of references that share a bound
+SPARE_CHUNKS = 6  # the first round searches k chunks, which are needed at least, and these
+LATER_ROUNDS = 16  # a later round, as many copies of a reference need it, searches this many times as many chunks
+GATHERED_SIZE = 2**23  # the most entries of references that are compared by differences at once
 
 
 class Search(NamedTuple):
-    """The references and the options of a search, which except for the references are known when traced."""
+    """The references and the options of a search. All options are known when traced."""
 
     references: tf.Tensor  # [n, d]
     k: int
@@ -41,7 +42,7 @@ class Search(NamedTuple):
         return -(-self.references.shape[0] // self.block_size)
 
     def chunks_per_round(self, times: int = 1) -> int:
-        """The number of chunks that a round searches: `times` as many as the first round, if memory allows."""
+        """Return the number of chunks that a round searches: `times` that of the first round, if memory allows."""
         least = self.k + (0 if self.approximate else SPARE_CHUNKS)
         room = GATHERED_SIZE // (MAX_QUERIES * self.references.shape[1])
         return min(max(least, min(times * least, room)), self.num_blocks * self.chunks_per_block)
@@ -50,26 +51,26 @@ class Search(NamedTuple):
 def nearest_references(
     queries: tf.Tensor, references: tf.Tensor, k: int, distance: str, *, block_size: int, approximate: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The ids and the distances [q, k] of the k nearest of `references` [n, d] to each of `queries` [q, d].
+    """Return the ids and the distances [q, k] of the k nearest of `references` [n, d] to each of `queries` [q, d].
 
-    The nearest come first, and equal distances are in the order of the ids. n is static. Memory holds at most 256
-    `block_size` bounds at a time, and one bound for every 32 references.
+    The nearest come first, and equal distances are in the order of the ids. n is static. Memory for 256 queries holds
+    `block_size` bounds per query, and one bound per query and chunk.
     """
     count = references.shape[0]
     chunk_size = min(CHUNK_SIZE, block_size, count)
     size = max(min(block_size, -(-count // chunk_size) * chunk_size) // chunk_size, 1) * chunk_size
-    # A squared distance gives the same order as its root.
+    # Squared distances have the same order as their roots.
     measure = "squared_euclidean" if distance == "euclidean" else distance
     search = Search(references, k, measure, size, chunk_size, approximate)
     is_usual = is_searchable(queries, references, distance)
     ids = _in_groups(tf.where(is_usual, queries, tf.zeros_like(queries)), is_usual, search)
-    # All references are equally far from the other queries: NaN, infinitely far, or at a right angle to zeros.
+    # The other queries have equal distances to all references: NaN, infinity, or 1 from a vector of zeros.
     ids = tf.where(is_usual, ids, tf.range(k))
     return _in_exact_order(queries, references, tf.stop_gradient(ids), distance)
 
 
 def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
-    """The ids [q, k] of the nearest references, computed for some queries at a time."""
+    """Return the ids [q, k] of the nearest references, computed for at most 256 queries at a time."""
     count = queries.shape[0]
     if count is not None and count <= MAX_QUERIES:
         return _nearest(queries, is_usual, search)
@@ -130,22 +131,24 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tens
 
 
 def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """The bounds without the highest, the chunks [q, count] of these, and the highest bound [q, 1] of the others."""
-    more = min(count + 1, bounds.shape[1])
-    highest, chunks = tf.math.top_k(bounds, more)
-    rest = (
-        highest[:, count:] if more > count else tf.fill(tf.shape(highest[:, :1]), -tf.constant(math.inf, bounds.dtype))
-    )
-    chunks = chunks[:, :count]
+    """Take the `count` chunks with the highest bounds.
+
+    Returns the bounds with -inf for these chunks, the chunks [q, count], and the highest remaining bound [q, 1].
+    """
+    highest, chunks = tf.math.top_k(bounds, count)
     rows = tf.broadcast_to(tf.range(tf.shape(chunks)[0])[:, tf.newaxis], tf.shape(chunks))
     nothing = tf.fill(tf.shape(chunks), -tf.constant(math.inf, bounds.dtype))
     others = tf.tensor_scatter_nd_update(bounds, tf.stack([rows, chunks], axis=-1), nothing)
-    # A chunk that was taken before is not taken again: the number after the last chunk stands for an empty one.
-    return others, tf.where(highest[:, :count] > nothing, chunks, bounds.shape[1]), rest
+    # A chunk that was taken before is replaced by the number after the last chunk, which holds no reference.
+    chunks = tf.where(highest > nothing, chunks, bounds.shape[1])
+    return others, chunks, tf.reduce_max(others, axis=1, keepdims=True)
 
 
 def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.Tensor, tf.Tensor]:
-    """The distances and ids [q, m] of the references in `chunks` [q, c]; infinity after the last reference."""
+    """Return the distances and ids [q, m] of the references in `chunks` [q, c].
+
+    Ids after the last reference have the distance infinity. References are gathered in parts that fit in memory.
+    """
     count, dimension = search.references.shape
     width = chunks.shape[1]
     blocks, positions = chunks // search.chunks_per_block, chunks % search.chunks_per_block
@@ -174,7 +177,7 @@ def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.
 
 
 def _merge(best: tf.Tensor, best_ids: tf.Tensor, distances: tf.Tensor, ids: tf.Tensor, k: int) -> tuple:
-    """The k nearest of both, equal distances in the order of the ids."""
+    """Return the k nearest of both lists, equal distances in the order of the ids."""
     distances, ids = tf.concat([best, distances], axis=1), tf.concat([best_ids, ids], axis=1)
     by_id = tf.argsort(ids, axis=1)
     # `top_k` takes the first of equal values.
@@ -185,7 +188,7 @@ def _merge(best: tf.Tensor, best_ids: tf.Tensor, distances: tf.Tensor, ids: tf.T
 def _in_exact_order(
     queries: tf.Tensor, references: tf.Tensor, ids: tf.Tensor, distance: str
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """`ids` [q, k] in the order of their distances, and these distances, computed from differences."""
+    """Return `ids` [q, k] in the order of their distances, and these distances, computed from differences."""
     ids = tf.sort(ids, axis=-1)
     distances = paired_distances(queries[:, tf.newaxis], tf.gather(references, ids), distance)
     order = tf.argsort(distances, axis=-1, stable=True)

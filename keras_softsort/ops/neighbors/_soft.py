@@ -17,29 +17,36 @@ from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 class SoftNeighborOptions(NamedTuple):
     """Checked options; a nest of tensors and Python values, so `tf.function` can take it whole."""
 
-    k: int
     tau: tf.Tensor
+    num_samples: int | None
+    seed: tf.Tensor | None
+    k: int
     distance: str
     method: str
     power: float
-    num_samples: int | None
-    seed: tf.Tensor | None
+
+
+def checked_search(*, k: Any, distance: Any, method: Any, power: Any) -> dict[str, Any]:
+    """Check the options that say which candidates are near, of the operators, the loss and the layer."""
+    return {
+        "k": arguments.positive_integer("k", k),
+        "distance": arguments.one_of("distance", distance, DISTANCES),
+        "method": _methods.checked_method(method),
+        "power": _methods.checked_power(power, method),
+    }
 
 
 def soft_neighbor_options(
-    k: Any, tau: Any, queries: tf.Tensor, *, distance: Any, method: Any, power: Any, num_samples: Any, seed: Any
+    queries: tf.Tensor, tau: Any, *, num_samples: Any, seed: Any, **search: Any
 ) -> SoftNeighborOptions:
     """Check the options of soft neighbors of `queries` [..., q, d]; `tau` is one for all or one per query."""
     if (num_samples is None) != (seed is None):
         raise ValueError(f"num_samples and seed must be given together, got {num_samples!r} and {seed!r}")
     return SoftNeighborOptions(
-        k=arguments.positive_integer("k", k),
         tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
-        distance=arguments.one_of("distance", distance, DISTANCES),
-        method=_methods.checked_method(method),
-        power=_methods.checked_power(power, method),
         num_samples=None if num_samples is None else arguments.positive_integer("num_samples", num_samples),
         seed=None if seed is None else gumbel_noise.seed_tensor(seed),
+        **checked_search(**search),
     )
 
 

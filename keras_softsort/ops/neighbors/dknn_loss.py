@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._embeddings import agreement, class_rows
+from keras_softsort.ops.neighbors._embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.neighbors._soft import (
     SoftNeighborOptions,
     log_share,
@@ -95,21 +95,20 @@ def dknn_loss(
     if num_queries is not None:
         arguments.positive_integer("num_queries", num_queries)
     options = soft_neighbor_options(
-        k,
-        tau,
         embeddings[:num_queries],
+        tau,
+        num_samples=num_samples,
+        seed=seed,
+        k=k,
         distance=distance,
         method=method,
         power=power,
-        num_samples=num_samples,
-        seed=seed,
     )
     embeddings = _more_than(embeddings, num_queries, options.k)
     labels = class_rows("labels", labels, embeddings)
     mask = None if mask is None else arguments.list_mask(mask, embeddings[:, 0], masked="embeddings without d")
-    return _losses(
-        embeddings, labels, mask, options, (num_queries, arguments.one_of("objective", objective, OBJECTIVES))
-    )
+    objective = arguments.one_of("objective", objective, OBJECTIVES)
+    return _losses(embeddings, labels, mask, options, num_queries=num_queries, objective=objective)
 
 
 @traced_if_eager
@@ -118,9 +117,10 @@ def _losses(
     labels: tf.Tensor,
     mask: tf.Tensor | None,
     options: SoftNeighborOptions,
-    queries_and_objective: tuple[int | None, str],
+    *,
+    num_queries: int | None,
+    objective: str,
 ) -> tf.Tensor:
-    num_queries, objective = queries_and_objective
     vectors = tf.cast(embeddings, compute_dtype(embeddings.dtype))
     is_valid = tf.ones_like(vectors[:, 0], tf.bool) if mask is None else mask
     vectors = tf.where(is_valid[:, tf.newaxis], vectors, tf.zeros_like(vectors))
@@ -141,8 +141,6 @@ def _losses(
 
 def _more_than(embeddings: tf.Tensor, num_queries: int | None, k: int) -> tf.Tensor:
     """`embeddings`, checked to hold more than k candidates for each query."""
-    least, known = (num_queries or 1) + k, embeddings.shape[0]
+    least, size = (num_queries or 1) + k, number_of(embeddings)
     what = f"{'1' if num_queries is None else 'num_queries'} + k = {least}"
-    size = tf.shape(embeddings)[0] if known is None else known
-    message = f"embeddings must hold more than {what} items, got"
-    return arguments.checked(embeddings, size > least, message, size)
+    return arguments.checked(embeddings, size > least, f"embeddings must hold more than {what} items, got", size)

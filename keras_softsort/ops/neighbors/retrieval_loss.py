@@ -11,7 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_where
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._embeddings import DISTANCES, agreement, class_rows, pairwise_distances
+from keras_softsort.ops.neighbors._embeddings import DISTANCES, agreement, class_rows, number_of, pairwise_distances
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
 
@@ -118,20 +118,19 @@ def retrieval_loss(
             f"queries and candidates must have shapes [q, d] and [c, d] and one dtype, got {queries.shape} "
             f"{queries.dtype.name} and {candidates.shape} {candidates.dtype.name}"
         )
-    arguments.one_of("metric", metric, METRICS)
-    if k is None and metric in AT_K:
-        raise ValueError(f"k must be given with metric={metric!r}, got None")
     options = RetrievalOptions(
-        metric=metric,
-        k=None if k is None else arguments.positive_integer("k", k),
+        **checked_metric(metric=metric, k=k, distance=distance),
         tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
-        distance=arguments.one_of("distance", distance, DISTANCES),
         exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
     )
     if k is not None:
-        candidates = _at_least(candidates, k)
+        size = number_of(candidates)
+        message = f"k must be at most the number of candidates, got {k} for"
+        candidates = arguments.checked(candidates, size >= k, message, size)
     if labels is None and candidate_labels is None and not is_own:
-        candidates = _as_many(candidates, queries)
+        sizes = number_of(queries), number_of(candidates)
+        message = "without labels candidates must be as many as queries, got"
+        candidates = arguments.checked(candidates, tf.equal(*sizes), message, *sizes)
     labels, candidate_labels = _labels(labels, candidate_labels, queries, candidates, is_own)
     mask = _mask("mask", mask, queries)
     batch = RetrievalBatch(
@@ -143,6 +142,17 @@ def retrieval_loss(
         mask if is_own and candidate_mask is None else _mask("candidate_mask", candidate_mask, candidates),
     )
     return _losses(batch, options)
+
+
+def checked_metric(*, metric: Any, k: Any, distance: Any) -> dict[str, Any]:
+    """Check the options of a metric, of the operator and of the loss."""
+    if arguments.one_of("metric", metric, METRICS) in AT_K and k is None:
+        raise ValueError(f"k must be given with metric={metric!r}, got None")
+    return {
+        "metric": metric,
+        "k": None if k is None else arguments.positive_integer("k", k),
+        "distance": arguments.one_of("distance", distance, DISTANCES),
+    }
 
 
 @traced_if_eager
@@ -184,22 +194,6 @@ def _embeddings(name: str, values: Any) -> tf.Tensor:
     if tensor.shape.rank != 2:
         raise ValueError(f"{name} must be embeddings [batch, d], got shape {tensor.shape}")
     return tensor
-
-
-def _at_least(candidates: tf.Tensor, k: int) -> tf.Tensor:
-    """`candidates`, checked to be at least k."""
-    size = tf.shape(candidates)[0] if candidates.shape[0] is None else candidates.shape[0]
-    return arguments.checked(candidates, size >= k, f"k must be at most the number of candidates, got {k} for", size)
-
-
-def _as_many(candidates: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
-    """`candidates`, checked to be as many as the queries."""
-    sizes = [each.shape[0] for each in (queries, candidates)]
-    same: Any = sizes[0] == sizes[1]
-    if None in sizes:
-        sizes = [tf.shape(each)[0] for each in (queries, candidates)]
-        same = tf.equal(*sizes)
-    return arguments.checked(candidates, same, "without labels candidates must be as many as queries, got", *sizes)
 
 
 def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor, is_own: bool) -> tuple[Any, Any]:

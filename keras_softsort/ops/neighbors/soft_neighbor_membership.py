@@ -81,14 +81,7 @@ def soft_neighbor_membership(
     queries = arguments.floating_tensor("queries", queries)
     candidates = arguments.floating_tensor("candidates", candidates)
     options = soft_neighbor_options(
-        k,
-        tau,
-        queries,
-        distance=distance,
-        method=method,
-        power=power,
-        num_samples=num_samples,
-        seed=seed,
+        queries, tau, num_samples=num_samples, seed=seed, k=k, distance=distance, method=method, power=power
     )
     candidates = checked_candidates(queries, candidates, options.k)
     mask = None if mask is None else arguments.list_mask(mask, candidates[..., 0], masked="candidates")
