@@ -7,7 +7,7 @@ import math
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists, is_at_most
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, Sequence, choice_costs
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
 
 NOWHERE = -1  # which sums of segments drop
 
@@ -46,7 +46,7 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     def in_order(values: tf.Tensor) -> tuple:
         return _gather(values, places), lambda upstream: _gather(upstream, ranks)
 
-    costs = choice_costs(in_order(logits), weights, Sequence())
+    costs = choice_costs(in_order(logits), weights, OrderedChoices())
     return tf.where(is_order, -costs, tf.constant(-math.inf, costs.dtype))
 
 

@@ -75,8 +75,8 @@ class PlackettLuce(OrderDistribution):
       TypeError: `logits` is not floating-point, `mask` is not bool, or `validate_args` is not a bool. In `log_prob`,
         orders that are not integers.
 
-    Cost: O(n log n) time to sample and O(n) for `log_prob`; O(n) memory. In `log_prob`, lists of up
-      to 1,000 items whose scores span more than 70 take O(n^2), up to 2^26 pairs in all; under XLA all lists do.
+    Cost: O(n log n) time to sample and O(n) for `log_prob`; O(n) memory. `log_prob` takes O(n^1.5) time and memory if
+      float32 logits span more than 70, or float64 ones more than 600.
 
     Example:
 

@@ -51,7 +51,7 @@ class PlackettLuceLoss(OperatorLoss):
       ValueError: `k` is below 1, `tau` is not positive, a name is unknown, or shapes do not match.
       TypeError: `k` is not an integer, `y_pred` is not floating-point.
 
-    Cost: that of `ops.plackett_luce_loss`: a sort and O(n) per list; O(n^1.5) if logits span more than 600.
+    Cost: that of `ops.plackett_luce_loss`.
 
     Example:
 

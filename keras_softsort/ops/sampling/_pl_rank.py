@@ -8,9 +8,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import flatten_lists, inverse, is_at_most, take
-from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE
-from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
+from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_sums
 
 # Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
 # up to 1e20 over any of them.
@@ -84,20 +83,21 @@ class ChoiceChances(NamedTuple):
         exponentials = tf.exp(self.logits)
         chosen = take(exponentials, self.orders)
         unchosen = tf.reduce_sum(tf.where(self._is_chosen(), tf.zeros_like(exponentials), exponentials), axis=-1)
-        left = sums_after(chosen) + chosen + unchosen[:, tf.newaxis]
-        return tuple(exponentials * self._at_ranks(sums_up_to(tf.math.divide_no_nan(each, left))) for each in terms)
+        left = tf.cumsum(chosen, axis=1, reverse=True) + unchosen[:, tf.newaxis]
+        shares = (tf.math.divide_no_nan(each, left) for each in terms)
+        return tuple(exponentials * self._at_ranks(tf.cumsum(each, axis=1)) for each in shares)
 
     def by_logarithms(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The sums of `by_sums` for logits of any range, in float64: float32 logarithms far from 0 lose precision."""
         nowhere, logits = tf.constant(-math.inf, tf.float64), tf.cast(self.logits, tf.float64)
         unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, logits))
-        left = suffix_logsumexp(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1))[:, :-1]
+        left = suffix_sums(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1)).log()[:, :-1]
         ended = tf.equal(left, nowhere)  # no item is left
         left = tf.where(ended, tf.zeros_like(left), left)
 
         def sums(each: tf.Tensor) -> tf.Tensor:
             shares = tf.where(ended, nowhere, tf.math.log(tf.cast(each, tf.float64)) - left)
-            summed = tf.reverse(suffix_logsumexp(tf.reverse(shares, [-1])), [-1])
+            summed = tf.reverse(suffix_sums(tf.reverse(shares, [-1])).log(), [-1])
             return tf.cast(tf.exp(logits + self._at_ranks(summed)), self.logits.dtype)
 
         return tuple(sums(each) for each in terms)
