@@ -82,7 +82,7 @@ class PlackettLuceLoss(OperatorLoss):
         discount: str | Callable | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__({"k": k, "ties": ties, "tau": tau, "discount": discount}, **kwargs)
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -142,4 +142,4 @@ class CoupledRankDistilLoss(OperatorLoss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__({"tau": tau, "k": k, "num_samples": num_samples, "seed": seed}, **kwargs)
+        super().__init__(locals(), **kwargs)
