@@ -208,7 +208,7 @@ def _unique_losses(lists: RankingLists) -> tf.Tensor:
     dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
     weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
-    # Relative to the largest, since gains of high labels over sums of small exponentials overflow. Of no items it is 0.
+    # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)
     # Masked items come after all others, and have no weight.
