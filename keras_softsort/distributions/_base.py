@@ -13,32 +13,25 @@ from keras_softsort.distributions import _arguments
 
 
 class OrderDistribution(tfd.AutoCompositeTensorDistribution):
-    """A distribution over orders with `logits` `[..., n]` and an optional mask. It is a composite tensor."""
+    """A distribution over orders with `logits` `[..., n]` and an optional mask. It is a composite tensor.
+
+    `parameters` are the arguments of the constructor, as TFP takes them. The dtype of samples is that of the logits
+    unless `dtype` is given.
+    """
 
     def __init__(
-        self,
-        logits: Any,
-        *,
-        top_k: int | None,
-        mask: Any,
-        dtype: tf.DType | None,
-        reparameterization_type: Any,
-        validate_args: bool,
-        allow_nan_stats: bool,
-        parameters: dict[str, Any],
-        name: str,
+        self, parameters: dict[str, Any], *, reparameterization_type: Any, dtype: tf.DType | None = None
     ) -> None:
-        arguments.boolean("validate_args", validate_args)
-        arguments.boolean("allow_nan_stats", allow_nan_stats)
-        with tf.name_scope(name) as scope:
-            self._logits = _arguments.logits_parameter(logits)
+        top_k = parameters["top_k"]
+        with tf.name_scope(parameters["name"]) as scope:
+            self._logits = _arguments.logits_parameter(parameters["logits"])
             self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._logits)
-            self._mask = arguments.list_mask(mask, self._logits, masked="logits")
+            self._mask = arguments.list_mask(parameters["mask"], self._logits, masked="logits")
             super().__init__(
-                dtype=self._logits.dtype if dtype is None else dtype,
+                dtype=dtype or self._logits.dtype,
                 reparameterization_type=reparameterization_type,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
+                validate_args=arguments.boolean("validate_args", parameters["validate_args"]),
+                allow_nan_stats=arguments.boolean("allow_nan_stats", parameters["allow_nan_stats"]),
                 parameters=parameters,
                 name=scope,
             )

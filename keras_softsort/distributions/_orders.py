@@ -29,17 +29,23 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
     return tf.reshape(descending(flatten_lists(keys))[1], tf.shape(keys))
 
 
-def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
-    """Whether int32 `orders` `[..., k]` hold items from 0 to size - 1, each at most once: bool `[...]`."""
+def ranks_in_orders(orders: tf.Tensor, size: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Compute the ranks `[B, size]` of all items in int32 `orders` `[B, k]`, and whether the orders are valid `[B]`.
+
+    A valid order holds items from 0 to size - 1, each at most once. The rank of an item that is not in it is k. The
+    ranks in other orders are arbitrary.
+    """
     is_item = tf.logical_and(orders >= 0, orders < size)
-    flat = flatten_lists(tf.where(is_item, orders, tf.zeros_like(orders)))
+    items = tf.where(is_item, orders, tf.zeros_like(orders))
     # `inverse` adds up the ranks of an item that occurs twice, and the sum differs from both ranks.
-    ranks = tf.reshape(take(inverse(flat, size), flat), tf.shape(orders))
-    return tf.reduce_all(tf.logical_and(is_item, tf.equal(ranks, tf.range(tf.shape(orders)[-1]))), axis=-1)
+    ranks = inverse(items, size)
+    is_at_rank = tf.equal(take(ranks, items), tf.range(tf.shape(orders)[-1]))
+    return ranks, tf.reduce_all(tf.logical_and(is_item, is_at_rank), axis=-1)
 
 
 def as_int32(orders: tf.Tensor) -> tf.Tensor:
-    """Integers as int32. A number beyond int32 becomes its largest or smallest one, which is no item either."""
+    """Cast integers to int32. A number beyond int32 becomes its largest or smallest one, which is no item either."""
+    # `tf.saturate_cast` has no kernel for uint32 and uint64.
     if orders.dtype.max > tf.int32.max:
         orders = tf.minimum(orders, tf.constant(tf.int32.max, orders.dtype))
     if orders.dtype.min < tf.int32.min:

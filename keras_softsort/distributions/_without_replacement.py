@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from keras_softsort.ops._core import gumbel_noise
 
@@ -66,14 +66,9 @@ def _given_maximum(keys: tf.Tensor, maximum: tf.Tensor) -> tf.Tensor:
     keys, largest = (tf.where(is_allowed, value, tf.zeros_like(keys)) for value in (keys, largest))
     top = tf.where(is_allowed, maximum[..., tf.newaxis], tf.zeros_like(keys))
     # -log(exp(-top) - exp(-largest) + exp(-key)) without overflow (Kool et al. 2019, appendix B.3).
-    v = top - keys + _log1mexp(keys - largest)
+    v = top - keys + tfp.math.log1mexp(keys - largest)
     moved = top - tf.nn.relu(v) - tf.math.log1p(tf.exp(-tf.abs(v)))
     return tf.where(is_allowed, moved, tf.constant(-math.inf, keys.dtype))
-
-
-def _log1mexp(x: tf.Tensor) -> tf.Tensor:
-    """`log(1 - exp(x))` for x <= 0; -inf at 0."""
-    return tf.where(x > -math.log(2), tf.math.log(-tf.math.expm1(x)), tf.math.log1p(-tf.exp(x)))
 
 
 def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -84,12 +79,12 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     the same sum given that member i was drawn first. That sum is a baseline for member i.
     """
     is_allowed = log_probs > -math.inf
-    log_rest = _log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
+    log_rest = tfp.math.log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
     log_ratios = tf.where(is_allowed, log_probs, tf.zeros_like(log_probs)) - log_rest  # +inf if no other order is left
     nodes, log_weights = _quadrature(log_probs.shape[0])
     # The log-probability that a member comes before a node's time. Members that cannot be drawn add nothing.
     exponents = nodes + log_ratios[..., tf.newaxis]
-    before = _log1mexp(-tf.exp(tf.clip_by_value(exponents, -40.0, 7.0)))
+    before = tfp.math.log1mexp(-tf.exp(tf.clip_by_value(exponents, -40.0, 7.0)))
     before = tf.where(exponents < -40, exponents, before)  # equal to float precision, where the exp underflows
     before = tf.where(is_allowed[..., tf.newaxis], before, tf.zeros_like(before))
     total = tf.reduce_sum(before, axis=0) + log_weights
@@ -148,11 +143,7 @@ class Quadrature(NamedTuple):
 
 def _quadrature(count: Any) -> Quadrature:
     """Nodes and weights for integrands that count up to `count` keys, a number or a scalar tensor."""
-    if tf.is_tensor(count):
-        count = tf.cast(count, tf.float64)
-        step = STEP / tf.sqrt(1 + count / 2)
-        log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)
-    else:  # a static number of nodes
-        step = tf.constant(STEP / np.sqrt(1 + count / 2), tf.float64)
-        log_times = tf.constant(np.arange(FIRST, np.log(90 + 3 * count), STEP / np.sqrt(1 + count / 2)), tf.float64)
+    count = tf.cast(count, tf.float64)
+    step = STEP / tf.sqrt(1 + count / 2)
+    log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)
     return Quadrature(log_times, log_times - tf.exp(log_times) + tf.math.log(step))

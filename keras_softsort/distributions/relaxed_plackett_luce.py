@@ -81,18 +81,7 @@ class RelaxedPlackettLuce(OrderDistribution):
         allow_nan_stats: bool = True,
         name: str = "RelaxedPlackettLuce",
     ) -> None:
-        parameters = dict(locals())
-        super().__init__(
-            logits,
-            top_k=top_k,
-            mask=mask,
-            dtype=None,
-            reparameterization_type=tfd.FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            name=name,
-        )
+        super().__init__(dict(locals()), reparameterization_type=tfd.FULLY_REPARAMETERIZED)
         self._tau = _arguments.tau_parameter(tau, compute_dtype(self.dtype))
         self._hard = arguments.boolean("hard", hard)
         self._method = _methods.checked_method(method)

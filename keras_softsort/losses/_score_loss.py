@@ -14,6 +14,9 @@ from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
 
+# What `locals()` of a constructor holds besides its options.
+NOT_OPTIONS = ("self", "kwargs", "__class__")
+
 
 @export
 class ScoreLoss(ListLoss):
@@ -82,6 +85,8 @@ class OperatorLoss(ScoreLoss):
 
     The operator masks and weighs, and gives NaN for a list with any NaN. `_check` checks the options, besides `tau` and
     `seed`, and returns the checked ones. The option `seed` is an integer or None, from which each call draws a seed.
+
+    A constructor passes its `locals()` as `options`: all its arguments but the keyword arguments of `ListLoss`.
     """
 
     _operator: Callable[..., tf.Tensor]
@@ -90,7 +95,8 @@ class OperatorLoss(ScoreLoss):
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
-        super().__init__(_checked({name: read_option(value) for name, value in options.items()}, self._check), **kwargs)
+        given = {name: read_option(value) for name, value in options.items() if name not in NOT_OPTIONS}
+        super().__init__(_checked(given, self._check), **kwargs)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch]."""

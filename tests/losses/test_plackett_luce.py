@@ -15,7 +15,6 @@ from support.gradients import central_differences, fixed_weights
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
 
 import keras_softsort as ks
-from keras_softsort.ops.sampling import _choice_costs
 
 keras = tf.keras
 NONE = models.NO_REDUCTION
@@ -357,13 +356,3 @@ def test_second_derivatives_of_masked_lists(size, loss):
     np.testing.assert_allclose(found[valid], alone, rtol=1e-9, atol=1e-14)
     assert np.all(found[~valid] == 0)
     assert np.max(np.abs(alone)) > 0.01
-
-
-@pytest.mark.parametrize(("batch", "size", "by_blocks"), [(None, 200, False), (None, 1000, True), (2, 1000, False)])
-def test_pairs_of_an_unknown_number_of_lists_are_bounded(batch, size, by_blocks, monkeypatch):
-    """256 lists of 1,000 wide scores would take gigabytes."""
-    used, original = [], _choice_costs._by_blocks
-    monkeypatch.setattr(_choice_costs, "_by_blocks", lambda *args: used.append(args) or original(*args))
-    lists = tf.TensorSpec([batch, size])
-    tf.function(ks.ops.plackett_luce_loss, [lists, lists], autograph=False).get_concrete_function()
-    assert bool(used) == by_blocks

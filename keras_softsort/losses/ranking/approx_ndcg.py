@@ -76,9 +76,7 @@ class ApproxNDCGLoss(OperatorLoss):
         normalization: str = "ideal",
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {"tau": tau, "k": k, "gain": gain, "discount": discount, "normalization": normalization}, **kwargs
-        )
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -99,9 +97,8 @@ class GumbelApproxNDCGLoss(OperatorLoss):
       normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
-      seed: integer seed or None. Each call draws new noise
-        from TensorFlow's generator. With a seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator
-        takes no seed.
+      seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
+        `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty lists, give 0. A
@@ -145,19 +142,7 @@ class GumbelApproxNDCGLoss(OperatorLoss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {
-                "tau": tau,
-                "k": k,
-                "gain": gain,
-                "discount": discount,
-                "normalization": normalization,
-                "num_samples": num_samples,
-                "noise_scale": noise_scale,
-                "seed": seed,
-            },
-            **kwargs,
-        )
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -200,9 +185,5 @@ class ApproxMRRLoss(OperatorLoss):
 
     _operator = staticmethod(approx_mrr_loss)
 
-    def __init__(
-        self,
-        tau: float = 0.1,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"tau": tau}, **kwargs)
+    def __init__(self, tau: float = 0.1, **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)

@@ -64,10 +64,7 @@ class ClickEMLoss(OperatorLoss):
         normalization: str = "list",
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {"exam_loss_weight": exam_loss_weight, "rel_loss_weight": rel_loss_weight, "normalization": normalization},
-            **kwargs,
-        )
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -115,10 +112,5 @@ class MixtureEMLoss(OperatorLoss):
     _check = staticmethod(check_mixture_em)
     predicts = "logits"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"alpha": alpha}, **kwargs)
+    def __init__(self, *, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)

@@ -99,24 +99,7 @@ class NeuralNDCGLoss(OperatorLoss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {
-                "tau": tau,
-                "k": k,
-                "gain": gain,
-                "discount": discount,
-                "normalization": normalization,
-                "method": method,
-                "power": power,
-                "num_iterations": num_iterations,
-                "hard": hard,
-                "stochastic": stochastic,
-                "num_samples": num_samples,
-                "noise_scale": noise_scale,
-                "seed": seed,
-            },
-            **kwargs,
-        )
+        super().__init__(locals(), **kwargs)
 
     def _draw_seed(self) -> tf.Tensor | None:
         """The seed of one call; without noise there is none."""

@@ -26,8 +26,8 @@ class PairwiseHingeLoss(OperatorLoss):
     Use it for preferences if pairs that are in the right order by a margin should no longer change. By default a label
     below 0 marks padding.
 
-    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item
-    i, the more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
+    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i, the
+    more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
 
     Args:
       tau: temperature, a positive number in units of the scores.
@@ -70,7 +70,7 @@ class PairwiseHingeLoss(OperatorLoss):
         normalization: str = "pairs",
         **kwargs: Any,
     ) -> None:
-        super().__init__({"tau": tau, "lambda_weight": lambda_weight, "normalization": normalization}, **kwargs)
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -80,8 +80,8 @@ class PairwiseMSELoss(OperatorLoss):
     Use it for numeric targets if only their differences within a list matter, and for distillation. By default a label
     below 0 marks padding.
 
-    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the
-    mean weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
+    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the mean
+    weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
 
     Args:
       tau: temperature, a positive number in units of the scores.
@@ -125,7 +125,7 @@ class PairwiseMSELoss(OperatorLoss):
         normalization: str = "pairs",
         **kwargs: Any,
     ) -> None:
-        super().__init__({"tau": tau, "lambda_weight": lambda_weight, "normalization": normalization}, **kwargs)
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -180,7 +180,7 @@ class PairwiseSoftZeroOneLoss(OperatorLoss):
         normalization: str = "pairs",
         **kwargs: Any,
     ) -> None:
-        super().__init__({"tau": tau, "lambda_weight": lambda_weight, "normalization": normalization}, **kwargs)
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -202,9 +202,8 @@ class YetiLogisticLoss(OperatorLoss):
       normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
-      seed: integer seed or None. Each call draws new noise
-        from TensorFlow's generator. With a seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator
-        takes no seed.
+      seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
+        `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list without any pair gives 0. A NaN label or a score that
@@ -247,14 +246,4 @@ class YetiLogisticLoss(OperatorLoss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {
-                "tau": tau,
-                "lambda_weight": lambda_weight,
-                "normalization": normalization,
-                "num_samples": num_samples,
-                "noise_scale": noise_scale,
-                "seed": seed,
-            },
-            **kwargs,
-        )
+        super().__init__(locals(), **kwargs)

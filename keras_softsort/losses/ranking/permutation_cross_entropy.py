@@ -57,13 +57,7 @@ class PermutationCrossEntropyLoss(ListLoss):
     Relaxations", ICLR 2019, section 6.1.
     """
 
-    def __init__(
-        self,
-        *,
-        target: str = "labels",
-        direction: str = "DESCENDING",
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, target: str = "labels", direction: str = "DESCENDING", **kwargs: Any) -> None:
         kwargs.setdefault("name", "permutation_cross_entropy")
         super().__init__(**kwargs)
         self._sort_direction = sort_direction(target, direction)
@@ -131,11 +125,5 @@ class NeuralSortCrossEntropyLoss(OperatorLoss):
     _operator = staticmethod(neural_sort_cross_entropy_loss)
     _check = staticmethod(check_neural_sort_cross_entropy)
 
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        label_tau: float | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"tau": tau, "label_tau": label_tau}, **kwargs)
+    def __init__(self, tau: float = 1.0, *, label_tau: float | None = None, **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)

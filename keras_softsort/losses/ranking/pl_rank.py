@@ -81,14 +81,4 @@ class PLRankLoss(OperatorLoss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {
-                "k": k,
-                "gain": gain,
-                "discount": discount,
-                "normalization": normalization,
-                "num_samples": num_samples,
-                "seed": seed,
-            },
-            **kwargs,
-        )
+        super().__init__(locals(), **kwargs)

@@ -51,7 +51,7 @@ class PlackettLuceLoss(OperatorLoss):
       ValueError: `k` is below 1, `tau` is not positive, a name is unknown, or shapes do not match.
       TypeError: `k` is not an integer, `y_pred` is not floating-point.
 
-    Cost: that of `ops.plackett_luce_loss`: a sort and O(n) per list; O(n^1.5) if logits span more than 600.
+    Cost: that of `ops.plackett_luce_loss`.
 
     Example:
 
@@ -82,7 +82,7 @@ class PlackettLuceLoss(OperatorLoss):
         discount: str | Callable | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__({"k": k, "ties": ties, "tau": tau, "discount": discount}, **kwargs)
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -142,4 +142,4 @@ class CoupledRankDistilLoss(OperatorLoss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__({"tau": tau, "k": k, "num_samples": num_samples, "seed": seed}, **kwargs)
+        super().__init__(locals(), **kwargs)

@@ -54,13 +54,8 @@ class MeanSquaredLoss(OperatorLoss):
     _operator = staticmethod(mean_squared_loss)
     _check = staticmethod(check_items)
 
-    def __init__(
-        self,
-        *,
-        normalization: str = "list",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"normalization": normalization}, **kwargs)
+    def __init__(self, *, normalization: str = "list", **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -103,13 +98,8 @@ class SigmoidCrossEntropyLoss(OperatorLoss):
     _operator = staticmethod(sigmoid_cross_entropy_loss)
     _check = staticmethod(check_items)
 
-    def __init__(
-        self,
-        *,
-        normalization: str = "list",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"normalization": normalization}, **kwargs)
+    def __init__(self, *, normalization: str = "list", **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -158,11 +148,5 @@ class OrdinalLoss(OperatorLoss):
     _check = staticmethod(check_ordinal)
     predicts = "logits"
 
-    def __init__(
-        self,
-        *,
-        use_fraction_label: bool = False,
-        normalization: str = "list",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"use_fraction_label": use_fraction_label, "normalization": normalization}, **kwargs)
+    def __init__(self, *, use_fraction_label: bool = False, normalization: str = "list", **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)

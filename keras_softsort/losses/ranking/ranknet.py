@@ -96,6 +96,4 @@ class RankNetLoss(OperatorLoss):
         normalization: str = "pairs",
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            {"tau": tau, "lambda_weight": lambda_weight, "ties": ties, "normalization": normalization}, **kwargs
-        )
+        super().__init__(locals(), **kwargs)

@@ -60,14 +60,8 @@ class SoftmaxLoss(OperatorLoss):
     _operator = staticmethod(softmax_loss)
     _check = staticmethod(check_softmax)
 
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        lambda_weight: str | LambdaWeight | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"tau": tau, "lambda_weight": lambda_weight}, **kwargs)
+    def __init__(self, tau: float = 1.0, *, lambda_weight: str | LambdaWeight | None = None, **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -123,7 +117,7 @@ class CalibratedSoftmaxLoss(OperatorLoss):
         lambda_weight: str | LambdaWeight | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__({"tau": tau, "virtual_label": virtual_label, "lambda_weight": lambda_weight}, **kwargs)
+        super().__init__(locals(), **kwargs)
 
 
 @export
@@ -163,9 +157,5 @@ class UniqueSoftmaxLoss(OperatorLoss):
 
     _operator = staticmethod(unique_softmax_loss)
 
-    def __init__(
-        self,
-        tau: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"tau": tau}, **kwargs)
+    def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)

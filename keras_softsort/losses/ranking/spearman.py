@@ -64,12 +64,5 @@ class SpearmanLoss(OperatorLoss):
     _operator = staticmethod(spearman_loss)
     _check = staticmethod(check_spearman)
 
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        method: str = "neural_sort",
-        power: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__({"tau": tau, "method": method, "power": power}, **kwargs)
+    def __init__(self, tau: float = 1.0, *, method: str = "neural_sort", power: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(locals(), **kwargs)

@@ -110,11 +110,6 @@ def _integers(bits: tf.Tensor) -> tf.Tensor:
     return tf.where(bits < 0, tf.int32.min - bits, bits)  # 0 for -0.0 too
 
 
-# The largest lists that are searched. A graph that was traced without XLA may still be compiled as a part of another
-# one: then a search takes 4 bytes per pair of items.
-SEARCHED_SIZE = 1000
-
-
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     """The rank of each item `[B, size]` in `order` [B, k], or k for an item that is not in it. `size` defaults to k.
 
@@ -144,17 +139,11 @@ def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
     return tf.cumsum(tf.cast(tf.not_equal(sort_keys, after), tf.int32), axis=-1, exclusive=True)
 
 
-def tied_ranks(sort_keys: tf.Tensor, *, may_search: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
 
-    By counting, in linear time; NaN differs from itself. With `may_search`, for keys without NaN, by binary searches
-    where they take less time: not under XLA, whose searches compare all pairs. TF Lite has none, so only losses may
-    search.
+    NaN differs from itself.
     """
-    if may_search and not is_compiled() and is_at_most(sort_keys.shape[1], SEARCHED_SIZE):
-        rising = -sort_keys
-        bounds = {"sorted_inputs": rising, "values": rising}
-        return tf.raw_ops.LowerBound(**bounds), tf.raw_ops.UpperBound(**bounds) - 1
     shape = tf.shape(sort_keys)
     groups = tie_groups(sort_keys)
     places = groups + shape[1] * tf.range(shape[0])[:, tf.newaxis]

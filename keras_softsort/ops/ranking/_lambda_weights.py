@@ -104,19 +104,11 @@ class LambdaWeight:
         neighbors_only: bool | None = None,
         min_label: float | None = None,
     ) -> None:
+        given = dict(locals())
         self.metric = arguments.one_of("metric", metric, METRICS)
-        given = {
-            "k": k,
-            "gain": gain,
-            "discount": discount,
-            "smooth_fraction": smooth_fraction,
-            "version": version,
-            "neighbors_only": neighbors_only,
-            "min_label": min_label,
-        }
-        for name, value in given.items():
-            if value is not None and metric not in READERS[name]:
-                raise ValueError(f"{name} needs a lambda_weight of {list(READERS[name])}, got {metric!r} and {value!r}")
+        for name, readers in READERS.items():
+            if given[name] is not None and metric not in readers:
+                raise ValueError(f"{name} needs a lambda_weight of {list(readers)}, got {metric!r} and {given[name]!r}")
         if metric == "precision" and k is None:
             raise ValueError("k must be given with lambda_weight='precision', got None")
         if version == 2 and smooth_fraction is not None:
@@ -206,7 +198,7 @@ class DeltaFeatures(NamedTuple):
 
 
 def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures:
-    """The features for the current order of the scores, with ties in the order of the list and padding last."""
+    """Compute the features for the current order of the scores, with ties in the order of the list and padding last."""
     lowest = tf.constant(-math.inf, lists.scores.dtype)
     keys = tf.where(lists.mask, plus_zeros(lists.scores), lowest)
     _, order = descending(keys)
@@ -216,7 +208,7 @@ def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures
     if options.metric in ("map", "precision"):
         relevant = tf.cast(tf.logical_and(lists.labels >= options.min_label, lists.mask), lists.scores.dtype)
         if options.metric == "map":
-            return _of_average_precision(relevant, ranks, order, options.k)
+            return _precision_features(relevant, ranks, order, options.k)
         effects = tf.cast(ranks <= options.k, ranks.dtype)
         return DeltaFeatures(relevant, ranks, effects, effects)
     effects = discounts(ranks, options.discount)
@@ -257,7 +249,7 @@ def _beyond_k(options: MetricOptions, last: tf.Tensor) -> tf.Tensor | int:
     """The factor 1 / (1 - D(r)) of pairs whose last rank r is after k."""
     if options.k is None:
         return 1
-    # Not of rank 1, whose discount may be 1.
+    # Rank 1 is avoided, whose discount may be 1.
     beyond = last > options.k
     safe = tf.where(beyond, last, tf.constant(2, last.dtype))
     return tf.where(beyond, 1 / (1 - discounts(safe, options.discount)), tf.constant(1, last.dtype))
@@ -272,8 +264,8 @@ def _gains(lists: RankingLists, options: MetricOptions) -> tf.Tensor:
     return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])
 
 
-def _of_average_precision(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, k: int | None) -> DeltaFeatures:
-    """The effects `H - c / r` and `H - (c + 1) / r` of rank r, for average precision.
+def _precision_features(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, k: int | None) -> DeltaFeatures:
+    """Compute the features for average precision, with the effects `H - c / r` and `H - (c + 1) / r` of rank r.
 
     c is the number of relevant items up to rank r, and H is the sum of 1 / rank over them. If a relevant item is
     swapped with an irrelevant one behind it, the precision c / r of its rank is replaced by that of the other rank, and

@@ -94,7 +94,7 @@ def broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
     return all(size in (1, None) or other in (None, size) for size, other in sizes)
 
 
-# Of scores and labels, and of the options of the loss: whether the loss of each item [B, n] has a meaning.
+# A function of the scores, the labels and the options of a loss. It tells which items [B, n] the loss is defined for.
 Meaning = Callable[..., tf.Tensor]
 
 
@@ -146,18 +146,18 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
 @tf.custom_gradient
 def _readable_scores(scores: tf.Tensor, readable: tf.Tensor, mask: tf.Tensor, failed: tf.Tensor) -> tuple:
-    """The `readable` scores, and 0 for the others. A `failed` list has a NaN gradient, a masked item none."""
+    """Replace scores that are not `readable` by 0. A `failed` list has a NaN gradient, a masked item has none."""
     zero, nan = tf.zeros([], scores.dtype), tf.constant(math.nan, scores.dtype)
 
     def gradient(upstream: tf.Tensor) -> tuple:
         failures = tf.reshape(failed, [-1] + [1] * (scores.shape.rank - 1))
-        return tf.where(_of_items(mask, scores), tf.where(failures, nan, upstream), zero), None, None, None
+        return tf.where(_for_logits(mask, scores), tf.where(failures, nan, upstream), zero), None, None, None
 
-    return tf.where(_of_items(readable, scores), scores, zero), gradient
+    return tf.where(_for_logits(readable, scores), scores, zero), gradient
 
 
 def _with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
-    """Results [B] as `[...]` or [B, n] as `[..., n]`, in the dtype of the scores."""
+    """Reshape results [B] to `[...]`, or [B, n] to `[..., n]`, and cast them to the dtype of the scores."""
     results, like = tf.cast(results, args.scores.dtype), args.labels
     if like.shape.rank == 2:
         return results
@@ -166,7 +166,7 @@ def _with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
 
 
 def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """The weights of the items `[B, n]`, 0 where masked; `shape` is that of the labels."""
+    """Flatten the weights of the items to `[B, n]`, 0 where masked. `shape` is that of the labels."""
     valid = tf.cast(mask, dtype)
     if weights is None:
         return valid
@@ -174,13 +174,13 @@ def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, d
     return tf.where(mask, every, tf.zeros_like(every))
 
 
-def _of_items(numbers: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """Numbers of items [B, n] for scores [B, n], or for the logits [B, n, m] of items."""
+def _for_logits(numbers: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """Append an axis to numbers of items [B, n] if items have logits [B, n, m] rather than scores [B, n]."""
     return numbers if numbers.shape.rank == scores.shape.rank else numbers[..., tf.newaxis]
 
 
 def _flat_lists(args: RankingArguments) -> RankingLists:
-    """Lists with whatever scores and labels they hold."""
+    """Flatten the leading axes of all arguments. Scores and labels are not checked yet."""
     axes_of_list = 1 + args.scores.shape.rank - args.labels.shape.rank
     # Without `stop_gradient` TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run
     # time.
@@ -197,11 +197,11 @@ def _flat_lists(args: RankingArguments) -> RankingLists:
 
 
 def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, unchanged_at_one: bool = False) -> tf.Tensor:
-    """The scores [B, n] relative to the largest of their list, divided by `tau`; -inf where masked.
+    """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked items get -inf.
 
-    Losses depend on differences only. Relative to the largest, the scores and the gradient of tau keep their digits.
-    With `unchanged_at_one` a tau of 1 leaves the scores as they are, for losses that take differences themselves: these
-    stay exact beside a score that is far from all others.
+    The loss depends on differences of scores only. Relative to the largest score, the quotients and the gradient of tau
+    keep their precision. A loss that takes differences itself sets `unchanged_at_one`. Scores are then not changed if
+    tau is 1, so that their differences are exact beside a score that is far from all others.
     """
     lowest = tf.constant(-math.inf, scores.dtype)
     counts = tf.logical_and(mask, tf.math.is_finite(scores))
@@ -220,14 +220,8 @@ def sampled_scores(scores: tf.Tensor, num_samples: int, noise_scale: float, seed
     return scores + noise_scale * tf.transpose(noise, [1, 2, 0])
 
 
-def flat_samples(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: tf.Tensor) -> tf.Tensor:
-    """The samples of all lists, one after another: [num_samples * batch, n]."""
-    batch, size = tf.unstack(tf.shape(scores))
-    return tf.reshape(sampled_scores(scores, num_samples, noise_scale, seed), [num_samples * batch, size])
-
-
 def repeated(lists: RankingLists, num_samples: int) -> RankingLists:
-    """The lists, once for each sample."""
+    """Repeat the lists for each sample: [num_samples * batch, n]."""
 
     def tiled(part: Any) -> Any:
         is_per_list = tf.is_tensor(part) and part.shape.rank
@@ -237,12 +231,12 @@ def repeated(lists: RankingLists, num_samples: int) -> RankingLists:
 
 
 def mean_over_samples(losses: tf.Tensor, num_samples: int) -> tf.Tensor:
-    """The mean loss of each list's samples: [batch]."""
-    return tf.reduce_mean(tf.reshape(losses, [num_samples, tf.shape(losses)[0] // num_samples]), axis=0)
+    """Average the losses [num_samples * batch] of each list over its samples: [batch]."""
+    return tf.reduce_mean(tf.reshape(losses, [num_samples, -1]), axis=0)
 
 
 def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:
-    """The weighted mean or sum [B] of the `costs` [B, n] of valid items."""
+    """Compute the weighted mean or sum [B] of the `costs` [B, n] of valid items."""
     counts = tf.not_equal(lists.weights, 0)
     total = tf.reduce_sum(tf.where(counts, costs, tf.zeros_like(costs)) * lists.weights, axis=-1)
     return total / lists.sizes() if normalization == "list" else total

@@ -137,7 +137,7 @@ def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
         return sizes * (sizes - 1) / 2
     keys, _ = descending(tf.where(lists.mask, lists.labels, tf.constant(-math.inf, sizes.dtype)))
     # The items after the last one with the same label. Masked ones come last, and have no item after them.
-    later = sizes[:, tf.newaxis] - 1 - tf.cast(tied_ranks(keys, may_search=True)[1], sizes.dtype)
+    later = sizes[:, tf.newaxis] - 1 - tf.cast(tied_ranks(keys)[1], sizes.dtype)
     return tf.reduce_sum(tf.nn.relu(later), axis=-1)
 
 

@@ -139,20 +139,21 @@ def _ranks(scores: tf.Tensor, span: tf.Tensor) -> tuple:
 
 def _by_cheapest(scores: tf.Tensor, span: tf.Tensor, compute: Callable[[Way], tf.Tensor]) -> tf.Tensor:
     """Call `compute` with the fewest nodes that suffice, or with all pairs."""
-    size = scores.shape[1]
+    if scores.dtype != tf.float32:
+        return compute(Pairs)
+    size = tf.shape(scores)[1]
+    more = tf.minimum(size // ITEMS_PER_NODE, MAX_COUNT)
 
-    def first_that_fits(ways: list[tuple[Any, int]]) -> tf.Tensor:
-        if not ways or scores.dtype != tf.float32:
-            return compute(Pairs)
-        (count, min_size), *others = ways
-        fits = span <= largest_span(count)
-        if size is None:
-            fits = tf.logical_and(fits, tf.shape(scores)[1] >= min_size)
-        elif size < min_size:
-            return first_that_fits(others)
-        nodes = functools.partial(ExponentialSums, count=count)
-        return tf.cond(fits, lambda: compute(nodes), lambda: first_that_fits(others))
+    def suffice(count: Any, min_size: int) -> tf.Tensor:
+        return tf.logical_and(span <= largest_span(count), size >= min_size)
 
-    share = (tf.shape(scores)[1] if size is None else size) // ITEMS_PER_NODE
-    more = min(share, MAX_COUNT) if isinstance(share, int) else tf.minimum(share, MAX_COUNT)
-    return first_that_fits([(COUNT, MIN_SIZE), (more, MORE_MIN_SIZE)])
+    def with_nodes(count: Any) -> tf.Tensor:
+        return compute(functools.partial(ExponentialSums, count=count))
+
+    return tf.case(
+        [
+            (suffice(COUNT, MIN_SIZE), lambda: with_nodes(COUNT)),
+            (suffice(more, MORE_MIN_SIZE), lambda: with_nodes(more)),
+        ],
+        default=lambda: compute(Pairs),
+    )

@@ -10,15 +10,16 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts, ndcg_options
 from keras_softsort.ops.ranking._lists import (
     RankingLists,
     finite_with_gain,
-    flat_samples,
     mean_over_samples,
     per_list,
     ranking_arguments,
     repeated,
+    sampled_scores,
 )
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
@@ -171,8 +172,8 @@ def check_gumbel_approx_ndcg(*, num_samples: Any, noise_scale: Any, **ndcg: Any)
 
 @per_list(finite_with_gain)
 def _sampled_losses(lists: RankingLists, options: GumbelOptions, seed: tf.Tensor) -> tf.Tensor:
-    samples = flat_samples(lists.scores, options.num_samples, options.noise_scale, seed)
-    sampled = repeated(lists, options.num_samples)._replace(scores=samples)
+    samples = sampled_scores(lists.scores, options.num_samples, options.noise_scale, seed)
+    sampled = repeated(lists, options.num_samples)._replace(scores=flatten_lists(samples))
     return mean_over_samples(approx_ndcg_losses(sampled, options.ndcg), options.num_samples)
 
 

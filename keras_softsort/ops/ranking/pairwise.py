@@ -10,15 +10,16 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
     RankingArguments,
     RankingLists,
-    flat_samples,
     mean_over_samples,
     per_list,
     ranking_arguments,
     repeated,
+    sampled_scores,
 )
 from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_losses, pair_options
 
@@ -43,8 +44,8 @@ def pairwise_hinge_loss(
 ) -> tf.Tensor:
     """Compute the hinge loss of the pairs of items with different labels.
 
-    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item
-    i, the more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
+    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i, the
+    more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
 
     Args:
       scores: `[..., n]` floating-point.
@@ -94,8 +95,8 @@ def pairwise_mse_loss(
 ) -> tf.Tensor:
     """Compute the squared error of the score differences of all pairs.
 
-    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the
-    mean weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
+    A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the mean
+    weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
 
     Args:
       scores: `[..., n]` floating-point.
@@ -284,6 +285,6 @@ def _have_sampled_pairs(scores: tf.Tensor, labels: tf.Tensor, options: YetiOptio
 
 @per_list(_have_sampled_pairs)
 def _sampled_losses(lists: RankingLists, options: YetiOptions, seed: tf.Tensor) -> tf.Tensor:
-    samples = flat_samples(lists.scores, options.num_samples, options.noise_scale, seed)
-    sampled = repeated(lists, options.num_samples)._replace(scores=samples)
+    samples = sampled_scores(lists.scores, options.num_samples, options.noise_scale, seed)
+    sampled = repeated(lists, options.num_samples)._replace(scores=flatten_lists(samples))
     return mean_over_samples(pair_losses(sampled, options.pairs), options.num_samples)

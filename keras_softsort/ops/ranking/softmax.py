@@ -19,7 +19,7 @@ from keras_softsort.ops.ranking._lists import (
     ranking_arguments,
     relative_scores,
 )
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, AgainstLater, choice_costs
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
@@ -188,8 +188,8 @@ def unique_softmax_loss(
       ValueError: `tau` is not positive, or shapes do not match.
 
     Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures, all lists of the batch take
-    O(n^2) up to 1,000 items. Longer lists, and those of a size that is unknown when traced, are computed in float64,
-    and take O(n^1.5) if scores span more than 600 temperatures.
+    O(n^1.5). Lists of more than 1,000 items, and of a size that is unknown when traced, are computed in float64. There
+    the limit is 600 temperatures.
 
     Example:
 
@@ -208,13 +208,13 @@ def _unique_losses(lists: RankingLists) -> tf.Tensor:
     dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
     weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
-    # Relative to the largest, since gains of high labels over sums of small exponentials overflow. Of no items it is 0.
+    # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)
     # Masked items come after all others, and have no weight.
     lowest = tf.constant(-math.inf, lists.labels.dtype)
     ordered, order = descending(tf.where(lists.mask, lists.labels, lowest))
-    choices = AgainstLater(*tied_ranks(ordered, may_search=True))
+    choices = ChoicesAgainstLater(*tied_ranks(ordered))
     losses = choice_costs(take(scores, order), take(weights, order), choices)
     return tf.cast(losses * largest[:, 0], lists.scores.dtype)
 

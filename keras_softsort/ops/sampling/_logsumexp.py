@@ -1,16 +1,50 @@
-"""The logsumexp of a list, and of what is left of it when items are chosen one after another."""
+"""Sums of exponentials of any range: of a list, and of what is left of it when items are chosen one after another."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import tensorflow as tf
 
 
-def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
-    """`logsumexp(values[..., i:])` for each i, for values of any range. NaN only spreads within its list.
+class ScaledSums(NamedTuple):
+    """Sums of exponentials, `total * exp(peak)`. An empty sum has a peak of -inf and a total of 0.
 
-    It is computed within blocks of about sqrt(n) values and over later blocks: O(n^1.5) time and memory.
+    Peaks have no gradient. The gradient of `log(total)` is that of the logarithm of the sum.
+    """
+
+    peak: tf.Tensor  # the largest exponent
+    total: tf.Tensor
+
+    def log(self) -> tf.Tensor:
+        """Return the logarithms of the sums. An empty sum gives -inf with a gradient of 0."""
+        is_empty = tf.equal(self.total, 0)
+        logs = tf.math.log(tf.where(is_empty, tf.ones_like(self.total), self.total))
+        return self.peak + tf.where(is_empty, tf.zeros_like(logs), logs)
+
+
+def scaled_sums(exponents: tf.Tensor, factors: tf.Tensor | None = None) -> ScaledSums:
+    """Compute `sum_k f_k exp(x_k)` over the last axis, for `exponents` x of any range. The `factors` f are 1 or more.
+
+    An exponent of -inf may have a factor of 0.
+    """
+    peak = tf.stop_gradient(tf.reduce_max(exponents, axis=-1))
+    # Not -inf, from which -inf cannot be subtracted.
+    finite_peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
+    terms = tf.exp(exponents - finite_peak[..., tf.newaxis])
+    return ScaledSums(peak, tf.reduce_sum(terms if factors is None else factors * terms, axis=-1))
+
+
+def logsumexp(values: tf.Tensor) -> tf.Tensor:
+    """Compute the logsumexp over the last axis, with a gradient of 0, not NaN, if all values are -inf."""
+    return scaled_sums(values).log()
+
+
+def suffix_sums(values: tf.Tensor) -> ScaledSums:
+    """Compute `sum_{j >= i} exp(values_j)` for each i, along the last axis. NaN only spreads within its list.
+
+    Sums within blocks of about sqrt(n) values are added to those of all later blocks: O(n^1.5) time and memory.
     """
     shape, count = tf.shape(values), values.shape[-1]
     if count is None:
@@ -19,28 +53,21 @@ def suffix_logsumexp(values: tf.Tensor) -> tf.Tensor:
     else:
         size = math.isqrt(max(count - 1, 0)) + 1
     padding = -count % size
-    unpadded_axes = [[0, 0]] * (values.shape.rank - 1)
-    padded = tf.pad(values, [*unpadded_axes, [0, padding]], constant_values=-math.inf)
+    padded = tf.pad(values, [*[[0, 0]] * (values.shape.rank - 1), [0, padding]], constant_values=-math.inf)
     blocks = tf.reshape(padded, tf.concat([shape[:-1], [(count + padding) // size, size]], axis=0))
-    within = _dense(blocks)
-    totals = _dense(within[..., 0])[..., 1:]
-    later = tf.pad(totals, [*unpadded_axes, [0, 1]], constant_values=-math.inf)
-    both = tf.stack([within, tf.broadcast_to(later[..., tf.newaxis], tf.shape(within))], axis=-1)
-    return tf.reshape(logsumexp(both), tf.shape(padded))[..., :count]
+    positions = tf.range(size)
+    within = scaled_sums(_where(positions >= positions[:, tf.newaxis], blocks))
+    starts = tf.range(tf.shape(blocks)[-2])
+    later = scaled_sums(
+        _where(starts > starts[:, tf.newaxis], within.peak[..., 0]), within.total[..., tf.newaxis, :, 0]
+    )
+    both = (
+        tf.stack([own, tf.broadcast_to(after[..., tf.newaxis], tf.shape(own))], axis=-1)
+        for own, after in zip(within, later, strict=True)
+    )
+    return ScaledSums(*(tf.reshape(part, tf.shape(padded))[..., :count] for part in scaled_sums(*both)))
 
 
-def _dense(values: tf.Tensor) -> tf.Tensor:
-    """Compute `suffix_logsumexp` by its definition: O(n^2)."""
-    positions = tf.range(tf.shape(values)[-1])
-    counted = positions >= positions[:, tf.newaxis]
-    return logsumexp(tf.where(counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype)))
-
-
-def logsumexp(values: tf.Tensor) -> tf.Tensor:
-    """The logsumexp over the last axis, with a gradient of 0, not NaN, if all values are -inf."""
-    peak = tf.stop_gradient(tf.reduce_max(values, axis=-1, keepdims=True))
-    peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
-    total = tf.reduce_sum(tf.exp(values - peak), axis=-1)
-    empty = tf.equal(total, 0)
-    logs = tf.math.log(tf.where(empty, tf.ones_like(total), total))
-    return tf.where(empty, tf.constant(-math.inf, values.dtype), tf.squeeze(peak, -1) + logs)
+def _where(is_counted: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Repeat the values [..., m] for each row of `is_counted` [m, m], with -inf where it is False."""
+    return tf.where(is_counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype))

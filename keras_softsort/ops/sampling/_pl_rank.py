@@ -8,9 +8,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import flatten_lists, inverse, is_at_most, take
-from keras_softsort.ops._core.running_sums import sums_after, sums_up_to
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE
-from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_logsumexp
+from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_sums
 
 # Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
 # up to 1e20 over any of them.
@@ -20,10 +19,10 @@ SAFE_RANGE = {tf.float32: 40.0, tf.float64: 600.0}
 def expected_reward(
     keys: tf.Tensor, logits: tf.Tensor, mask: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor
 ) -> tf.Tensor:
-    """The mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`, where z is the order of the keys: `[batch]`.
+    """Compute the mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`: `[batch]`.
 
-    `keys` `[samples, batch, n]` are `logits` `[batch, n]` plus Gumbel noise. `rank_weights` are `[k]` with k <= n.
-    `rewards` are `[batch, n]`, 0 where masked. Rewards and rank weights must not be negative.
+    `keys` `[samples, batch, n]` are `logits` `[batch, n]` plus Gumbel noise, and z is their order. `rank_weights` are
+    `[k]` with k <= n. `rewards` are `[batch, n]`, 0 where masked. Rewards and rank weights must not be negative.
     """
     shape, minus_infinity = tf.shape(keys), tf.constant(-math.inf, keys.dtype)
     count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
@@ -31,7 +30,7 @@ def expected_reward(
     every_reward = flatten_lists(tf.broadcast_to(rewards, shape))
 
     def mean(values: tf.Tensor) -> tf.Tensor:
-        """The mean over the samples of each list."""
+        """Average the values of each list over its samples."""
         return tf.reduce_mean(tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0)), axis=0)
 
     @tf.custom_gradient
@@ -52,7 +51,7 @@ def expected_reward(
 
 
 def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-    """PL-Rank's estimate of the gradient of the expected reward, from each of `orders` `[lists, k]`.
+    """Compute PL-Rank's estimate of the gradient of the expected reward, from each of `orders` `[lists, k]`.
 
     The estimate for item d is `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`. r is
     the rank of d, or k if d is not among the first k. Z_i is the sum of exp(logit) over the items that are left at
@@ -65,7 +64,7 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
     chances = ChoiceChances(logits, orders, inverse(orders, tf.shape(logits)[-1]))
     later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
     terms = (tf.zeros_like(later) + rank_weights, later)
-    # NaN compares as within the range, and sums of exponentials keep it within its list.
+    # NaN counts as in range: sums of exponentials keep it within its list.
     wide = tf.reduce_any(tf.logical_and(logits > -math.inf, logits < -SAFE_RANGE[logits.dtype]))
     weights, losses = tf.cond(wide, lambda: chances.by_logarithms(*terms), lambda: chances.by_sums(*terms))
     after = take(tf.pad(later, [[0, 0], [0, 2]]), chances.ranks + 1)
@@ -73,31 +72,32 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
 
 
 class ChoiceChances(NamedTuple):
-    """Sums over the ranks i up to that of item d of exp(s_d) / Z_i, the chance of d at rank i, times a term."""
+    """Sums over the ranks i up to that of item d. They add exp(s_d) / Z_i, the chance of d at rank i, times a term."""
 
     logits: tf.Tensor  # [lists, n], at most 0
     orders: tf.Tensor  # [lists, k]
     ranks: tf.Tensor  # [lists, n]; k for items that are not among the first k
 
     def by_sums(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The sums [lists, n] with each of the terms [lists, k], which are at least 0, for logits in range."""
+        """Compute the sums [lists, n] for each of the terms [lists, k] of at least 0. The logits are in range."""
         exponentials = tf.exp(self.logits)
         chosen = take(exponentials, self.orders)
         unchosen = tf.reduce_sum(tf.where(self._is_chosen(), tf.zeros_like(exponentials), exponentials), axis=-1)
-        left = sums_after(chosen) + chosen + unchosen[:, tf.newaxis]
-        return tuple(exponentials * self._at_ranks(sums_up_to(tf.math.divide_no_nan(each, left))) for each in terms)
+        left = tf.cumsum(chosen, axis=1, reverse=True) + unchosen[:, tf.newaxis]
+        shares = (tf.math.divide_no_nan(each, left) for each in terms)
+        return tuple(exponentials * self._at_ranks(tf.cumsum(each, axis=1)) for each in shares)
 
     def by_logarithms(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The sums of `by_sums` for logits of any range, in float64: float32 logarithms far from 0 lose precision."""
+        """Compute the sums for logits of any range, in float64: float32 logarithms far from 0 lose precision."""
         nowhere, logits = tf.constant(-math.inf, tf.float64), tf.cast(self.logits, tf.float64)
         unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, logits))
-        left = suffix_logsumexp(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1))[:, :-1]
+        left = suffix_sums(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1)).log()[:, :-1]
         ended = tf.equal(left, nowhere)  # no item is left
         left = tf.where(ended, tf.zeros_like(left), left)
 
         def sums(each: tf.Tensor) -> tf.Tensor:
             shares = tf.where(ended, nowhere, tf.math.log(tf.cast(each, tf.float64)) - left)
-            summed = tf.reverse(suffix_logsumexp(tf.reverse(shares, [-1])), [-1])
+            summed = tf.reverse(suffix_sums(tf.reverse(shares, [-1])).log(), [-1])
             return tf.cast(tf.exp(logits + self._at_ranks(summed)), self.logits.dtype)
 
         return tuple(sums(each) for each in terms)
@@ -106,5 +106,5 @@ class ChoiceChances(NamedTuple):
         return self.ranks < tf.shape(self.orders)[1]
 
     def _at_ranks(self, sums: tf.Tensor) -> tf.Tensor:
-        """The sums up to the rank of each item, all of them for items that are not among the first k."""
+        """Take the sums at the rank of each item, and the last ones for items that are not among the first k."""
         return take(sums, tf.minimum(self.ranks, tf.shape(self.orders)[1] - 1))

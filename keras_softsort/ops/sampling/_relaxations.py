@@ -18,7 +18,7 @@ UNROLLED = 8
 
 
 def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, is_moderate: bool) -> tf.Tensor:
-    """The softmax of `keys / tau`: `[..., n]`. Keys of -inf get 0, even if all are.
+    """Compute the softmax of `keys / tau`: `[..., n]`. Keys of -inf get 0, even if all are.
 
     `is_moderate` says that tau has no gradient and is at least `MODERATE_TAU`.
     """
@@ -26,8 +26,6 @@ def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, is_moderate: bool) -> tf.Ten
     if not is_moderate:
         # Not -inf, from which -inf cannot be subtracted.
         ratio = scaled(keys - tf.maximum(peak, keys.dtype.min), tf.broadcast_to(tau, tf.shape(peak)))
-    elif tf.get_static_value(tau) == 1:
-        ratio = keys
     else:
         ratio = (keys - peak) / tau
     return _choice_weights(ratio, peak)
@@ -35,10 +33,11 @@ def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor, is_moderate: bool) -> tf.Ten
 
 @tf.custom_gradient
 def _choice_weights(ratio: tf.Tensor, peak: tf.Tensor) -> tuple:
-    """The softmax over the last axis: 0 where the `peak` [..., 1] of the keys is -inf, and NaN where it is +inf or NaN.
+    """Compute the softmax over the last axis.
 
-    TensorFlow's softmaxes do not agree on the other weights of a list with +inf. Weights of 0 get no gradient, even if
-    the gradient of their result is not finite.
+    It is 0 where the `peak` [..., 1] of the keys is -inf, and NaN where the peak is +inf or NaN. TensorFlow's softmaxes
+    do not agree on the other weights of a list with +inf. Weights of 0 get no gradient, even if the gradient of their
+    result is not finite.
     """
     weights = tf.where(peak < math.inf, tf.nn.softmax(ratio), tf.constant(math.nan, ratio.dtype))
     zero = tf.zeros([], ratio.dtype)
@@ -53,7 +52,7 @@ def _choice_weights(ratio: tf.Tensor, peak: tf.Tensor) -> tuple:
 
 
 def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """The sum of k softmaxes, with `alpha <- alpha + log(1 - softmax(alpha / tau))` between them: `[..., n]`.
+    """Add up k softmaxes, with `alpha <- alpha + log(1 - softmax(alpha / tau))` between them: `[..., n]`.
 
     tau is `[..., 1]`. `open_items`, bool `[..., n]`, marks the items that can be chosen, at least k > 1 in each list.
     """
@@ -75,7 +74,7 @@ def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: in
 
 
 def _rounds(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int, *, unroll: bool = False) -> tf.Tensor:
-    """The sum of k softmaxes. Unless unrolled it is a loop, so that graph size and compile time do not grow with k."""
+    """Add up k softmaxes. Unless unrolled it is a loop, so that graph size and compile time do not grow with k."""
 
     def lower_chosen(step: tf.Tensor, alpha: tf.Tensor, total: tf.Tensor) -> tuple:
         ratio = scaled(alpha, tau)
@@ -149,7 +148,7 @@ def _log_remainder(ratio: tf.Tensor, weights: tf.Tensor, open_items: tf.Tensor) 
 
 
 def threshold_memberships(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """Soft memberships `[..., n]` in the k largest keys, each at most 1, with sum k.
+    """Compute soft memberships `[..., n]` in the k largest keys, each at most 1, with sum k.
 
     tau is `[..., 1]`, and bool `open_items` `[..., n]` marks more than k items. The memberships are
     `sigmoid((keys - t) / tau)`, with the threshold t for which they sum to k. They maximize

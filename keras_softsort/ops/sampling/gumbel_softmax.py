@@ -97,13 +97,7 @@ def gumbel_softmax(
     """
     choice = _checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)
     scale = gumbel_noise.noise_scale_tensor(noise_scale, choice.tau.dtype)
-    return _sample(choice, scale, gumbel_noise.seed_tensor(seed))
-
-
-@traced_if_eager
-def _sample(choice: Choice, noise_scale: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    noise = gumbel_noise.gumbel(tf.shape(choice.logits), seed, choice.tau.dtype)
-    return _choose(choice, noise if tf.get_static_value(noise_scale) == 1 else noise_scale * noise)
+    return _choose(choice, scale, gumbel_noise.seed_tensor(seed))
 
 
 @export
@@ -148,12 +142,7 @@ def relaxed_top_k(
 
     Source: as for `gumbel_softmax`.
     """
-    return _relaxed_top_k(_checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask))
-
-
-@traced_if_eager
-def _relaxed_top_k(choice: Choice) -> tf.Tensor:
-    return _choose(choice, None)
+    return _choose(_checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask))
 
 
 class Choice(NamedTuple):
@@ -191,24 +180,27 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
     )
 
 
-def _choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
-    """The weights of the items by the keys `logits + noise`, with the caller's shape and dtype of the logits."""
+@traced_if_eager
+def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tensor | None = None) -> tf.Tensor:
+    """Compute the weights of the items, with the caller's shape and dtype. The keys have noise if there is a seed."""
     logits = tf.cast(choice.logits, choice.tau.dtype)
     is_allowed = tf.not_equal(logits, -math.inf)
-    keys = logits if noise is None else logits + noise
+    keys = logits
+    if seed is not None:
+        keys += noise_scale * gumbel_noise.gumbel(tf.shape(logits), seed, logits.dtype)
     if choice.mask is not None:
         is_allowed = tf.logical_and(is_allowed, choice.mask)
         keys = tf.where(is_allowed, keys, tf.constant(-math.inf, keys.dtype))
     if choice.k == 1 and choice.is_moderate:
         soft = relaxed_choice(keys, choice.tau, is_moderate=True)
     else:
-        tau = _failing(choice.tau, logits, is_allowed)
+        tau = _tau_or_nan(choice.tau, logits, is_allowed)
         soft = relaxed_choice(keys, tau, is_moderate=False) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
     if choice.k > 1 or choice.mask is not None:
         soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))
     soft = tf.cast(soft, choice.logits.dtype)
     if choice.hard:
-        tau = _failing(choice.tau, logits, is_allowed)
+        tau = _tau_or_nan(choice.tau, logits, is_allowed)
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, is_allowed, choice.k))
         soft = straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
     if not soft.shape.is_fully_defined():
@@ -216,15 +208,15 @@ def _choose(choice: Choice, noise: tf.Tensor | None) -> tf.Tensor:
     return _from_the_end(soft, choice.axis)
 
 
-def _failing(tau: tf.Tensor, logits: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
-    """The temperature [..., 1], NaN for a list with a NaN or +inf, whose weights and gradients it makes NaN."""
+def _tau_or_nan(tau: tf.Tensor, logits: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
+    """Return the temperature [..., 1], or NaN for a list with a NaN or +inf, whose results then are NaN."""
     below_infinity = tf.logical_or(logits < math.inf, tf.logical_not(is_allowed))  # False for NaN
     is_number = tf.reduce_all(below_infinity, axis=-1, keepdims=True)
     return tf.where(is_number, tau, tf.constant(math.nan, logits.dtype))
 
 
 def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
-    """The weights of several items; any number for an item that is not allowed."""
+    """Compute the weights of k > 1 items; any number for an item that is not allowed."""
     keys = tf.where(tf.logical_and(is_allowed, tf.math.is_finite(keys)), keys, tf.zeros_like(keys))
     count = tf.reduce_sum(tf.cast(is_allowed, tf.int32), axis=-1, keepdims=True)
     by_threshold = choice.method == "threshold"
@@ -238,11 +230,10 @@ def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tens
 
 
 def _largest(keys: tf.Tensor, is_allowed: tf.Tensor, k: int) -> tf.Tensor:
-    """1 for the k largest keys and 0 elsewhere. Of equal keys, the first are chosen."""
+    """Mark the k largest keys with 1 and the others with 0. Of equal keys, the first are chosen."""
     keys = tf.where(is_allowed, tf.stop_gradient(keys), tf.constant(-math.inf, keys.dtype))
     size = tf.shape(keys)[-1] if keys.shape[-1] is None else keys.shape[-1]
-    count = min(k, size) if isinstance(size, int) else tf.minimum(k, size)
-    chosen = tf.math.top_k(keys, count).indices
+    chosen = tf.math.top_k(keys, tf.minimum(k, size)).indices
     return tf.reduce_sum(tf.one_hot(chosen, size, dtype=keys.dtype), axis=-2)
 
 
