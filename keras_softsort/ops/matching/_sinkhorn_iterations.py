@@ -48,7 +48,8 @@ def sinkhorn_weights(matrices: SinkhornMatrices, num_iterations: int, tolerance:
     def weights(scores: tf.Tensor, inverse_tau: tf.Tensor) -> tuple:
         given = matrices._replace(scores=scores, inverse_tau=inverse_tau)
         solvers = solvers_by_speed(given)
-        result, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan))
+        # All solvers return states of one dtype.
+        result, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan, tf.float64))
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             (d_logits,) = _with_first_that_fits(solvers, lambda solver: [_backward(solver, plan, run, upstream)])
@@ -81,7 +82,7 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     def normalized(kernel: tf.Tensor) -> tuple:
         matrices = unit_matrices(kernel)
         solver = Scalings(matrices, kernel, matrices.columns)
-        result, *run = _forward(solver, plan)
+        result, *run = _forward(solver, plan, kernel.dtype)
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return tf.math.divide_no_nan(_backward(solver, plan, run, upstream), kernel)
@@ -100,11 +101,11 @@ def _with_first_that_fits(solvers: list[tuple], compute: Callable[[Solver], list
     return tf.cond(fits, lambda: compute(make()), lambda: _with_first_that_fits(others, compute))
 
 
-def _forward(solver: Solver, plan: Plan) -> list[tf.Tensor]:
+def _forward(solver: Solver, plan: Plan, dtype: tf.DType) -> list[tf.Tensor]:
     """Return the weights, the last state, the history of states, and the number of iterations made [B].
 
-    The history holds the states after each iteration, or before each segment if there are several. All states are
-    float64, so that all solvers return the same dtypes.
+    The history holds the states after each iteration, or before each segment if there are several. States are returned
+    in `dtype`.
     """
     state = (*solver.first(), tf.fill(tf.shape(solver.matrices.failed), plan.num_iterations))
     if plan.segments == 1:
@@ -123,7 +124,7 @@ def _forward(solver: Solver, plan: Plan) -> list[tf.Tensor]:
         )
     a, b, num_iterations_made = state
     result = tf.cast(solver.weights(a, b), solver.matrices.scores.dtype)
-    return [result, *(tf.cast(each, tf.float64) for each in (a, b, *history)), num_iterations_made]
+    return [result, *(tf.cast(each, dtype) for each in (a, b, *history)), num_iterations_made]
 
 
 def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bool) -> tuple[State, State]:
