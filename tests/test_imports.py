@@ -331,8 +331,6 @@ def test_legacy_keras():
 
 # A docstring is a sentence with a subject, or a noun phrase; it does not lean on the one before it.
 LEANING = re.compile(r"(Of|As|The same|Their)\b")
-# Folders whose docstrings are not mended yet.
-NOT_YET = ("ops/sorting/",)
 
 
 def leaning_docstrings(source):
@@ -343,8 +341,7 @@ def leaning_docstrings(source):
 
 
 def test_docstrings_stand_on_their_own():
-    paths = [path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).as_posix().startswith(NOT_YET)]
-    assert {path.name: found for path in paths if (found := leaning_docstrings(path.read_text()))} == {}
+    assert {path.name: found for path in ROOT.rglob("*.py") if (found := leaning_docstrings(path.read_text()))} == {}
 
 
 def test_the_check_finds_docstrings_that_lean_on_others():
