@@ -67,9 +67,10 @@ if __name__ == "__main__":
     command_line.import_tensorflow()
 
 import numpy as np
+import tensorflow as tf
 from _shared.pictures.ranking import draw_ranking
 from _shared.ranking_data import from_files, patients
-from _shared.ranking_measures import BASELINE, BestEpoch, lambda_mart, measures, scores_of
+from _shared.ranking_measures import BASELINE, lambda_mart, measures, new_metrics
 from tensorflow import keras
 
 import keras_softsort as ks
@@ -109,18 +110,30 @@ def train(name: str, seed: int, data: list[RankingDataset], options: argparse.Na
     keras.utils.set_random_seed(seed)
     training, *validation, test = data
     model = scorer(options.scorer, training.features.shape[1], options.dropout)
-    model.compile(keras.optimizers.Adam(options.learning_rate), loss=MAKE_LOSS[name]())
+    model.compile(keras.optimizers.Adam(options.learning_rate), loss=MAKE_LOSS[name](), metrics=new_metrics())
     batches = ks.data.bucketed_batches(training, options.batch_size, seed=seed, mask=True)
-    selection = [BestEpoch(queries) for queries in validation]
-    model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0, callbacks=selection)
-    return measures(test, scores_of(model, test))
+    settings: dict = {"epochs": options.epochs, "shuffle": False, "verbose": 0}
+    for queries in validation:
+        # No stop, but the weights of the best epoch.
+        best = keras.callbacks.EarlyStopping(
+            "val_NDCG@5", mode="max", patience=options.epochs, restore_best_weights=True
+        )
+        settings.update(validation_data=in_order(queries), callbacks=[best])
+    model.fit(batches, **settings)
+    found = model.evaluate(in_order(test), verbose=0, return_dict=True)
+    return {name: value for name, value in found.items() if name != "loss"}
+
+
+def in_order(queries: RankingDataset) -> tf.data.Dataset:
+    """Batches to measure."""
+    return ks.data.bucketed_batches(queries, 64, shuffle=False, mask=True)
 
 
 def compare(data: list[RankingDataset], options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
     """The measures of each method for every seed, and of random orders."""
     started = time.monotonic()
     test, random = data[-1], np.random.default_rng(0)
-    guesses = ([random.random(len(labels)) for _, labels in test] for _ in range(20))
+    guesses = (random.random(len(test.labels)) for _ in range(20))
     results = {"random order": [measures(test, scores) for scores in guesses]}
     for name in options.losses:
         results[name] = []

@@ -42,7 +42,12 @@ OTHERS = {
 }
 RANKING = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
 LOSSES = {name: lambda s, loss=loss: loss.of(s, tf.zeros_like(s)) for name, loss in RANKING.items()}
-FUNCTIONS = {**SORTING, **OTHERS, **LOSSES}
+OF_LABELS = ("ndcg", "dcg", "precision", "recall", "hits", "mrr", "mean_average_precision")
+OF_LABELS += ("average_relevance_position", "ordered_pair_accuracy")
+METRICS = {name: lambda s, name=name: getattr(ops, name)(s, tf.zeros_like(s)) for name in OF_LABELS}
+for name in ("alpha_dcg", "precision_ia"):
+    METRICS[name] = lambda s, name=name: getattr(ops, name)(s, tf.stack([s, s], axis=-1))
+FUNCTIONS = {**SORTING, **OTHERS, **LOSSES, **METRICS}
 # Operators of other inputs than lists of scores, and those that choose at least one item.
 NOT_LISTS = {
     "soft_top_k",
@@ -114,5 +119,5 @@ def test_layers(case):
 @pytest.mark.parametrize("case", objects.first_of_class(objects.METRICS), ids=str)
 def test_metrics(case):
     metric = case.make()
-    metric.update_state(tf.zeros([2, 0]), tf.zeros([2, 0]))
+    metric.update_state(tf.zeros([2, 0, 3] if case.subject.takes_topics else [2, 0]), tf.zeros([2, 0]))
     assert float(metric.result()) == 0

@@ -18,7 +18,7 @@ PAGES = {
     "layers": "The operators as Keras layers.",
     "models": "Scorers of items, as plain Keras models.",
     "losses": "Losses for `model.compile`.",
-    "metrics": "Metrics of order for `model.compile`.",
+    "metrics": "Metrics for `model.compile`: NDCG and its family, rank correlations, accuracies of orders.",
     "callbacks": "Callbacks for `model.fit`.",
     "distributions": "Random orders, as TensorFlow Probability distributions.",
     "linalg": "Soft permutations as linear operators that never form their matrix.",

@@ -16,9 +16,6 @@ class ListMetric(keras.metrics.Mean):
     """Base class of metrics that measure each list and take the weighted mean over lists.
 
     Args:
-      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
-      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
-        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
       lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
       padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
         `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
@@ -27,51 +24,47 @@ class ListMetric(keras.metrics.Mean):
 
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.
-      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]`, which `ops.harden` makes exact.
-        Scores follow `target`: they are large for large labels, or for late ranks.
-      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
-        each list.
+      y_pred: scores of such a shape, or for some metrics a soft permutation `[batch, rank, item]`.
+      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`.
 
     With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`.
 
     Raises:
-      ValueError: `target`, `direction`, `lists` or `padding` is unknown; shapes do not match, or lists can only hold
-        one item, as dense scores `[batch, 1]`.
+      ValueError: `lists` or `padding` is unknown; shapes do not match, or lists can only hold one item, as dense scores
+        `[batch, 1]`.
       TypeError: `y_pred` is not floating-point.
     """
 
     default_name: str
+    predicts = "scores or matrices"
 
     def __init__(
         self,
         *,
-        target: str = "labels",
-        direction: str = "DESCENDING",
         lists: str = "rows",
         padding: str | None = "negative_labels",
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__(name=name or self.default_name, dtype=dtype)
-        self._sort_direction = sort_direction(target, direction)
-        self.target = target
-        self.direction = direction
         self.lists = arguments.one_of("lists", lists, LISTS)
         self.padding = checked_padding(padding)
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
-        """The value of each list [batch], and whether the list counts [batch]. Empty lists never count."""
+        """The value and the weight of each list: [batch]. A list that does not count has weight 0."""
         raise NotImplementedError
 
     @tf.autograph.experimental.do_not_convert  # which takes Keras 2 longer than the rest
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Add a batch. Lists without valid items do not count, and samples of soft permutations are averaged."""
-        lists, y_pred = predicted_lists(y_true, y_pred, sample_weight, lists=self.lists, padding=self.padding)
-        if y_pred.shape.rank == 4:
-            y_pred = tf.reduce_mean(y_pred, axis=1)
-        values, counts = self.measure(y_pred, lists)
-        weights = lists.list_weights()
-        return self.add(values, tf.where(counts, weights, tf.zeros_like(weights)))
+        """Add a batch."""
+        lists, y_pred = self.resolved(y_true, y_pred, sample_weight)
+        return self.add(*self.measure(y_pred, lists))
+
+    def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Lists, tf.Tensor]:
+        """The lists of a batch, and `y_pred` with one list per row."""
+        return predicted_lists(
+            y_true, y_pred, sample_weight, lists=self.lists, padding=self.padding, predicts=self.predicts
+        )
 
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
         """Add lists with these values and weights, both [batch]."""
@@ -79,8 +72,44 @@ class ListMetric(keras.metrics.Mean):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {"target": self.target, "direction": self.direction, "lists": self.lists, "padding": self.padding}
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "lists": self.lists, "padding": self.padding}
+
+
+class SortMetric(ListMetric):
+    """Base class of metrics that compare the order of predictions, scores or soft permutations, with that of labels.
+
+    Args:
+      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
+        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
+      **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
+
+    `ops.harden` makes soft permutations exact. Scores follow `target`: they are large for large labels, or for late
+    ranks. The weight of a list is the mean weight of its items. Lists without valid items do not count, and samples of
+    soft permutations are averaged.
+    """
+
+    def __init__(self, *, target: str = "labels", direction: str = "DESCENDING", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._sort_direction = sort_direction(target, direction)
+        self.target = target
+        self.direction = direction
+
+    def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value of each list [batch], and whether the list counts [batch]. Empty lists never count."""
+        raise NotImplementedError
+
+    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value and the weight of each list."""
+        if y_pred.shape.rank == 4:
+            y_pred = tf.reduce_mean(y_pred, axis=1)
+        values, counts = self.compare(y_pred, lists)
+        weights = lists.list_weights()
+        return values, tf.where(counts, weights, tf.zeros_like(weights))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "target": self.target, "direction": self.direction}
 
 
 def has_nan(y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

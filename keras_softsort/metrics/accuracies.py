@@ -9,18 +9,18 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
-from keras_softsort.metrics._base import ListMetric, has_nan, with_lowest_padding
+from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
 from keras_softsort.ops.ranking.permutation_cross_entropy import sorted_labels
 
 
-class OrderMetric(ListMetric):
+class OrderMetric(SortMetric):
     """Base class of metrics that compare the item at each rank with the item that belongs there."""
 
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
         """The value of each list [batch], from which ranks are correct and which of them count [batch, ranks]."""
         raise NotImplementedError
 
-    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+    def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
         """Compare predicted with true orders. Every list counts."""
         order = self._predicted_order(y_pred, lists)
         ranks = tf.shape(order)[1]
@@ -51,11 +51,8 @@ class PermutationAccuracy(OrderMetric):
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
       direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
         be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
-      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
-        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
-      name: name of the metric.
-      dtype: dtype of the result.
+      **kwargs: `lists`, `padding`, `name` and `dtype`. `lists` and `padding` are those of the losses, see
+        `losses.ListLoss`. Predictions in padding, even NaN, never affect the result.
 
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.

@@ -11,35 +11,28 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
-from keras_softsort.metrics._base import ListMetric, has_nan, with_lowest_padding
+from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
 
 STATISTICS = ("mean", "mean_over_std")
 
 
-class CorrelationMetric(ListMetric):
+class CorrelationMetric(SortMetric):
     """Base class of metrics that correlate labels and predictions of each list.
 
     Args:
       statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
         the population, and 0 if the deviation is 0). With `lists="batch"` each batch is one list.
-      target, direction, lists, padding, name, dtype: see `ListMetric`. `direction` only affects soft permutations.
+      target, direction: see `SortMetric`. `direction` only affects soft permutations.
+      **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
 
     Tied items are treated as by SciPy. A list with constant scores or a NaN has the value 0. Lists with constant
     labels, and so all lists of fewer than two items, do not count. A soft permutation must have all ranks.
     """
 
     def __init__(
-        self,
-        *,
-        target: str = "labels",
-        direction: str = "DESCENDING",
-        statistic: str = "mean",
-        lists: str = "rows",
-        padding: str | None = "negative_labels",
-        name: str | None = None,
-        dtype: Any = None,
+        self, *, target: str = "labels", direction: str = "DESCENDING", statistic: str = "mean", **kwargs: Any
     ) -> None:
-        super().__init__(target=target, direction=direction, lists=lists, padding=padding, name=name, dtype=dtype)
+        super().__init__(target=target, direction=direction, **kwargs)
         self.statistic = arguments.one_of("statistic", statistic, STATISTICS)
         if statistic == "mean_over_std":
             # Sums of weights, values and squares, in float64 because the variance is a difference of them.
@@ -52,7 +45,7 @@ class CorrelationMetric(ListMetric):
         """The correlation of each list [batch], 0 for constant scores."""
         raise NotImplementedError
 
-    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+    def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
         """The correlation of each list, and whether the list counts: its labels must differ."""
         nan_labels = has_nan(lists.labels, lists.mask)
         failed = tf.logical_or(nan_labels, has_nan(y_pred, lists.mask))
@@ -125,11 +118,8 @@ class KendallTau(CorrelationMetric):
       direction: order of the rows of a soft permutation, `"DESCENDING"` or `"ASCENDING"`. It does not affect scores.
       statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
         the population, and 0 if the deviation is 0).
-      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
-        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
-      name: name of the metric.
-      dtype: dtype of the result.
+      **kwargs: `lists`, `padding`, `name` and `dtype`. `lists` and `padding` are those of the losses, see
+        `losses.ListLoss`. Predictions in padding, even NaN, never affect the result.
 
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.

@@ -1,8 +1,6 @@
 """Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort.ops.correlation import kendall_tau as kendall_tau
-from keras_softsort.ops.correlation import spearman_correlation as spearman_correlation
 from keras_softsort.ops.matching._assignment import MatchResult as MatchResult
 from keras_softsort.ops.matching.linear_assignment import linear_assignment as linear_assignment
 from keras_softsort.ops.matching.linear_assignment import match as match
@@ -10,6 +8,19 @@ from keras_softsort.ops.matching.set_loss import set_loss as set_loss
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult as SinkhornResult
 from keras_softsort.ops.matching.sinkhorn import gumbel_sinkhorn as gumbel_sinkhorn
 from keras_softsort.ops.matching.sinkhorn import sinkhorn as sinkhorn
+from keras_softsort.ops.metrics.correlation import kendall_tau as kendall_tau
+from keras_softsort.ops.metrics.correlation import spearman_correlation as spearman_correlation
+from keras_softsort.ops.metrics.diversity import alpha_dcg as alpha_dcg
+from keras_softsort.ops.metrics.diversity import precision_ia as precision_ia
+from keras_softsort.ops.metrics.first_relevant import hits as hits
+from keras_softsort.ops.metrics.first_relevant import mrr as mrr
+from keras_softsort.ops.metrics.gains import dcg as dcg
+from keras_softsort.ops.metrics.gains import ndcg as ndcg
+from keras_softsort.ops.metrics.positions import average_relevance_position as average_relevance_position
+from keras_softsort.ops.metrics.positions import ordered_pair_accuracy as ordered_pair_accuracy
+from keras_softsort.ops.metrics.relevance import mean_average_precision as mean_average_precision
+from keras_softsort.ops.metrics.relevance import precision as precision
+from keras_softsort.ops.metrics.relevance import recall as recall
 from keras_softsort.ops.neighbors.dknn_loss import dknn_loss as dknn_loss
 from keras_softsort.ops.neighbors.nearest_neighbors import NearestNeighbors as NearestNeighbors
 from keras_softsort.ops.neighbors.nearest_neighbors import nearest_neighbors as nearest_neighbors

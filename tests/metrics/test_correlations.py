@@ -10,7 +10,7 @@ from support import models
 from support.cases.metrics import kendall_tau, spearman_correlation
 
 import keras_softsort as ks
-from keras_softsort.ops.correlation import count_inversions
+from keras_softsort.ops.metrics._inversions import count_inversions
 
 keras = models.keras
 PEERS = {file.METRICS[0].cls: file.ORACLE for file in (kendall_tau, spearman_correlation)}

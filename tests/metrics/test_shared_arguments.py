@@ -9,7 +9,8 @@ from support.cases.collect import collected
 
 import keras_softsort as ks
 
-METRICS = [metric.cls for metric in collected("METRICS")]
+METRICS = [metric.cls for metric in collected("METRICS") if not metric.takes_topics]
+SORT_METRICS = [metric.cls for metric in collected("METRICS") if metric.takes_matrices]
 metrics = pytest.mark.parametrize("metric", METRICS)
 LABELS = np.float32([[3, 1, 2, -1], [1, 2, 4, 3]])
 SCORES = np.float32([[0.9, 0.1, 0.2, 5.0], [0.3, 0.5, 0.4, 0.1]])
@@ -40,6 +41,10 @@ def test_the_batch_is_one_list(metric):
     for labels, scores in zip(LABELS, SCORES, strict=True):
         own.update_state(labels, scores)
     assert float(own.result()) == pytest.approx(result(metric, LABELS, SCORES), rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", SORT_METRICS)
+def test_a_matrix_of_the_batch(metric):
     # An identity matrix says that the items are sorted already.
     assert result(metric, np.float32([4, 3, 2]), np.eye(3, dtype="float32"), lists="batch") == 1
 
@@ -48,13 +53,15 @@ def test_the_batch_is_one_list(metric):
 @metrics
 def test_what_marks_padding(metric, lists):
     labels, scores = LABELS[0], SCORES[0]
-    of_nan = np.where(labels < 0, np.float32(np.nan), labels - 2)
-    wanted = result(metric, labels[None], scores[None])
+    options = {"k": 1} if metric in (ks.Hits, ks.Recall) else {}
+    only_order = metric in SORT_METRICS
+    of_nan = np.where(labels < 0, np.float32(np.nan), labels - 2 * only_order)
+    wanted = result(metric, labels[None], scores[None], **options)
     one = (lambda values: values) if lists == "batch" else (lambda values: values[None])
-    assert result(metric, one(of_nan), one(scores), lists=lists, padding="nan_labels") == wanted
-    every = result(metric, one(labels), one(scores), lists=lists, padding=None)
-    assert every == result(metric, labels[None] + 1, scores[None])
-    assert every != wanted
+    assert result(metric, one(of_nan), one(scores), lists=lists, padding="nan_labels", **options) == wanted
+    every = result(metric, one(labels), one(scores), lists=lists, padding=None, **options)
+    assert not only_order or every == result(metric, labels[None] + 1, scores[None])
+    assert every != wanted  # a label below 0 that is no padding has no gain: NaN
 
 
 @metrics

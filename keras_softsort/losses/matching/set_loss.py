@@ -8,10 +8,10 @@ from typing import Any
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.saved_functions import read_function
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.losses._configs import read_function
 
 
 @export

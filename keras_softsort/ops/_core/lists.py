@@ -152,6 +152,14 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return last - take(sizes, groups) + 1, last
 
 
+def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
+    """The sum of the `values` [B, n] of ranks that are tied: that have the same `first` rank [B, n]."""
+    batch, size = tf.unstack(tf.shape(values))
+    places = first + size * tf.range(batch)[:, tf.newaxis]
+    sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
+    return take(tf.reshape(sums, [batch, size]), first)
+
+
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
     keys = tf.where(mask, values, tf.constant(-math.inf, values.dtype))

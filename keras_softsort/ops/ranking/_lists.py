@@ -114,11 +114,11 @@ def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor
 
 
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
-    """Turn `function(lists, *options) -> [B] or [B, n]` into a function of `RankingArguments` with their leading axes.
+    """Turn `function(lists, *options)` into a function of `RankingArguments` with their leading axes.
 
-    The function gets only items for which `has_meaning(scores, labels, *options)` holds; a list with other ones gives
-    NaN. Results [B, n] are 0 where masked. Eager calls of all list sizes share one trace. `options` are Python values,
-    tensors, or nests of them.
+    It returns [B] or [B, n], or a named tuple of such results. It gets only items for which `has_meaning(scores,
+    labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked. Eager calls of all
+    list sizes share one trace. `options` are Python values, tensors, or nests of them.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -132,16 +132,21 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             safe = lists._replace(
                 scores=_readable_scores(lists.scores, readable, lists.mask, failed), labels=plus_zeros(labels)
             )
-            results = function(safe, *options)
-            if results.shape.rank == 2:
-                results = tf.where(lists.mask, results, tf.zeros_like(results))
-                failed = tf.logical_and(failed[:, tf.newaxis], lists.mask)
-            results = tf.where(failed, tf.constant(math.nan, results.dtype), results)
-            return _with_leading_axes(results, args)
+            return tf.nest.map_structure(
+                lambda result: _with_leading_axes(_nan_of(failed, lists.mask, result), args), function(safe, *options)
+            )
 
         return traced_if_eager(run)
 
     return decorate
+
+
+def _nan_of(failed: tf.Tensor, mask: tf.Tensor, results: tf.Tensor) -> tf.Tensor:
+    """Results [B] or [B, n] with NaN for the lists that `failed` [B]. Results of items are 0 where masked."""
+    if results.shape.rank == 2:
+        results = tf.where(mask, results, tf.zeros_like(results))
+        failed = tf.logical_and(failed[:, tf.newaxis], mask)
+    return tf.where(failed, tf.constant(math.nan, results.dtype), results)
 
 
 @tf.custom_gradient

@@ -56,6 +56,16 @@ class Layer(KerasObject):
 
 
 @dataclass(frozen=True, eq=False)
+class Metric(KerasObject):
+    """A metric and what it takes."""
+
+    # It takes soft permutations too.
+    takes_matrices: bool = False
+    # Its labels are [batch, n, topics].
+    takes_topics: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Loss(KerasObject):
     """A loss, the operator that it calls, what it compares, and its truth."""
 

@@ -3,15 +3,16 @@
 import numpy as np
 
 import keras_softsort as ks
-from support.cases.keras_case import KerasObject
+from support.cases.keras_case import Metric
 
 ORACLE = np.mean  # of the places whether they are right
 METRICS = [
-    KerasObject(
+    Metric(
         ks.ElementwiseAccuracy,
         [
             {"direction": "ASCENDING", "name": "elementwiseaccuracy_0", "dtype": "float32"},
             {"target": "ranks", "name": "elementwiseaccuracy_1", "dtype": "float32"},
         ],
+        takes_matrices=True,
     )
 ]

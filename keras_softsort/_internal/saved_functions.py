@@ -1,0 +1,45 @@
+"""Functions of one's own in configs, such as a gain, a discount or a pair's cost.
+
+Keras finds a function by its bare name, first among its own ones: Keras 2 always, Keras 3 if the function is not
+registered. A gain called `exponential` would come back as the activation. So the name that is written here is read
+only as the name of a registered function, or of one in `custom_objects`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_softsort._internal.keras_compat import keras
+
+
+def written_function(value: Any) -> Any:
+    """The config of a function or of a callable Keras object; another value unchanged."""
+    if not callable(value):
+        return value
+    name = keras.utils.get_registered_name(value) if hasattr(value, "__name__") else "<lambda>"
+    if name == "<lambda>" or _is_of_keras(value):
+        return keras.utils.serialize_keras_object(value)
+    return {"module": value.__module__, "class_name": "function", "config": name, "registered_name": name}
+
+
+def read_function(value: Any) -> Any:
+    """The function or Keras object of a config; another value unchanged."""
+    if not isinstance(value, dict):
+        return value
+    # Keras writes "builtins" as the module of a function.
+    if value.get("class_name") != "function" or value.get("module") == "builtins":
+        return keras.utils.deserialize_keras_object(value)
+    function = keras.utils.get_registered_object(value["config"])
+    if function is None:
+        raise TypeError(
+            f"function {value['config']!r} of module {value['module']!r} is unknown: register it with "
+            "keras.saving.register_keras_serializable, or pass it in custom_objects"
+        )
+    return function
+
+
+def _is_of_keras(function: Any) -> bool:
+    """Whether Keras finds this very function by its name."""
+    return any(
+        each is function for part in (keras.activations, keras.losses, keras.metrics) for each in vars(part).values()
+    )

@@ -1,0 +1,1 @@
+"""Numbers that measure an order: rank correlations, NDCG and its family."""

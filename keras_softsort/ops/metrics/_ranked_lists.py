@@ -1,0 +1,113 @@
+"""Lists in the order of their scores, and what a ranking metric finds in them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.lists import descending, plus_zeros, take, tie_sums, tied_ranks
+from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, ranking_arguments
+
+TIES = ("mean", "position")
+
+
+class Measures(NamedTuple):
+    """What a metric finds in each list: [B] each."""
+
+    values: tf.Tensor  # 0 for a list without relevant items
+    weights: tf.Tensor  # the weight of the list in a mean over lists
+    is_relevant: tf.Tensor  # 1 for a list with relevant items, else 0
+
+
+def metric_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
+    """Check the arguments that all metrics share. Items of weight 0 are masked."""
+    args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
+    if args.weights is None:
+        return args
+    counts = tf.broadcast_to(args.weights > 0, tf.shape(args.labels))
+    return args._replace(mask=counts if args.mask is None else tf.logical_and(counts, args.mask))
+
+
+def checked_ties(ties: Any) -> str:
+    """Check the rule for items with equal scores."""
+    return arguments.one_of("ties", ties, TIES)
+
+
+def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+    """Whether items [B, n] have a score, which may be infinite, and a finite label."""
+    return tf.logical_and(tf.logical_not(tf.math.is_nan(scores)), tf.math.is_finite(labels))
+
+
+def has_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+    """Whether items [B, n] have a score and a finite label of at least 0."""
+    return tf.logical_and(can_be_ranked(scores, labels), labels >= 0)
+
+
+def by_relevance(lists: RankingLists, values: tf.Tensor, relevance: tf.Tensor) -> Measures:
+    """The `values` [B] of lists. A list weighs as much as its items do on average, by their `relevance` [B, n]."""
+    total = tf.reduce_sum(relevance, axis=-1)
+    of_relevant = tf.math.divide_no_nan(tf.reduce_sum(lists.weights * relevance, axis=-1), total)
+    of_all = tf.reduce_sum(lists.weights, axis=-1) / lists.sizes()
+    is_relevant = total > 0
+    return Measures(
+        values=tf.where(is_relevant, values, tf.zeros_like(values)),
+        weights=tf.where(is_relevant, of_relevant, of_all),
+        is_relevant=tf.cast(is_relevant, values.dtype),
+    )
+
+
+class RankedLists(NamedTuple):
+    """The ranks of lists by score, the highest first and masked items last: [B, n] each. Ranks count from 0.
+
+    With `ties="position"` the first and last rank are the rank itself.
+    """
+
+    order: tf.Tensor  # the item at each rank
+    first: tf.Tensor  # the first rank of the items that are tied with it
+    last: tf.Tensor
+
+    def at_ranks(self, values: tf.Tensor) -> tf.Tensor:
+        """The value [B, n] that each rank has on average over all orders of tied items."""
+        size = tf.cast(self.last - self.first + 1, values.dtype)
+        return tie_sums(take(values, self.order), self.first) / size
+
+    def own_ranks(self) -> tf.Tensor:
+        """The ranks from 0: int32 [n]."""
+        return tf.range(tf.shape(self.order)[1])
+
+    def ranks(self, dtype: tf.DType) -> tf.Tensor:
+        """The ranks from 1: [n]."""
+        return tf.cast(self.own_ranks() + 1, dtype)
+
+    def counted(self, k: int | None, dtype: tf.DType) -> tf.Tensor:
+        """1 for the first `k` ranks, else 0: [n]."""
+        ranks = self.ranks(dtype)
+        return tf.ones_like(ranks) if k is None else tf.cast(ranks <= k, dtype)
+
+    def sum_of_first(self, k: int | None, values: tf.Tensor) -> tf.Tensor:
+        """The sum [B] of `values` [B, n] over the first `k` ranks."""
+        return tf.linalg.matvec(self.at_ranks(values), self.counted(k, values.dtype))
+
+
+def sizes_of_first(lists: RankingLists, k: int | None) -> tf.Tensor:
+    """The number of valid items among the first `k` [B], at least 1."""
+    sizes = lists.sizes()
+    return sizes if k is None else tf.minimum(sizes, tf.cast(k, sizes.dtype))
+
+
+def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
+    """Sort the lists by score. With `ties="position"` tied items keep the order of the list."""
+    keys, order = descending(masked_last(lists.scores, lists.mask))
+    if ties == "mean":
+        return RankedLists(order, *tied_ranks(keys))
+    ranks = tf.broadcast_to(tf.range(tf.shape(order)[1]), tf.shape(order))
+    return RankedLists(order, ranks, ranks)
+
+
+def masked_last(keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Sort keys [B, n] with -inf for masked items, which is lower than all others: a valid -inf becomes finite."""
+    finite = tf.maximum(plus_zeros(keys), keys.dtype.min)
+    return tf.where(mask, finite, tf.constant(-math.inf, keys.dtype))

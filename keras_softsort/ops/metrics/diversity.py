@@ -1,0 +1,176 @@
+"""Metrics of diversity, for items that cover topics: alpha-DCG and intent-aware precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.metrics._ranked_lists import (
+    Measures,
+    by_relevance,
+    can_be_ranked,
+    checked_ties,
+    ranked_lists,
+    sizes_of_first,
+)
+from keras_softsort.ops.metrics._topics import covered, topic_arguments
+from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
+from keras_softsort.ops.ranking._lists import RankingLists, per_list
+
+
+class AlphaOptions(NamedTuple):
+    """The checked options of alpha-DCG."""
+
+    k: int | None
+    alpha: float
+    discount: str | Callable
+
+
+def check_alpha_dcg(*, k: Any, alpha: Any, discount: Any) -> AlphaOptions:
+    """Check the options of alpha-DCG."""
+    return AlphaOptions(
+        k=None if k is None else arguments.positive_integer("k", k),
+        alpha=arguments.fraction("alpha", alpha),
+        discount=discount if callable(discount) else arguments.one_of("discount", discount, DISCOUNTS),
+    )
+
+
+@export
+def alpha_dcg(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    alpha: float = 0.5,
+    discount: str | Callable = "log2",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the discounted cumulative gain of lists whose items cover topics, a measure of diversity.
+
+    `alpha-DCG = sum_{r <= k} D(r) w sum_t y_t (1 - alpha)^(c_t) / v`. y_t is the label of the item at rank r for topic
+    t, w its weight, c_t the sum of the labels for this topic before rank r, and v the mean weight of the items with a
+    topic. The more often a topic has come before, the less it adds.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
+      labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. Labels below 0 count as 0.
+      k: number of ranks that count, None for all.
+      alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
+      discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a covered topic, and empty lists, give
+      0. A NaN score or a label that is not finite makes the result of its list NaN. There is no gradient.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `k` or `alpha` is out of range, a name is unknown, shapes do not match, or a weight is negative.
+
+    Cost: O(n log n + n topics) time and O(n topics) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> topics = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    >>> round(float(ks.ops.alpha_dcg(tf.constant([3.0, 2.0, 1.0]), topics)), 4)
+    1.8155
+
+    Source: C. Clarke, M. Kolla, G. Cormack, O. Vechtomova, A. Ashkan, S. Buttcher, I. MacKinnon, "Novelty and Diversity
+    in Information Retrieval Evaluation", SIGIR 2008.
+    """
+    options = check_alpha_dcg(k=k, alpha=alpha, discount=discount)
+    args, topics = topic_arguments(scores, labels, mask, weights)
+    return alpha_dcg_measures(args, topics, options).values
+
+
+@per_list(can_be_ranked)
+def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: AlphaOptions) -> Measures:
+    """The alpha-DCG of each list."""
+    order = ranked_lists(lists, "position").order
+    sorted_topics = tf.gather(covered(topics, lists.mask), order, batch_dims=1)
+    before = tf.cumsum(sorted_topics, axis=1, exclusive=True)
+    gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - options.alpha, before.dtype), before), axis=-1)
+    weights = tf.gather(lists.weights, order, batch_dims=1)
+    rank_weights = rank_discounts(tf.shape(order)[1], gains.dtype, options.k, options.discount)
+    relevant = tf.cast(lists.labels >= 1, gains.dtype)
+    found = by_relevance(lists, tf.linalg.matvec(weights * gains, rank_weights), relevant)
+    return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
+
+
+class IntentOptions(NamedTuple):
+    """The checked options of intent-aware precision."""
+
+    k: int | None
+    min_label: float
+    ties: str
+
+
+def check_precision_ia(*, k: Any, min_label: Any, ties: Any) -> IntentOptions:
+    """Check the options of intent-aware precision."""
+    return IntentOptions(
+        k=None if k is None else arguments.positive_integer("k", k),
+        min_label=arguments.number("min_label", min_label),
+        ties=checked_ties(ties),
+    )
+
+
+@export
+def precision_ia(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    min_label: float = 1.0,
+    ties: str = "position",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the intent-aware precision of lists whose items cover topics: Precision-IA@k, a measure of diversity.
+
+    It is the mean of `precision` over the topics that some item of the list covers.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n, topics]` numbers. Items with a label of at least `min_label` cover the topic.
+      k: number of ranks that count, None for all.
+      min_label: the smallest label of an item that covers the topic.
+      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Results for masked, tied and empty lists and errors are those of `precision`.
+
+    Cost: O(n log n + n topics) time and O(n topics) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> topics = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    >>> float(ks.ops.precision_ia(tf.constant([3.0, 2.0, 1.0]), topics, k=2))
+    0.5
+
+    Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
+    """
+    options = check_precision_ia(k=k, min_label=min_label, ties=ties)
+    args, topics = topic_arguments(scores, labels, mask, weights)
+    return precision_ia_measures(args, topics, options).values
+
+
+@per_list(can_be_ranked)
+def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: IntentOptions) -> Measures:
+    """The intent-aware precision of each list."""
+    covers = tf.logical_and(topics >= options.min_label, lists.mask[..., tf.newaxis])
+    topics_of_item = tf.reduce_sum(tf.cast(covers, lists.scores.dtype), axis=-1)
+    topics_of_list = tf.reduce_sum(tf.cast(tf.reduce_any(covers, axis=1), lists.scores.dtype), axis=-1)
+    found = ranked_lists(lists, options.ties).sum_of_first(options.k, topics_of_item)
+    values = tf.math.divide_no_nan(found, topics_of_list * sizes_of_first(lists, options.k))
+    return by_relevance(lists, values, tf.cast(topics_of_item > 0, values.dtype))

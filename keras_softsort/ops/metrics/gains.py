@@ -1,0 +1,173 @@
+"""Metrics of discounted gains: DCG and NDCG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.metrics._ranked_lists import (
+    Measures,
+    by_relevance,
+    checked_ties,
+    has_gain,
+    metric_arguments,
+    ranked_lists,
+)
+from keras_softsort.ops.ranking._dcg import (
+    DISCOUNTS,
+    GAINS,
+    absolute_gains,
+    ideal_dcg,
+    rank_discounts,
+    relative_gains,
+)
+from keras_softsort.ops.ranking._lists import RankingLists, per_list
+
+
+class GainOptions(NamedTuple):
+    """The checked options of DCG and NDCG."""
+
+    k: int | None
+    gain: str | Callable
+    discount: str | Callable
+    ties: str
+
+
+def check_gains(*, k: Any, gain: Any, discount: Any, ties: Any) -> GainOptions:
+    """Check the options of DCG and NDCG."""
+    return GainOptions(
+        k=None if k is None else arguments.positive_integer("k", k),
+        gain=gain if callable(gain) else arguments.one_of("gain", gain, GAINS),
+        discount=discount if callable(discount) else arguments.one_of("discount", discount, DISCOUNTS),
+        ties=checked_ties(ties),
+    )
+
+
+@export
+def ndcg(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    gain: str | Callable = "exponential",
+    discount: str | Callable = "log2",
+    ties: str = "position",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the normalized discounted cumulative gain of lists: NDCG@k, from 0 to 1.
+
+    `NDCG = DCG / (the DCG of the best order)` with `DCG = sum_{r <= k} D(r) w g`, where g is the gain and w the weight
+    of the item at rank r, and D is the discount.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      k: number of ranks that count, None for all.
+      gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
+      discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
+      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
+        all their orders, as in scikit-learn.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply the gains. Items of weight 0 are
+        left out.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a gain, and empty lists, give 0. A NaN
+      score, a label that is not finite, or a label below 0 makes the result of its list NaN. There is no gradient.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `k` is less than 1, a name is unknown, shapes do not match, or a weight is negative.
+
+    Cost: O(n log n) time and O(n) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.ndcg(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    0.5869
+    >>> round(float(ks.ops.ndcg(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0], k=2)), 4)
+    0.1738
+
+    Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
+    Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
+    Efficiently in the Presence of Tied Scores", ECIR 2008.
+    """
+    options = check_gains(k=k, gain=gain, discount=discount, ties=ties)
+    return ndcg_measures(metric_arguments(scores, labels, mask, weights), options).values
+
+
+@export
+def dcg(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    gain: str | Callable = "exponential",
+    discount: str | Callable = "log2",
+    ties: str = "position",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the discounted cumulative gain of lists: DCG@k.
+
+    `DCG = sum_{r <= k} D(r) w g / (sum w g / sum g)`, where g is the gain and w the weight of the item at rank r, and D
+    is the discount. Equal weights cancel out.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      k: number of ranks that count, None for all.
+      gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
+      discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
+      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `ndcg`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Results for masked and empty lists, errors and cost are those of `ndcg`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.dcg(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    2.1309
+
+    Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
+    Information Systems 20, 2002.
+    """
+    options = check_gains(k=k, gain=gain, discount=discount, ties=ties)
+    return dcg_measures(metric_arguments(scores, labels, mask, weights), options).values
+
+
+@per_list(has_gain)
+def ndcg_measures(lists: RankingLists, options: GainOptions) -> Measures:
+    """The NDCG of each list."""
+    gains = relative_gains(lists.labels, lists.mask, options.gain)
+    weighted, rank_weights = lists.weights * gains, _rank_weights(gains, options)
+    total = _sum_over_ranks(lists, weighted, rank_weights, options.ties)
+    return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
+
+
+@per_list(has_gain)
+def dcg_measures(lists: RankingLists, options: GainOptions) -> Measures:
+    """The DCG of each list."""
+    gains = absolute_gains(lists.labels, lists.mask, options.gain)
+    total = _sum_over_ranks(lists, lists.weights * gains, _rank_weights(gains, options), options.ties)
+    found = by_relevance(lists, total, gains)
+    return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
+
+
+def _rank_weights(gains: tf.Tensor, options: GainOptions) -> tf.Tensor:
+    """The discounts of the ranks [n]; 0 after the k-th."""
+    return rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
+
+
+def _sum_over_ranks(lists: RankingLists, gains: tf.Tensor, rank_weights: tf.Tensor, ties: str) -> tf.Tensor:
+    return tf.linalg.matvec(ranked_lists(lists, ties).at_ranks(gains), rank_weights)

@@ -1,0 +1,156 @@
+"""Metrics of positions and of pairs: the average position of relevant items, and the accuracy of ordered pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
+from keras_softsort.ops.metrics._inversions import count_inversions
+from keras_softsort.ops.metrics._ranked_lists import (
+    Measures,
+    can_be_ranked,
+    checked_ties,
+    has_gain,
+    masked_last,
+    metric_arguments,
+    ranked_lists,
+)
+from keras_softsort.ops.ranking._lists import RankingLists, per_list
+
+
+class PositionOptions(NamedTuple):
+    """The checked options of metrics of positions."""
+
+    ties: str
+
+
+def check_positions(*, ties: Any) -> PositionOptions:
+    """Check the options of metrics of positions."""
+    return PositionOptions(checked_ties(ties))
+
+
+@export
+def average_relevance_position(
+    scores: Any, labels: Any, *, ties: str = "position", mask: Any = None, weights: Any = None
+) -> tf.Tensor:
+    """Compute the mean rank of the items of each list, weighted by relevance: ARP. Lower is better.
+
+    `ARP = sum_r r w y / sum_r w y`, where y is the label and w the weight of the item at rank r.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers of at least 0: relevance.
+      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
+        all their orders.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A NaN score, a label that is not finite, or a label below 0 makes the result of its list NaN. There is no
+      gradient.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `ties` is unknown, shapes do not match, or a weight is negative.
+
+    Cost: O(n log n) time and O(n) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> float(ks.ops.average_relevance_position(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0]))
+    2.5
+    """
+    return average_relevance_position_measures(
+        metric_arguments(scores, labels, mask, weights), check_positions(ties=ties)
+    ).values
+
+
+@per_list(has_gain)
+def average_relevance_position_measures(lists: RankingLists, options: PositionOptions) -> Measures:
+    """The average position of each list, which weighs as much as the sum of its labels."""
+    ranked = ranked_lists(lists, options.ties)
+    relevance = lists.weights * lists.labels
+    total = tf.linalg.matvec(ranked.at_ranks(relevance), ranked.ranks(relevance.dtype))
+    return _of_sums(total, tf.reduce_sum(relevance, axis=-1))
+
+
+@export
+def ordered_pair_accuracy(
+    scores: Any, labels: Any, *, ties: str = "position", mask: Any = None, weights: Any = None
+) -> tf.Tensor:
+    """Compute the share of pairs of items with different labels that the scores put in the right order.
+
+    `accuracy = sum w_i [s_i > s_j] / sum w_i` over the pairs with label_i > label_j. With two labels it is the area
+    under the ROC curve of the list.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers.
+      ties: rule for pairs with equal scores. `"position"`: they are wrong, as in TF-Ranking. `"mean"`: they count one
+        half, as in the area under the ROC curve.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. A pair has the weight of its more relevant item.
+        Items of weight 0 are left out.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a pair of different labels give 0. A
+      NaN score or a label that is not finite makes the result of its list NaN. There is no gradient.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `ties` is unknown, shapes do not match, or a weight is negative.
+
+    Cost: O(n log n) time and O(n) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.ordered_pair_accuracy(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    0.0
+    >>> round(float(ks.ops.ordered_pair_accuracy(tf.constant([0.9, 0.3, 0.4]), [2.0, 0.0, 1.0])), 4)
+    1.0
+    """
+    return ordered_pair_accuracy_measures(
+        metric_arguments(scores, labels, mask, weights), check_positions(ties=ties)
+    ).values
+
+
+@per_list(can_be_ranked)
+def ordered_pair_accuracy_measures(lists: RankingLists, options: PositionOptions) -> Measures:
+    """The accuracy of the pairs of each list, which weighs as much as its pairs."""
+    right = _weight_of_right_pairs(lists, ties_are_right=False)
+    if options.ties == "mean":
+        right = (right + _weight_of_right_pairs(lists, ties_are_right=True)) / 2
+    return _of_sums(right, _weight_of_pairs(lists))
+
+
+def _of_sums(total: tf.Tensor, weight: tf.Tensor) -> Measures:
+    """The mean of each list from a weighted sum and its weight [B]."""
+    return Measures(tf.math.divide_no_nan(total, weight), weight, tf.cast(weight > 0, weight.dtype))
+
+
+def _weight_of_pairs(lists: RankingLists) -> tf.Tensor:
+    """The weight [B] of all pairs of valid items with different labels."""
+    keys, order = descending(masked_last(lists.labels, lists.mask))
+    less_relevant = tf.cast(lists.sizes(), tf.int32)[:, tf.newaxis] - 1 - tied_ranks(keys)[1]
+    return tf.reduce_sum(take(lists.weights, order) * tf.cast(less_relevant, keys.dtype), axis=-1)
+
+
+def _weight_of_right_pairs(lists: RankingLists, ties_are_right: bool) -> tf.Tensor:
+    """The weight [B] of the pairs whose more relevant item has the greater score.
+
+    The items are sorted from the lowest score up. A right pair then has its more relevant item last.
+    """
+    # Of tied items, the last are the more relevant ones if their pairs are right.
+    _, by_label = descending(-lists.labels if ties_are_right else lists.labels)
+    _, by_score = descending(take(masked_last(-lists.scores, lists.mask), by_label))
+    order = take(by_label, by_score)
+    relevance_ranks = inverse(descending(take(lists.labels, order))[1])
+    return count_inversions(relevance_ranks, take(lists.weights, order))

@@ -1,0 +1,176 @@
+"""Metrics of all relevant items: precision, recall and average precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import take
+from keras_softsort.ops.metrics._ranked_lists import (
+    Measures,
+    by_relevance,
+    can_be_ranked,
+    metric_arguments,
+    sizes_of_first,
+)
+from keras_softsort.ops.metrics._relevance import RelevanceOptions, check_relevance, relevant_items
+from keras_softsort.ops.ranking._lists import RankingLists, per_list
+
+
+@export
+def precision(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    min_label: float = 1.0,
+    ties: str = "position",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the share of relevant items among the first k of each list: Precision@k.
+
+    `precision = (number of relevant items among the first k) / min(k, number of valid items)`.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count, None for all.
+      min_label: the smallest label of a relevant item.
+      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
+        all their orders.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without relevant items, and empty lists, give
+      0. A NaN score or a label that is not finite makes the result of its list NaN. There is no gradient.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `k` is less than 1, `ties` is unknown, shapes do not match, or a weight is negative.
+
+    Cost: O(n log n) time and O(n) memory.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> float(ks.ops.precision(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2))
+    0.5
+    """
+    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    return precision_measures(metric_arguments(scores, labels, mask, weights), options).values
+
+
+@export
+def recall(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    min_label: float = 1.0,
+    ties: str = "position",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the share of relevant items that are among the first k of each list: Recall@k.
+
+    `recall = (number of relevant items among the first k) / (number of relevant items)`.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count, None for all.
+      min_label: the smallest label of a relevant item.
+      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Results for masked and empty lists, errors and cost are those of `precision`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.recall(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2)), 4)
+    0.3333
+    """
+    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    return recall_measures(metric_arguments(scores, labels, mask, weights), options).values
+
+
+@export
+def mean_average_precision(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    min_label: float = 1.0,
+    ties: str = "position",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the average precision of each list, whose mean over lists is MAP@k.
+
+    `average precision = sum_{r <= k} w_r y_r P(r) / sum_i w_i y_i`, where y is 1 for relevant items and else 0, w are
+    the weights and P(r) is the precision among the first r ranks. The divisor counts all relevant items, also those
+    after rank k.
+
+    Args:
+      scores: `[..., n]` floating-point, which may be infinite.
+      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count, None for all.
+      min_label: the smallest label of a relevant item.
+      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+
+    Results for masked and empty lists, errors and cost are those of `precision`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.mean_average_precision(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0])), 4)
+    0.5833
+    """
+    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    return mean_average_precision_measures(metric_arguments(scores, labels, mask, weights), options).values
+
+
+@per_list(can_be_ranked)
+def precision_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+    """The precision of each list."""
+    relevant, ranked = relevant_items(lists, options)
+    found = ranked.sum_of_first(options.k, relevant)
+    return by_relevance(lists, found / sizes_of_first(lists, options.k), relevant)
+
+
+@per_list(can_be_ranked)
+def recall_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+    """The recall of each list."""
+    relevant, ranked = relevant_items(lists, options)
+    found = ranked.sum_of_first(options.k, relevant)
+    return by_relevance(lists, tf.math.divide_no_nan(found, tf.reduce_sum(relevant, axis=-1)), relevant)
+
+
+@per_list(can_be_ranked)
+def mean_average_precision_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+    """The average precision of each list.
+
+    Of g tied items, r of them relevant, i come before a given relevant one: `i (r - 1) / (g - 1)` relevant ones on
+    average.
+    """
+    relevant, ranked = relevant_items(lists, options)
+    weighted = lists.weights * relevant
+    dtype = relevant.dtype
+    share, tied = ranked.at_ranks(relevant), tf.cast(ranked.last - ranked.first + 1, dtype)
+    before_ties = take(tf.cumsum(share, axis=-1, exclusive=True), ranked.first)
+    tied_before = tf.cast(ranked.own_ranks() - ranked.first, dtype)
+    found = before_ties + 1 + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
+    precisions = ranked.counted(options.k, dtype) * found / ranked.ranks(dtype)
+    total = tf.reduce_sum(ranked.at_ranks(weighted) * precisions, axis=-1)
+    return by_relevance(lists, tf.math.divide_no_nan(total, tf.reduce_sum(weighted, axis=-1)), relevant)

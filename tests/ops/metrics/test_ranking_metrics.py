@@ -1,0 +1,153 @@
+"""Ranking metrics of lists against NumPy, in every mode, with ties, masks and weights."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn import metrics as sklearn_metrics
+from support import modes
+from support.oracles import ranking_metrics as oracle
+
+import keras_softsort as ks
+
+OF_TOPICS = ("alpha_dcg", "precision_ia")
+OF_GAINS = ("ndcg", "dcg")
+WITHOUT_K = ("average_relevance_position", "ordered_pair_accuracy")
+NAMES = (*OF_GAINS, *OF_TOPICS, *WITHOUT_K, "precision", "recall", "hits", "mrr", "mean_average_precision")
+TIES = ("position", "mean")
+
+
+def lists(name, count=24, size=7, seed=0):
+    """Scores with many ties, labels, masks and weights, some of them 0."""
+    rng = np.random.default_rng(seed)
+    shape = (count, size)
+    labels = rng.integers(0, 2, (*shape, 3)) if name in OF_TOPICS else rng.integers(0, 4, shape)
+    weights = rng.integers(0, 4, shape) / 2
+    return rng.integers(0, 4, shape).astype(float), labels.astype(float), rng.random(shape) < 0.8, weights
+
+
+def choices(name):
+    """Options away from the defaults, one set after another."""
+    found = [{}] if name in WITHOUT_K else [{"k": 1}, {"k": 3}, {"k": 20}, {}]
+    if name != "alpha_dcg":
+        found = [{**each, "ties": ties} for each in found for ties in TIES]
+    if name in OF_GAINS:
+        found += [{"gain": "linear", "discount": "reciprocal"}]
+        found += [{"gain": lambda y: y * (y + 1.0), "discount": lambda r: 1.0 / (r + 2.0)}]
+    if name == "alpha_dcg":
+        found += [{"alpha": 0.2, "discount": "reciprocal"}, {"discount": lambda r: 1.0 / (r + 2.0)}]
+    if name in ("precision", "recall", "hits", "mrr", "mean_average_precision"):
+        found += [{"min_label": 2.5, "k": 3}]
+    if name == "precision_ia":
+        found += [{"min_label": 0.0}]
+    return found
+
+
+def expected(name, scores, labels, mask, weights, **options):
+    masks = [None] * len(scores) if mask is None else mask
+    weighted = [None] * len(scores) if weights is None else weights
+    return [
+        oracle.metric(name, *each[:2], mask=each[2], weights=each[3], **options)
+        for each in zip(scores, labels, masks, weighted, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values(name):
+    scores, labels, mask, weights = lists(name)
+    for options in choices(name):
+        for each in ((mask, weights), (mask, None), (None, weights), (None, None)):
+            found = getattr(ks.ops, name)(tf.constant(scores), labels, mask=each[0], weights=each[1], **options)
+            wanted = expected(name, scores, labels, *each, **options)
+            np.testing.assert_allclose(found, wanted, atol=1e-12, err_msg=str((options, each)))
+
+
+@pytest.mark.parametrize("mode", modes.OP_MODES)
+@pytest.mark.parametrize("name", NAMES)
+def test_modes(name, mode):
+    scores, labels, mask, weights = lists(name, count=6)
+    options = {} if name == "alpha_dcg" else {"ties": "mean"}
+
+    def run(scores, labels, mask, weights):
+        return getattr(ks.ops, name)(scores, labels, mask=mask, weights=weights, **options)
+
+    numbers = [tf.constant(each, tf.bool if each is mask else tf.float32) for each in (scores, labels, mask, weights)]
+    inputs = [tf.reshape(each, [2, 3, *each.shape[1:]]) for each in numbers]
+    if mode == "unknown_shape":
+        signature = [tf.TensorSpec([None] * each.shape.rank, each.dtype) for each in inputs]
+        run = tf.function(run, input_signature=signature, autograph=False)
+    elif mode != "eager":
+        run = tf.function(run, jit_compile=True if mode == "xla" else None, autograph=False)
+    found = run(*inputs)
+    assert (found.shape, found.dtype) == ([2, 3], tf.float32)
+    wanted = expected(name, scores, labels, mask, weights, **options)
+    np.testing.assert_allclose(np.ravel(found), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_number(name):
+    """A NaN score or a label that is not finite fails its own list only; masked ones and infinite scores do not."""
+    scores, labels, mask, _ = lists(name, count=4)
+    mask[:, 0], labels[:, 0] = True, 1.0
+    function = getattr(ks.ops, name)
+    wanted = function(tf.constant(scores), labels, mask=mask).numpy()
+    spoilt = np.where(mask, scores, np.nan)
+    hidden = np.where(mask if labels.ndim == 2 else mask[..., None], labels, np.nan)
+    np.testing.assert_array_equal(function(tf.constant(spoilt), hidden, mask=mask), wanted)
+    spoilt[1, 0], hidden[2, 0] = np.nan, np.inf
+    found = function(tf.constant(spoilt), hidden, mask=mask).numpy()
+    np.testing.assert_array_equal(np.isnan(found), [False, True, True, False])
+    assert found[0] == wanted[0]
+    ends = np.float64([[-np.inf, np.inf, 0.0, 5.0]])
+    some = np.float64([[1, 0, 1, 1]]) if labels.ndim == 2 else np.float64([[[1], [0], [1], [1]]])
+    valid = np.array([[True, True, True, False]])
+    found = function(tf.constant(ends), some, mask=valid)
+    np.testing.assert_allclose(found, expected(name, np.float64([[-9, 9, 0, 5]]), some, valid, None))
+
+
+@pytest.mark.parametrize("name", ["ndcg", "dcg", "average_relevance_position"])
+def test_a_negative_label_has_no_gain(name):
+    found = getattr(ks.ops, name)(tf.constant([[1.0, 2.0], [2.0, 1.0]]), [[0.0, -1.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(np.isnan(found), [True, False])
+
+
+def test_scikit_learn():
+    rng = np.random.default_rng(1)
+    scores, labels = rng.integers(0, 4, (8, 9)).astype(float), rng.integers(0, 4, (8, 9)).astype(float)
+    binary = (labels >= 2).astype(float)
+    for k in (None, 4):
+        found = ks.ops.ndcg(tf.constant(scores), labels, k=k, gain="linear", ties="mean")
+        assert np.mean(found) == pytest.approx(sklearn_metrics.ndcg_score(labels, scores, k=k))
+        found = ks.ops.dcg(tf.constant(scores), labels, k=k, gain="linear", ties="mean")
+        assert np.mean(found) == pytest.approx(sklearn_metrics.dcg_score(labels, scores, k=k))
+    areas = ks.ops.ordered_pair_accuracy(tf.constant(scores), binary, ties="mean")
+    wanted = [sklearn_metrics.roc_auc_score(*each) for each in zip(binary, scores, strict=True)]
+    np.testing.assert_allclose(areas, wanted)
+    untied = rng.permuted(np.tile(np.arange(9.0), (8, 1)), axis=1)
+    precisions = ks.ops.mean_average_precision(tf.constant(untied), binary)
+    wanted = [sklearn_metrics.average_precision_score(*each) for each in zip(binary, untied, strict=True)]
+    np.testing.assert_allclose(precisions, wanted)
+
+
+def test_large_labels_do_not_overflow():
+    scores, labels = tf.constant([[1.0, 2.0, 3.0]]), tf.constant([[500.0, 499.0, 0.0]])
+    wanted = ks.ops.ndcg(tf.cast(scores, tf.float64), tf.cast(labels, tf.float64))
+    np.testing.assert_allclose(ks.ops.ndcg(scores, labels), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: ks.ops.ndcg(s, s, k=0), "k must be at least 1, got 0"),
+        (lambda s: ks.ops.ndcg(s, s, ties="random"), r"ties must be one of \['mean', 'position'\], got 'random'"),
+        (lambda s: ks.ops.dcg(s, s, gain="square"), "gain must be one of"),
+        (lambda s: ks.ops.dcg(s, s, discount="square"), "discount must be one of"),
+        (lambda s: ks.ops.recall(s, s, weights=-1.0), "weights must not be negative"),
+        (lambda s: ks.ops.hits(s, s[:, :2]), "labels must have the shape of scores"),
+        (lambda s: ks.ops.alpha_dcg(s, s), r"labels must have shape \[\.\.\., n, topics\] with scores \(2, 3\)"),
+        (lambda s: ks.ops.alpha_dcg(s, s[..., None], alpha=1.0), "alpha must be at least 0 and below 1"),
+        (lambda s: ks.ops.mrr(s, s, min_label=np.nan), "min_label must be finite"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(tf.constant([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0]]))

@@ -1,0 +1,26 @@
+"""Cases of `precision` and `Precision`."""
+
+import functools
+
+import tensorflow as tf
+
+import keras_softsort as ks
+from support.cases.keras_case import Metric
+from support.cases.operation import SCORES, Operation
+from support.oracles import ranking_metrics
+
+ORACLE = functools.partial(ranking_metrics.metric, "precision")
+OPERATIONS = [
+    Operation(
+        "precision", lambda s: ks.ops.precision(s, tf.abs(tf.round(s)), k=3, ties="mean"), SCORES, forward_only=True
+    )
+]
+METRICS = [
+    Metric(
+        ks.Precision,
+        [
+            {"k": 2, "ties": "mean", "name": "precision_0", "dtype": "float32"},
+            {"min_label": 2.0, "no_relevant": "skip", "name": "precision_1", "dtype": "float32"},
+        ],
+    )
+]

@@ -1,0 +1,117 @@
+"""Ranking metrics of one list in NumPy, straight from their formulas; ties by trying all orders."""
+
+import itertools
+
+import numpy as np
+
+
+def orders(scores, ties):
+    """All orders of the items by score: one, or with `ties="mean"` every order of tied items."""
+    if ties == "position":
+        return [np.argsort(-scores, kind="stable")]
+    groups = [np.flatnonzero(scores == value) for value in sorted(set(scores.tolist()), reverse=True)]
+    every = itertools.product(*[list(itertools.permutations(group)) for group in groups])
+    return [np.array([item for group in each for item in group], int) for each in every]
+
+
+def metric(name, scores, labels, *, mask=None, weights=None, ties="position", min_label=1.0, **options):
+    """The metric of one list, float64. `labels` are [n], or [n, topics]."""
+    scores, labels = np.asarray(scores, float), np.asarray(labels, float)
+    weights = np.ones(len(scores)) if weights is None else np.broadcast_to(np.asarray(weights, float), scores.shape)
+    valid = weights > 0 if mask is None else np.asarray(mask, bool) & (weights > 0)
+    scores, labels, weights = scores[valid], labels[valid], weights[valid]
+    if not len(scores):
+        return 0.0
+    if name == "ordered_pair_accuracy":
+        return ordered_pair_accuracy(scores, labels, weights, ties)
+    of_order = {"ndcg": ndcg, "dcg": dcg, "alpha_dcg": alpha_dcg, "average_relevance_position": arp}.get(name)
+    if of_order is None:
+        relevant = (labels >= min_label).astype(float)
+        of_order, labels = BINARY[name], relevant
+    return np.mean([of_order(labels[order], weights[order], **options) for order in orders(scores, ties)])
+
+
+def gains_of(labels, gain):
+    return gain(labels) if callable(gain) else {"exponential": 2**labels - 1, "linear": labels}[gain]
+
+
+def discounts_of(size, k, discount):
+    ranks = np.arange(1.0, size + 1)
+    named = {"log2": 1 / np.log2(1 + ranks), "reciprocal": 1 / ranks}
+    return np.where(ranks <= (k or size), discount(ranks) if callable(discount) else named[discount], 0)
+
+
+def mean_by(relevance, weights):
+    return np.sum(weights * relevance) / np.sum(relevance)
+
+
+def dcg(labels, weights, k=None, gain="exponential", discount="log2"):
+    gains = gains_of(labels, gain)
+    if not gains.sum():
+        return 0.0
+    return np.sum(weights * gains * discounts_of(len(labels), k, discount)) / mean_by(gains, weights)
+
+
+def ndcg(labels, weights, k=None, gain="exponential", discount="log2"):
+    gains = weights * gains_of(labels, gain)
+    rank_weights = discounts_of(len(labels), k, discount)
+    return np.sum(gains * rank_weights) / np.sum(np.sort(gains)[::-1] * rank_weights) if gains.sum() else 0.0
+
+
+def alpha_dcg(labels, weights, k=None, alpha=0.5, discount="log2"):
+    labels = np.maximum(labels, 0)
+    before = np.cumsum(labels, axis=0) - labels
+    gains = np.sum(labels * (1 - alpha) ** before, axis=-1)
+    relevant = (labels.max(axis=-1) >= 1).astype(float)
+    if not relevant.sum():
+        return 0.0
+    return np.sum(weights * gains * discounts_of(len(labels), k, discount)) / mean_by(relevant, weights)
+
+
+def arp(labels, weights):
+    relevance = weights * labels
+    return np.sum(np.arange(1, len(labels) + 1) * relevance) / np.sum(relevance) if relevance.sum() else 0.0
+
+
+def precision(relevant, _, k=None):
+    return np.mean(relevant[:k])
+
+
+def recall(relevant, _, k=None):
+    return np.sum(relevant[:k]) / np.sum(relevant) if relevant.sum() else 0.0
+
+
+def hits(relevant, _, k=None):
+    return np.max(relevant[:k])
+
+
+def mrr(relevant, _, k=None):
+    return np.max(relevant[:k] / np.arange(1, len(relevant) + 1)[:k])
+
+
+def mean_average_precision(relevant, weights, k=None):
+    precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
+    total = np.sum(weights * relevant)
+    return np.sum((weights * relevant * precisions)[:k]) / total if total else 0.0
+
+
+def precision_ia(relevant, _, k=None):
+    topics = np.sum(relevant.max(axis=0))
+    return np.sum(relevant[:k]) / (topics * len(relevant[:k])) if topics else 0.0
+
+
+BINARY = {
+    "precision": precision,
+    "recall": recall,
+    "hits": hits,
+    "mrr": mrr,
+    "mean_average_precision": mean_average_precision,
+    "precision_ia": precision_ia,
+}
+
+
+def ordered_pair_accuracy(scores, labels, weights, ties):
+    pairs = labels[:, None] > labels[None, :]
+    right = (scores[:, None] > scores[None, :]) + (0.5 if ties == "mean" else 0) * (scores[:, None] == scores[None, :])
+    total = np.sum(pairs * weights[:, None])
+    return np.sum(pairs * right * weights[:, None]) / total if total else 0.0
