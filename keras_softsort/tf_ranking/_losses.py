@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -9,6 +10,7 @@ import tensorflow as tf
 from keras_softsort import losses
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras
 
 try:
     import tensorflow_ranking as _tensorflow_ranking
@@ -31,6 +33,7 @@ LOSSES: dict[str, type] = {
     "keras_softsort_sigmoid_cross_entropy_loss": losses.SigmoidCrossEntropyLoss,
     "keras_softsort_unique_softmax_loss": losses.UniqueSoftmaxLoss,
     "keras_softsort_yeti_logistic_loss": losses.YetiLogisticLoss,
+    "circle_loss": losses.CircleLoss,
     "click_em_loss": losses.ClickEMLoss,
     "mixture_em_loss": losses.MixtureEMLoss,
     "keras_softsort_ordinal_loss": losses.OrdinalLoss,
@@ -70,6 +73,7 @@ def get_loss(
     - `"keras_softsort_sigmoid_cross_entropy_loss"`: `SigmoidCrossEntropyLoss`
     - `"keras_softsort_unique_softmax_loss"`: `UniqueSoftmaxLoss`
     - `"keras_softsort_yeti_logistic_loss"`: `YetiLogisticLoss`
+    - `"circle_loss"`: `CircleLoss`
     - `"click_em_loss"`: `ClickEMLoss`
     - `"mixture_em_loss"`: `MixtureEMLoss`
     - `"keras_softsort_ordinal_loss"`: `OrdinalLoss`
@@ -86,7 +90,8 @@ def get_loss(
     - a name of `tfr.keras.losses.RankingLossKey`: the loss of TF-Ranking.
 
     Args:
-      loss: one of these names. `LOSSES` holds the names of this package.
+      loss: one of these names, or several with weights for their sum, such as `"softmax_loss:0.9,ranknet_loss:0.1"`. A
+        name without a weight has weight 1. `LOSSES` holds the names of this package.
       reduction: a `tf.keras.losses.Reduction`. With `"auto"` the losses of this package are means over lists.
         TF-Ranking's are then means over lists, or, if they have a value per item, over items including padding.
       lambda_weight: for the losses of this package, the name of a metric, such as `"ndcg"`; for TF-Ranking's losses,
@@ -108,7 +113,14 @@ def get_loss(
     0.5
     >>> type(tf_ranking.get_loss("softmax_loss", ragged=True)).__module__
     'tensorflow_ranking.python.keras.losses'
+    >>> both = tf_ranking.get_loss("ranknet_loss:0.1, plackett_luce_loss:0.9")
+    >>> round(float(both([[1.0, 0.0]], [[0.3, 0.9]])), 4)
+    1.0375
     """
+    if isinstance(loss, str) and set(loss) & set(":,"):
+        names, weights = zip(*map(_name_and_weight, loss.split(",")), strict=True)
+        parts = [get_loss(each, reduction, lambda_weight, ragged=ragged, **kwargs) for each in names]
+        return SumOfLosses(parts, weights, name=name)
     arguments.one_of("loss", loss, [*LOSSES, *tfr.keras.losses.RankingLossKey.all_keys()])
     if arguments.boolean("ragged", ragged) and loss not in LOSSES:
         kwargs["ragged"] = True  # or not at all, for the one that does not have it
@@ -117,3 +129,25 @@ def get_loss(
     options = {"lambda_weight": lambda_weight, "name": name}
     kwargs.update({key: value for key, value in options.items() if value is not None})
     return LOSSES[loss](reduction=reduction, **kwargs)
+
+
+def _name_and_weight(text: str) -> tuple[str, float]:
+    """The parts of `"name:weight"`, with weight 1 if there is none."""
+    name, _, weight = text.partition(":")
+    try:
+        return name.strip(), float(weight) if weight.strip() else 1.0
+    except ValueError:
+        raise ValueError(f"loss must have a number after each colon, got {text!r}") from None
+
+
+class SumOfLosses(keras.losses.Loss):
+    """A weighted sum of losses, each with its own reduction."""
+
+    def __init__(self, losses: list[Any], weights: Sequence[float], name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._parts = list(zip(losses, weights, strict=True))
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
+        """The sum."""
+        return sum(weight * loss(y_true, y_pred, sample_weight) for loss, weight in self._parts)

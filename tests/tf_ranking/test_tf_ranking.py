@@ -54,17 +54,28 @@ def test_their_losses_get_their_arguments():
             assert tf_ranking.get_loss(key, ragged=True, **arguments).get_config()["ragged"]
 
 
+def test_a_weighted_sum_of_losses():
+    labels, scores = tf.constant([[2.0, 0.0, 1.0], [0.0, 1.0, -1.0]]), tf.constant([[0.1, 0.4, 0.2], [1.0, 0.3, 9.0]])
+    made = tf_ranking.get_loss("ranknet_loss:0.1, approx_mrr_loss , plackett_luce_loss:2", "sum", name="mine")
+    parts = {"ranknet_loss": 0.1, "approx_mrr_loss": 1, "plackett_luce_loss": 2}
+    wanted = sum(weight * tf_ranking.get_loss(name, "sum")(labels, scores) for name, weight in parts.items())
+    assert float(made(labels, scores)) == pytest.approx(float(wanted), rel=1e-6)
+    assert made.name == "mine"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "error", "message"),
     [
         ("lambdarank", {}, ValueError, r"loss must be one of \[.*'ranknet_loss', .*'softmax_loss', .*got 'lambdarank'"),
         ({"ranknet_loss": 1.0}, {}, ValueError, "loss must be one of .* got {'ranknet_loss': 1.0}"),
+        ("ranknet_loss:much", {}, ValueError, "loss must have a number after each colon, got 'ranknet_loss:much'"),
+        ("ranknet_loss,err", {}, ValueError, "loss must be one of .* got 'err'"),
         ("softmax_loss", {"ragged": 1}, TypeError, "ragged must be True or False, got 1"),
         ("spearman_loss", {"lambda_weight": "ndcg"}, TypeError, "unexpected keyword argument 'lambda_weight'"),
         ("ranknet_loss", {"lambda_weight": "err"}, ValueError, "lambda_weight must be one of"),
         ("ranknet_loss", {"reduction": "auto_"}, ValueError, "reduction must be one of"),
     ],
-    ids=["name", "dict", "ragged", "no_lambda_weight", "lambda_weight", "reduction"],
+    ids=["name", "dict", "weight", "part", "ragged", "no_lambda_weight", "lambda_weight", "reduction"],
 )
 def test_errors_of_get(name, options, error, message):
     with pytest.raises(error, match=message):
@@ -246,17 +257,3 @@ def test_multi_task_model_with_soft_ranks(tmp_path):
         clicks = tf.reduce_sum(tf.square(model({"bm25": bm25, "mask": MASK[:2]})["click"]))
     found = tape.gradient(clicks, [weight for weight in model.trainable_weights if weight.shape == (3, 1)])
     assert np.abs(found[0]).max() > 0  # the last layer of the first scorer, which soft ranks alone connect
-
-
-@pytest.mark.parametrize(
-    ("key", "ours"),
-    [
-        ("neural_sort_cross_entropy_loss", ks.NeuralSortCrossEntropyLoss(tau=0.5, label_tau=1)),
-        ("neural_sort_ndcg_loss", ks.NeuralNDCGLoss(tau=0.5, num_iterations=0)),
-    ],
-)
-def test_losses_that_only_the_older_api_has(key, ours):
-    theirs = tfr.losses.make_loss_fn(key, params={"temperature": 0.5})
-    labels = tf.constant([[3.0, 1.0, 2.0, 0.0], [1.0, 0.0, -1.0, -1.0], [0.0, 2.0, 4.0, -1.0]])
-    scores = tf.constant([[0.3, -0.2, 1.0, 0.5], [0.1, 0.9, 5.0, -3.0], [0.7, 0.4, 0.2, 0.1]])
-    np.testing.assert_allclose(ours(labels, scores), theirs(labels, scores, {}), rtol=1e-5)

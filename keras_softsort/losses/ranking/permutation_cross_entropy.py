@@ -42,7 +42,7 @@ class PermutationCrossEntropyLoss(ListLoss):
       ValueError: a name is unknown, `direction` is given with ranks, or shapes do not match.
       TypeError: `y_pred` is not floating-point.
 
-    Cost: O(n^2) time and memory per list.
+    Cost: O(n^2) time and memory per list and sample.
 
     Example:
 
@@ -95,20 +95,26 @@ class NeuralSortCrossEntropyLoss(OperatorLoss):
       tau: temperature of P, a positive number in units of the scores times the list size.
       label_tau: None for the exact order of the labels, or a positive number: T is the NeuralSort of the labels at
         this temperature, so that items with similar labels share ranks. As it goes to 0 that becomes the exact order.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples: stochastic NeuralSort.
+      num_samples: number of samples, if `stochastic`.
+      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      seed: integer seed or None, if `stochastic`. Each call draws new noise from TensorFlow's generator.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list whose labels are all 0 gives 0. A label or score that
     is not finite makes the loss of its list NaN.
 
     TF-Ranking's `NeuralSortCrossEntropyLoss(temperature=tau)` has the value of `label_tau=1`, up to the 1e-20 that it
-    adds to P. If labels are far apart, it also has the value of `label_tau=None`. It reduces item weights to one weight
-    per list, their mean weighted by the labels.
+    adds to P. Its `gumbel_neural_sort_cross_entropy_loss` is that with `stochastic=True`. If labels are far apart, it
+    also has the value of `label_tau=None`. It reduces item weights to one weight per list, their mean weighted by the
+    labels.
 
     Raises:
-      ValueError: `tau` or `label_tau` is not positive, a name is unknown, or shapes do not match.
+      ValueError: `tau` or `label_tau` is not positive, `num_samples` is below 1, `noise_scale` is below 0, a name is
+        unknown, or shapes do not match.
       TypeError: `tau` or `label_tau` is not a number, `y_pred` is not floating-point.
 
-    Cost: O(n^2) time and memory per list.
+    Cost: O(n^2) time and memory per list and sample.
 
     Example:
 
@@ -125,5 +131,15 @@ class NeuralSortCrossEntropyLoss(OperatorLoss):
     _operator = staticmethod(neural_sort_cross_entropy_loss)
     _check = staticmethod(check_neural_sort_cross_entropy)
 
-    def __init__(self, tau: float = 1.0, *, label_tau: float | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        label_tau: float | None = None,
+        stochastic: bool = False,
+        num_samples: int = 8,
+        noise_scale: float = 1.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(locals(), **kwargs)

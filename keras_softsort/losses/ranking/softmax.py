@@ -18,24 +18,27 @@ from keras_softsort.ops.ranking.softmax import (
 
 @export
 class SoftmaxLoss(OperatorLoss):
-    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
+    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet, and PolyLoss.
 
     A fast and strong loss for clicks and other labels with few values above 0. With scores s, labels y and weights w
-    (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The
-    labels are not divided by their sum, so a list counts in proportion to its labels.
+    (1 by default): `sum_i w_i y_i (poly_epsilon (1 - p_i) - log p_i)`, where
+    `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in
+    proportion to its labels.
 
     Args:
       tau: temperature, a positive number in units of the scores.
       lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of one of these. It replaces each label by its
         gain times the discount of the item's rank in the current order of the scores. `"ndcg"` and `"mrr"` also divide
         by the ideal DCG. `k` only changes the ideal DCG, as in TF-Ranking.
+      poly_epsilon: factor of the first term of PolyLoss, `1 - p_i`, which adds to the gradient of likely items. 0 is
+        the cross-entropy.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Labels are at least 0. A list without a label above 0 gives
     0. A label or score that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.
 
-    TF-Ranking's `SoftmaxLoss` has the same value except with padding, whose logits are -23 there. See the
-    documentation, "Coming from TF-Ranking: losses".
+    TF-Ranking's `SoftmaxLoss`, and its `poly_one_softmax_loss` with `poly_epsilon=1`, have the same values except with
+    padding, whose logits are -23 there. See the documentation, "Coming from TF-Ranking: losses".
 
     Raises:
       ValueError: `tau` is not positive, the lambda weight has no meaning for this loss, a name is unknown, or
@@ -54,13 +57,21 @@ class SoftmaxLoss(OperatorLoss):
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
     Approach", ICML 2007; S. Bruch, X. Wang, M. Bendersky, M. Najork, "An Analysis of the Softmax Cross Entropy Loss for
-    Learning-to-Rank with Binary Relevance", ICTIR 2019.
+    Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng, M. Tan, C. Liu, E. Cubuk, X. Shi, S. Cheng,
+    D. Anguelov, "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
 
     _operator = staticmethod(softmax_loss)
     _check = staticmethod(check_softmax)
 
-    def __init__(self, tau: float = 1.0, *, lambda_weight: str | LambdaWeight | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        lambda_weight: str | LambdaWeight | None = None,
+        poly_epsilon: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(locals(), **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""The arguments that all ranking losses share, and a decorator that makes an operator of a loss of lists `[B, n]`."""
+"""What ranking losses share: arguments, a decorator that makes an operator of a loss of lists `[B, n]`, and samples."""
 
 from __future__ import annotations
 
@@ -217,15 +217,45 @@ def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, uncha
     return tf.where(counts, below, lowest)
 
 
-def sampled_scores(scores: tf.Tensor, num_samples: int, noise_scale: float, seed: tf.Tensor) -> tf.Tensor:
+class NoiseOptions(NamedTuple):
+    """The static options of the noise."""
+
+    num_samples: int
+    noise_scale: float
+
+
+def checked_noise(num_samples: Any, noise_scale: Any = 1.0) -> NoiseOptions:
+    """Check the options of the noise."""
+    return NoiseOptions(
+        num_samples=arguments.positive_integer("num_samples", num_samples),
+        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+    )
+
+
+def optional_noise(stochastic: Any, num_samples: Any, noise_scale: Any) -> NoiseOptions | None:
+    """The options of the noise, or None if the loss is not `stochastic`."""
+    noise = checked_noise(num_samples, noise_scale)
+    return noise if arguments.boolean("stochastic", stochastic) else None
+
+
+def seed_of_noise(noise: NoiseOptions | None, seed: Any) -> tf.Tensor | None:
+    """The seed as a tensor, which a stochastic loss requires; None for another loss."""
+    if noise is None:
+        return None
+    if seed is None:
+        raise ValueError("seed must be two integers with stochastic=True, got None")
+    return gumbel_noise.seed_tensor(seed)
+
+
+def sampled_scores(scores: tf.Tensor, noise: NoiseOptions, seed: tf.Tensor) -> tf.Tensor:
     """Add Gumbel noise to `scores` [batch, n]: [num_samples, batch, n]."""
     batch, size = tf.unstack(tf.shape(scores))
     # The item axis comes first, so that padding at the end of lists does not change the noise of the other items.
-    noise = gumbel_noise.gumbel([size, num_samples, batch], seed, scores.dtype)
-    return scores + noise_scale * tf.transpose(noise, [1, 2, 0])
+    drawn = gumbel_noise.gumbel([size, noise.num_samples, batch], seed, scores.dtype)
+    return scores + noise.noise_scale * tf.transpose(drawn, [1, 2, 0])
 
 
-def repeated(lists: RankingLists, num_samples: int) -> RankingLists:
+def _repeated(lists: RankingLists, num_samples: int) -> RankingLists:
     """Repeat the lists for each sample: [num_samples * batch, n]."""
 
     def tiled(part: Any) -> Any:
@@ -235,9 +265,18 @@ def repeated(lists: RankingLists, num_samples: int) -> RankingLists:
     return RankingLists(*map(tiled, lists))
 
 
-def mean_over_samples(losses: tf.Tensor, num_samples: int) -> tf.Tensor:
-    """Average the losses [num_samples * batch] of each list over its samples: [batch]."""
-    return tf.reduce_mean(tf.reshape(losses, [num_samples, -1]), axis=0)
+def mean_over_samples(
+    lists: RankingLists,
+    noise: NoiseOptions,
+    seed: tf.Tensor,
+    losses_of: Callable[..., tf.Tensor],
+    *options: Any,
+    of: str = "scores",
+) -> tf.Tensor:
+    """The mean of `losses_of(lists, *options)` [B] over samples of the scores, or of the labels."""
+    samples = flatten_lists(sampled_scores(getattr(lists, of), noise, seed))
+    losses = losses_of(_repeated(lists, noise.num_samples)._replace(**{of: samples}), *options)
+    return tf.reduce_mean(tf.reshape(losses, [noise.num_samples, -1]), axis=0)
 
 
 def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:

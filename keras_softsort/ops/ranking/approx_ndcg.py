@@ -7,19 +7,17 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts, ndcg_options
 from keras_softsort.ops.ranking._lists import (
+    NoiseOptions,
     RankingLists,
+    checked_noise,
     finite_with_gain,
     mean_over_samples,
     per_list,
     ranking_arguments,
-    repeated,
-    sampled_scores,
 )
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
@@ -157,24 +155,17 @@ class GumbelOptions(NamedTuple):
     """The static options of GumbelApproxNDCG."""
 
     ndcg: NDCGOptions
-    num_samples: int
-    noise_scale: float
+    noise: NoiseOptions
 
 
 def check_gumbel_approx_ndcg(*, num_samples: Any, noise_scale: Any, **ndcg: Any) -> GumbelOptions:
     """Check the options of GumbelApproxNDCG."""
-    return GumbelOptions(
-        ndcg=check_approx_ndcg(**ndcg),
-        num_samples=arguments.positive_integer("num_samples", num_samples),
-        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
-    )
+    return GumbelOptions(ndcg=check_approx_ndcg(**ndcg), noise=checked_noise(num_samples, noise_scale))
 
 
 @per_list(finite_with_gain)
 def _sampled_losses(lists: RankingLists, options: GumbelOptions, seed: tf.Tensor) -> tf.Tensor:
-    samples = sampled_scores(lists.scores, options.num_samples, options.noise_scale, seed)
-    sampled = repeated(lists, options.num_samples)._replace(scores=flatten_lists(samples))
-    return mean_over_samples(approx_ndcg_losses(sampled, options.ndcg), options.num_samples)
+    return mean_over_samples(lists, options.noise, seed, approx_ndcg_losses, options.ndcg)
 
 
 @export

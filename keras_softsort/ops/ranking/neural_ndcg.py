@@ -9,16 +9,18 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import (
+    NoiseOptions,
     RankingLists,
     finite_with_gain,
+    optional_noise,
     per_list,
     ranking_arguments,
     sampled_scores,
+    seed_of_noise,
 )
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
@@ -35,9 +37,7 @@ class NeuralNDCGOptions(NamedTuple):
     power: float
     num_iterations: int
     hard: bool
-    stochastic: bool
-    num_samples: int
-    noise_scale: float
+    noise: NoiseOptions | None  # None: no samples
 
 
 @export
@@ -124,10 +124,7 @@ def neural_ndcg_loss(
         num_samples=num_samples,
         noise_scale=noise_scale,
     )
-    if stochastic and seed is None:
-        raise ValueError("seed must be two integers with stochastic=True, got None")
-    seed = gumbel_noise.seed_tensor(seed) if stochastic else None
-    return _losses(args, options, seed)
+    return _losses(args, options, seed_of_noise(options.noise, seed))
 
 
 def check_neural_ndcg(
@@ -149,9 +146,7 @@ def check_neural_ndcg(
         power=_methods.checked_power(power, method),
         num_iterations=arguments.non_negative_integer("num_iterations", num_iterations),
         hard=arguments.boolean("hard", hard),
-        stochastic=arguments.boolean("stochastic", stochastic),
-        num_samples=arguments.positive_integer("num_samples", num_samples),
-        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+        noise=optional_noise(stochastic, num_samples, noise_scale),
     )
 
 
@@ -159,8 +154,8 @@ def check_neural_ndcg(
 def _losses(lists: RankingLists, options: NeuralNDCGOptions, seed: tf.Tensor | None) -> tf.Tensor:
     gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
     scores, mask = lists.scores, lists.mask
-    if options.stochastic:
-        scores = sampled_scores(scores, options.num_samples, options.noise_scale, seed)
+    if options.noise is not None:
+        scores = sampled_scores(scores, options.noise, seed)
         mask = tf.broadcast_to(mask, tf.shape(scores))
     tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
     sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power)
@@ -172,7 +167,7 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, seed: tf.Tensor | N
         ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
         ordered = ordered[..., :rows]
     dcg = tf.linalg.matvec(ordered, rank_weights)
-    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if options.stochastic else dcg, gains, rank_weights)
+    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if options.noise is not None else dcg, gains, rank_weights)
 
 
 def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:

@@ -7,19 +7,17 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
+    NoiseOptions,
     RankingArguments,
     RankingLists,
+    checked_noise,
     mean_over_samples,
     per_list,
     ranking_arguments,
-    repeated,
-    sampled_scores,
 )
 from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_losses, pair_options
 
@@ -265,8 +263,7 @@ class YetiOptions(NamedTuple):
     """The static options of YetiLoss."""
 
     pairs: PairOptions
-    num_samples: int
-    noise_scale: float
+    noise: NoiseOptions
 
 
 def check_yeti(*, lambda_weight: Any, normalization: Any, num_samples: Any, noise_scale: Any) -> YetiOptions:
@@ -274,8 +271,7 @@ def check_yeti(*, lambda_weight: Any, normalization: Any, num_samples: Any, nois
     weight = NEIGHBORS if lambda_weight is None else lambda_weight
     return YetiOptions(
         pairs=pair_options("logistic", lambda_weight=weight, normalization=normalization),
-        num_samples=arguments.positive_integer("num_samples", num_samples),
-        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+        noise=checked_noise(num_samples, noise_scale),
     )
 
 
@@ -285,6 +281,4 @@ def _have_sampled_pairs(scores: tf.Tensor, labels: tf.Tensor, options: YetiOptio
 
 @per_list(_have_sampled_pairs)
 def _sampled_losses(lists: RankingLists, options: YetiOptions, seed: tf.Tensor) -> tf.Tensor:
-    samples = sampled_scores(lists.scores, options.num_samples, options.noise_scale, seed)
-    sampled = repeated(lists, options.num_samples)._replace(scores=flatten_lists(samples))
-    return mean_over_samples(pair_losses(sampled, options.pairs), options.num_samples)
+    return mean_over_samples(lists, options.noise, seed, pair_losses, options.pairs)

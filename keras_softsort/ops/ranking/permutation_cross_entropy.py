@@ -14,12 +14,16 @@ from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import (
+    NoiseOptions,
     RankingLists,
     checked_weights,
     finite,
     flat_weights,
+    mean_over_samples,
+    optional_noise,
     per_list,
     ranking_arguments,
+    seed_of_noise,
 )
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._methods import sort_arguments
@@ -49,7 +53,17 @@ def cross_entropies(shares: tf.Tensor, weights: tf.Tensor, log_weights: tf.Tenso
 
 @export
 def neural_sort_cross_entropy_loss(
-    scores: Any, labels: Any, *, tau: Any = 1.0, label_tau: float | None = None, mask: Any = None, weights: Any = None
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    label_tau: float | None = None,
+    stochastic: bool = False,
+    num_samples: int = 8,
+    noise_scale: float = 1.0,
+    seed: Any = None,
+    mask: Any = None,
+    weights: Any = None,
 ) -> tf.Tensor:
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
@@ -63,6 +77,10 @@ def neural_sort_cross_entropy_loss(
         against the leading axes.
       label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
         labels at this temperature, so that items with similar labels share ranks.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples: stochastic NeuralSort.
+      num_samples: number of samples, if `stochastic`.
+      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      seed: two integers, the stateless seed of the noise; required if `stochastic`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
@@ -72,9 +90,10 @@ def neural_sort_cross_entropy_loss(
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `label_tau` is not positive, or shapes do not match.
+      ValueError: `tau` or `label_tau` is not positive, `num_samples` is below 1, `noise_scale` is below 0,
+        `stochastic` without `seed`, or shapes do not match.
 
-    Cost: O(n^2) time and memory per list.
+    Cost: O(n^2) time and memory per list and sample.
 
     Example:
 
@@ -87,22 +106,38 @@ def neural_sort_cross_entropy_loss(
     Relaxations", ICLR 2019, section 6.1.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _neural_sort_losses(args, check_neural_sort_cross_entropy(label_tau=label_tau))
+    options = check_neural_sort_cross_entropy(
+        label_tau=label_tau, stochastic=stochastic, num_samples=num_samples, noise_scale=noise_scale
+    )
+    return _neural_sort_losses(args, options, seed_of_noise(options.noise, seed))
 
 
 class NeuralSortOptions(NamedTuple):
     """The static options of NeuralSort's cross-entropy."""
 
     label_tau: float | None
+    noise: NoiseOptions | None  # None: no samples
 
 
-def check_neural_sort_cross_entropy(*, label_tau: Any) -> NeuralSortOptions:
+def check_neural_sort_cross_entropy(
+    *, label_tau: Any, stochastic: Any, num_samples: Any, noise_scale: Any
+) -> NeuralSortOptions:
     """Check the options of NeuralSort's cross-entropy."""
-    return NeuralSortOptions(None if label_tau is None else arguments.positive_number("label_tau", label_tau))
+    return NeuralSortOptions(
+        label_tau=None if label_tau is None else arguments.positive_number("label_tau", label_tau),
+        noise=optional_noise(stochastic, num_samples, noise_scale),
+    )
 
 
 @per_list(finite)
-def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions) -> tf.Tensor:
+def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions, seed: tf.Tensor | None) -> tf.Tensor:
+    if options.noise is None:
+        return _neural_sort_cross_entropies(lists, options)
+    return mean_over_samples(lists, options.noise, seed, _neural_sort_cross_entropies, options)
+
+
+def _neural_sort_cross_entropies(lists: RankingLists, options: NeuralSortOptions) -> tf.Tensor:
+    """The cross-entropy of each list [B]."""
     if options.label_tau is None:
         shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
     else:

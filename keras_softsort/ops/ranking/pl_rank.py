@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
 from keras_softsort.ops.ranking._lists import (
+    NoiseOptions,
     RankingLists,
+    checked_noise,
     finite_with_gain,
     per_list,
     ranking_arguments,
@@ -90,17 +91,17 @@ class PLRankOptions(NamedTuple):
     """The static options of PL-Rank."""
 
     ndcg: NDCGOptions
-    num_samples: int
+    noise: NoiseOptions
 
 
 def check_pl_rank(*, num_samples: Any, **ndcg: Any) -> PLRankOptions:
     """Check the options of PL-Rank."""
-    return PLRankOptions(ndcg_options(**ndcg), arguments.positive_integer("num_samples", num_samples))
+    return PLRankOptions(ndcg_options(**ndcg), checked_noise(num_samples))
 
 
 @per_list(finite_with_gain)
 def _losses(lists: RankingLists, options: PLRankOptions, seed: tf.Tensor) -> tf.Tensor:
     gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
-    keys = sampled_scores(lists.scores, options.num_samples, 1.0, seed)
+    keys = sampled_scores(lists.scores, options.noise, seed)
     reward = expected_reward(keys, lists.scores, lists.mask, lists.weights * gains, rank_weights)
     return options.ndcg.losses(reward, gains, rank_weights)

@@ -11,17 +11,17 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.lists import descending, flatten_lists, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import (
+    NoiseOptions,
     RankingLists,
+    checked_noise,
     finite,
     mean_over_samples,
     per_list,
     ranking_arguments,
     relative_scores,
-    repeated,
-    sampled_scores,
 )
 from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs
 
@@ -171,19 +171,17 @@ class DistilOptions(NamedTuple):
     """The static options of RankDistil."""
 
     orders: PlackettLuceOptions
-    num_samples: int
+    noise: NoiseOptions
 
 
 def check_distil(*, k: Any, num_samples: Any) -> DistilOptions:
     """Check the options of RankDistil."""
-    return DistilOptions(check_plackett_luce(k=k, ties="first"), arguments.positive_integer("num_samples", num_samples))
+    return DistilOptions(check_plackett_luce(k=k, ties="first"), checked_noise(num_samples))
 
 
 @per_list(finite)
 def _distilled_losses(lists: RankingLists, options: DistilOptions, seed: tf.Tensor) -> tf.Tensor:
-    samples = sampled_scores(lists.labels, options.num_samples, 1.0, seed)
-    sampled = repeated(lists, options.num_samples)._replace(labels=flatten_lists(samples))
-    losses = mean_over_samples(negative_log_likelihood(sampled, options.orders), options.num_samples)
+    losses = mean_over_samples(lists, options.noise, seed, negative_log_likelihood, options.orders, of="labels")
     taught = tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1)
     return tf.where(taught, losses, tf.zeros_like(losses))
 

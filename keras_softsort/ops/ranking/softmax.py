@@ -30,14 +30,15 @@ def softmax_loss(
     *,
     tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
+    poly_epsilon: float = 0.0,
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet.
+    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet, and PolyLoss.
 
-    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i`, where `p_i = exp(s_i / tau)
-    / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in proportion to its
-    labels.
+    With scores s, labels y and weights w (1 by default): `sum_i w_i y_i (poly_epsilon (1 - p_i) - log p_i)`, where
+    `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in
+    proportion to its labels.
 
     Args:
       scores: `[..., n]` floating-point.
@@ -47,6 +48,8 @@ def softmax_loss(
       lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of one of these. It replaces each label by its
         gain times the discount of the item's rank in the current order of the scores. `"ndcg"` and `"mrr"` also divide
         by the ideal DCG. `k` only changes the ideal DCG, as in TF-Ranking.
+      poly_epsilon: factor of the first term of PolyLoss, `1 - p_i`, which adds to the gradient of likely items. 0 is
+        the cross-entropy.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
@@ -70,11 +73,11 @@ def softmax_loss(
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
     Approach", ICML 2007; S. Bruch, X. Wang, M. Bendersky, M. Najork, "An Analysis of the Softmax Cross Entropy Loss for
-    Learning-to-Rank with Binary Relevance", ICTIR 2019.
+    Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng, M. Tan, C. Liu, E. Cubuk, X. Shi, S. Cheng,
+    D. Anguelov, "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
-    return _losses(
-        ranking_arguments(scores, labels, mask, weights, tau=tau), check_softmax(lambda_weight=lambda_weight)
-    )
+    options = check_softmax(lambda_weight=lambda_weight, poly_epsilon=poly_epsilon)
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
 
 
 @export
@@ -140,7 +143,7 @@ def check_calibrated_softmax(*, virtual_label: Any, lambda_weight: Any) -> Calib
     """Check the options of the calibrated softmax."""
     return CalibratedOptions(
         virtual_label=arguments.non_negative_number("virtual_label", virtual_label),
-        metric=check_softmax(lambda_weight=lambda_weight),
+        metric=_softmax_metric(lambda_weight),
     )
 
 
@@ -154,7 +157,7 @@ def _calibrated_losses(lists: RankingLists, options: CalibratedOptions) -> tf.Te
         weights=tf.concat([lists.weights, mean_weights], axis=-1),
         tau=lists.tau,
     )
-    return softmax_losses(extended, options.metric)
+    return softmax_losses(extended, SoftmaxOptions(options.metric, poly_epsilon=0.0))
 
 
 @export
@@ -219,7 +222,19 @@ def _unique_losses(lists: RankingLists) -> tf.Tensor:
     return tf.cast(losses * largest[:, 0], lists.scores.dtype)
 
 
-def check_softmax(*, lambda_weight: Any) -> MetricOptions | None:
+class SoftmaxOptions(NamedTuple):
+    """The static options of the softmax cross-entropy."""
+
+    metric: MetricOptions | None
+    poly_epsilon: float
+
+
+def check_softmax(*, lambda_weight: Any, poly_epsilon: Any) -> SoftmaxOptions:
+    """Check the options of the softmax cross-entropy."""
+    return SoftmaxOptions(_softmax_metric(lambda_weight), arguments.number("poly_epsilon", poly_epsilon))
+
+
+def _softmax_metric(lambda_weight: Any) -> MetricOptions | None:
     """Check the lambda weight whose discounted gains stand in for the labels."""
     options = metric_options(lambda_weight)
     if options is None:
@@ -230,17 +245,19 @@ def check_softmax(*, lambda_weight: Any) -> MetricOptions | None:
     return options
 
 
-def softmax_losses(lists: RankingLists, options: MetricOptions | None) -> tf.Tensor:
+def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
     """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
-    relevance = lists.labels
-    if options is not None:
-        features = delta_features(lists, options)
-        relevance = features.gains * discounts(features.ranks, options.discount)
+    relevance, metric = lists.labels, options.metric
+    if metric is not None:
+        features = delta_features(lists, metric)
+        relevance = features.gains * discounts(features.ranks, metric.discount)
     below = relative_scores(lists.scores, lists.mask, lists.tau)
     weights = lists.weights * relevance
     # A cost with weight 0 counts 0, even if it is infinite.
     counts = tf.not_equal(weights, 0)
     costs = tf.where(counts, logsumexp(below)[:, tf.newaxis] - below, tf.zeros_like(below))
+    if options.poly_epsilon:
+        costs -= options.poly_epsilon * tf.math.expm1(-costs)
     return tf.reduce_sum(weights * costs, axis=-1)
 
 

@@ -29,6 +29,7 @@ CLICKS = np.float32([[0, 1, 0, 0, 1], [1, 0, 0, -1, -1], [0, 0, 0, 0, -1]])
 BATCH, SIZE = GRADED.shape
 SCORES = np.round(np.random.default_rng(4).normal(size=GRADED.shape), 3).astype("float32")
 LOGITS = np.round(np.random.default_rng(5).normal(size=[*GRADED.shape, 2]), 3).astype("float32")
+SIMILARITIES = np.random.default_rng(6).uniform(-0.2, 1.2, size=GRADED.shape).round(3).astype("float32")
 WEIGHTS = {
     "none": None,
     "lists": np.float32([[2.0], [0.5], [1.5]]),
@@ -110,6 +111,22 @@ def weighted_pairs(ours, theirs, factor=SIZE):
 
 def items(loss, theirs, labels=GRADED, scores=SCORES):
     return Parity(each(loss), theirs, means_over=BATCH * SIZE, labels=labels, scores=scores)
+
+
+def older(name, base="ApproxNDCGLoss", gumbel_temperature=None, **options):
+    """A loss that TF-Ranking's Keras API lacks, in a class of that API."""
+
+    def theirs(losses, reduction):
+        from tensorflow_ranking.python import losses_impl
+
+        loss = getattr(losses, base)(reduction)
+        if gumbel_temperature is not None:
+            sampler = {"gumbel_temperature": gumbel_temperature, "sample_size": SAMPLES}
+            loss = losses.GumbelApproxNDCGLoss(reduction, **sampler)
+        loss._loss = getattr(losses_impl, name)(name=name, **options)
+        return loss
+
+    return theirs
 
 
 def sampled(function, theirs, **fields):
@@ -243,6 +260,42 @@ PARITY = {
         lambda s, y, **more: ks.ops.coupled_rank_distil_loss(s, y, k=2, tau=0.5, **more),
         lambda t, r: t.CoupledRankDistilLoss(r, topk=2, temperature=0.5, sample_size=SAMPLES),
         averages_weights=True,
+    ),
+    "poly_one_softmax_loss": Parity(
+        each(ks.SoftmaxLoss(poly_epsilon=0.5)),
+        older("PolyOneSoftmaxLoss", base="SoftmaxLoss", epsilon=0.5),
+        labels=np.maximum(GRADED, 0),
+    ),
+    "circle_loss": Parity(
+        each(ks.CircleLoss(tau=0.5, margin=0.1)),
+        older("CircleLoss", gamma=2.0, margin=0.1),
+        labels=DISTINCT,
+        scores=SIMILARITIES,
+        averages_weights=True,
+    ),
+    "neural_sort_cross_entropy_loss": Parity(
+        each(ks.NeuralSortCrossEntropyLoss(tau=0.5, label_tau=1)),
+        older("NeuralSortCrossEntropyLoss", temperature=0.5),
+        averages_weights=True,
+    ),
+    "neural_sort_ndcg_loss": Parity(
+        each(ks.NeuralNDCGLoss(tau=0.5, num_iterations=0)),
+        older("NeuralSortNDCGLoss", temperature=0.5),
+        averages_weights=True,
+    ),
+    "gumbel_neural_sort_cross_entropy_loss": sampled(
+        lambda s, y, **more: ks.ops.neural_sort_cross_entropy_loss(s, y, tau=4.0, label_tau=1, stochastic=True, **more),
+        older("NeuralSortCrossEntropyLoss", temperature=2.0, gumbel_temperature=2.0),
+        averages_weights=True,
+        factor=SAMPLES,
+        means_over=BATCH * SAMPLES,
+    ),
+    "gumbel_neural_sort_ndcg_loss": sampled(
+        lambda s, y, **more: ks.ops.neural_ndcg_loss(s, y, tau=0.5, num_iterations=0, stochastic=True, **more),
+        older("NeuralSortNDCGLoss", temperature=0.25, gumbel_temperature=2.0),
+        averages_weights=True,
+        factor=SAMPLES,
+        means_over=BATCH * SAMPLES,
     ),
     "click_em": items(
         ks.ClickEMLoss(exam_loss_weight=0.5, rel_loss_weight=2.0, normalization="none"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -131,6 +132,17 @@ def calibrated_softmax(labels, scores, weights, *, tau=1.0, virtual_label=0.0):
     return -np.sum(weights * labels * np.log(strengths / total)) + np.mean(weights) * virtual_label * np.log(total)
 
 
-def softmax(labels, scores, weights, *, tau=1.0):
+def softmax(labels, scores, weights, *, tau=1.0, poly_epsilon=0.0):
     chances = np.exp(scores / tau) / np.sum(np.exp(scores / tau))
-    return -np.sum(weights * labels * np.log(chances))
+    return np.sum(weights * labels * (poly_epsilon * (1 - chances) - np.log(chances)))
+
+
+def circle(labels, scores, weights, *, frozen, tau=1 / 64, margin=0.25):
+    scores, frozen = np.clip(scores, 0, 1), np.clip(frozen, 0, 1)
+    total = 1.0
+    for i, j in itertools.permutations(range(len(labels)), 2):
+        if labels[i] > labels[j]:
+            near = max(1 + margin - frozen[i], 0) * (1 - margin - scores[i])
+            far = max(frozen[j] + margin, 0) * (scores[j] - margin)
+            total += np.exp((near + far) / tau)
+    return np.log(total) * np.mean(weights)

@@ -2,15 +2,20 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.operation import SEED
 from support.oracles import ranking as truth
 
 ORACLE = truth.neural_sort_cross_entropy
 LOSSES = [
     Loss(
         ks.NeuralSortCrossEntropyLoss,
-        [{"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"}],
+        [
+            {"tau": 2.0, "label_tau": 0.7, "reduction": "sum", "name": "mine"},
+            {"stochastic": True, "num_samples": 2, "noise_scale": 1e-8, "seed": 3},
+        ],
         "neural_sort_cross_entropy_loss",
         oracle=ORACLE,
+        noisy_with=("stochastic",),
         unbounded=True,
         values={
             "cross-entropy": {"tau": 0.6},
@@ -18,3 +23,5 @@ LOSSES = [
         },
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"neural_sort_cross_entropy_loss": {"stochastic": True, "seed": SEED}}

@@ -8,11 +8,11 @@ ORACLE = truth.softmax
 LOSSES = [
     Loss(
         ks.SoftmaxLoss,
-        [{"tau": 2.0, "lambda_weight": "mrr", "reduction": "sum", "name": "mine"}],
+        [{"tau": 2.0, "lambda_weight": "mrr", "poly_epsilon": 0.5, "reduction": "sum", "name": "mine"}],
         "softmax_loss",
         oracle=ORACLE,
         labels="relevance",
         unbounded=True,
-        values={"softmax": {"tau": 2.0}},
+        values={"softmax": {"tau": 2.0}, "poly": {"tau": 2.0, "poly_epsilon": 1.5}},
     )
 ]

@@ -1,0 +1,87 @@
+"""The circle loss of similarities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.sampling._logsumexp import logsumexp
+
+
+class CircleOptions(NamedTuple):
+    """The static options of the circle loss."""
+
+    margin: float
+
+
+def check_circle(*, margin: Any) -> CircleOptions:
+    """Check the options of the circle loss."""
+    return CircleOptions(arguments.fraction("margin", margin))
+
+
+@export
+def circle_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1 / 64,
+    margin: float = 0.25,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the circle loss of similarities.
+
+    With similarities s in [0, 1], a margin m and weights w (1 by default): `mean(w) log(1 + sum_{i, j: y_i > y_j}
+    exp((a_i (1 - m - s_i) + b_j (s_j - m)) / tau))`, where `a_i = max(1 + m - s_i, 0)` and `b_j = max(s_j + m, 0)`
+    have no gradient. Items that are far from their optimum count more.
+
+    Args:
+      scores: `[..., n]` floating-point: similarities. Those outside of [0, 1] count as 0 or 1, and have no gradient.
+      labels: `[..., n]` numbers.
+      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. The paper's gamma is
+        1 / tau.
+      margin: the margin m, at least 0 and below 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`. A list has the mean weight of its items.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a pair of different labels, and empty
+      lists, give 0. A score or label that is not finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, `margin` is out of range, or shapes do not match.
+
+    Cost: O(n^2) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.circle_loss(tf.constant([0.9, 0.3, 0.6]), [1.0, 0.0, 0.0])), 4)
+    15.68
+
+    Source: Y. Sun, C. Cheng, Y. Zhang, C. Zhang, L. Zheng, Z. Wang, Y. Wei, "Circle Loss: A Unified Perspective of Pair
+    Similarity Optimization", CVPR 2020.
+    """
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), check_circle(margin=margin))
+
+
+@per_list(finite)
+def _losses(lists: RankingLists, options: CircleOptions) -> tf.Tensor:
+    margin, scores = options.margin, tf.clip_by_value(lists.scores, 0, 1)
+    toward_one = tf.stop_gradient(tf.nn.relu(1 + margin - scores)) * (1 - margin - scores) / lists.tau
+    toward_zero = tf.stop_gradient(tf.nn.relu(scores + margin)) * (scores - margin) / lists.tau
+    is_pair = lists.labels[:, :, tf.newaxis] > lists.labels[:, tf.newaxis, :]
+    is_valid = tf.logical_and(lists.mask[:, :, tf.newaxis], lists.mask[:, tf.newaxis, :])
+    exponents = toward_one[:, :, tf.newaxis] + toward_zero[:, tf.newaxis, :]
+    exponents = tf.where(tf.logical_and(is_pair, is_valid), exponents, tf.constant(-math.inf, exponents.dtype))
+    batch, size = tf.unstack(tf.shape(scores))
+    # The exponent 0 is that of the 1 in the logarithm.
+    costs = logsumexp(tf.concat([tf.zeros([batch, 1], scores.dtype), tf.reshape(exponents, [batch, size * size])], 1))
+    return costs * tf.reduce_sum(lists.weights, axis=-1) / lists.sizes()
