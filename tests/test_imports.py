@@ -299,6 +299,7 @@ def test_releases_of_tfp_that_fit_tensorflow(tensorflow, fitting, others, wanted
             check_probability_version(tensorflow, release)
 
 
+@pytest.mark.nightly
 def test_tfp_that_does_not_fit_is_one_clear_error(tmp_path):
     release = "0.23.0" if IS_KERAS_3 else "0.25.0"
     metadata = tmp_path / f"tensorflow_probability-{release}.dist-info" / "METADATA"  # found before the installed one

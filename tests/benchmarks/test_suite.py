@@ -24,6 +24,7 @@ def run_suite(folder, *arguments):
     return json.loads((folder / "suite.json").read_text())
 
 
+@pytest.mark.nightly
 def test_suite_runs(tmp_path):
     found = run_suite(tmp_path, "--operators", "RankNetLoss", "--sizes", "2x8", "--no-memory")
     assert {"commit", "date", "machine", "versions", "command"} <= set(found)

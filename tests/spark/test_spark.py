@@ -110,6 +110,7 @@ def test_scores_of_whole_groups(frame, ranker, lists):
     assert_scored(spark.score(arrays, str(ranker), group="query", features=["pair", "x2"]).toPandas(), lists)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_changes_nothing(frame, ranker, lists, tmp_path):
     from keras_softsort.spark._lists import by_group
     from keras_softsort.spark.score import scored
@@ -186,6 +187,7 @@ def test_groups_of_another_type_are_strings(frame, tmp_path):
         assert sum(one.startswith(expected) for one in ids) >= len(SIZES) - 1  # a time is before 1970
 
 
+@pytest.mark.nightly
 def test_a_job_that_fails_leaves_no_file(frame, tmp_path):
     from keras_softsort import spark
 
