@@ -1,5 +1,7 @@
 """Scorers as plain Keras models: padding and the order of a list are nothing to them, trained, saved or exported."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -208,3 +210,45 @@ def test_errors_of_one_scorer():
         ks.models.gam_scorer(3, hidden_units=())
     with pytest.raises(ValueError, match="input_normalization must return 3 features, as many as it gets, got 2"):
         ks.models.gam_scorer(3, input_normalization=keras.layers.Dense(2))
+
+
+# A model of TF-Ranking that its `DNNScorer` made, and its scores of `tf_ranking_inputs`.
+TF_RANKING = Path(__file__).parents[1] / "support" / "data" / "tf_ranking_dnn"
+TF_RANKING_SCORES = [
+    [9.02128, 3.89421, 12.47013],
+    [3.11355, 9.12413, 8.9571, 2.85879, 5.37033],
+    [9.97218],
+    [2.9199, 4.71871, 3.09381, 10.677],
+]
+
+
+def tf_ranking_inputs():
+    random = np.random.default_rng(0)
+    price, image, hour = (random.normal(size=shape).astype("float32") for shape in ([4, 5, 1], [4, 5, 2], [4, 1]))
+    mask = np.arange(5) < np.array([3, 5, 1, 4])[:, np.newaxis]
+    return {"price": price, "image": image, "hour": hour, "mask": mask}
+
+
+def tf_ranking_scorer(**options):
+    number, pair = (tf.io.FixedLenFeature([size], tf.float32) for size in (1, 2))
+    options = {"hidden_units": [6, 4], "batch_norm": 0.9, "mask_name": "mask", **options}
+    return ks.models.dnn_scorer({"price": number, "image": pair}, {"hour": number}, **options)
+
+
+def test_weights_of_tf_ranking():
+    model, inputs = tf_ranking_scorer(), tf_ranking_inputs()
+    ks.models.load_tf_ranking_weights(model, TF_RANKING)
+    np.testing.assert_allclose(model(inputs)[inputs["mask"]], np.concatenate(TF_RANKING_SCORES), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "folder", "message"),
+    [
+        ({}, "nowhere", "saved_model must be the folder of a SavedModel, got 'nowhere'"),
+        ({"batch_norm": None}, TF_RANKING, "saved_model must hold 6 weights as model does, got 14"),
+        ({"hidden_units": [6, 5]}, TF_RANKING, r"shapes of model's weights, \(6, 5\) for weight 6, .*got \(6, 4\)"),
+    ],
+)
+def test_weights_that_do_not_fit(options, folder, message):
+    with pytest.raises(ValueError, match=message):
+        ks.models.load_tf_ranking_weights(tf_ranking_scorer(**options), folder)

@@ -64,6 +64,9 @@ def test_exported_models_answer_the_same_requests(tmp_path):
         theirs, context_feature_spec=CONTEXT, example_feature_spec=EXAMPLE, mask_feature_name="mask"
     )
     theirs.save(tmp_path / "theirs", signatures=signature())
+    others = [np.zeros(weight.shape) for weight in ours.get_weights()]
+    ours.set_weights(others)
+    ks.models.load_tf_ranking_weights(ours, tmp_path / "theirs")
     serialized = tf.constant(records)
     loaded = tf.saved_model.load(str(tmp_path / "theirs"))
     (expected,) = loaded.signatures["tensorflow/serving/predict"](serialized).values()
