@@ -16,7 +16,7 @@ COUNT, POSITIVE, FLAG, NAME = (0, 1.5), (0, "a"), (1,), ("bubble", ["bubble"])
 FLOATING, MASK, REAL = (NOT_FLOATING, "a"), (np.ones([2, 3]),), ("a",)
 # Wrong values by the name of the argument, which means the same everywhere.
 WRONG = {
-    **dict.fromkeys(["k", "top_k", "num_samples", "num_queries", "num_classes", "dimension"], COUNT),
+    **dict.fromkeys(["k", "top_k", "num_samples", "num_queries", "num_classes", "dimension", "units"], COUNT),
     **dict.fromkeys(["block_size", "num_references", "num_heads", "head_size", "num_layers"], COUNT),
     "memory_size": (-1, 1.5),
     "num_iterations": (-1, 1.5),
@@ -24,13 +24,14 @@ WRONG = {
     **dict.fromkeys(["noise_scale", "tolerance"], (-1.0, "a")),
     "smooth_fraction": (2.0, "a"),
     "q": (2.0, "a"),
-    "dropout": (1.0, "a"),
+    **dict.fromkeys(["dropout", "margin"], (1.0, "a")),
+    "poly_epsilon": (np.inf, "a"),
     "version": (3,),
     **dict.fromkeys(["hard", "stochastic", "learn_tau", "approximate", "return_residual"], FLAG),
     **dict.fromkeys(["exclude_self", "neighbors_only"], FLAG),
     **dict.fromkeys(["direction", "method", "returns", "ties", "lambda_weight", "gain", "discount"], NAME),
     **dict.fromkeys(["normalization", "distance", "objective", "target", "lists", "padding", "reduction"], NAME),
-    **dict.fromkeys(["votes", "statistic", "dtype", "metric", "estimator"], NAME),
+    **dict.fromkeys(["votes", "statistic", "dtype", "metric", "estimator", "no_relevant"], NAME),
     **dict.fromkeys(["pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask"], (3,)),
     "distribution": ("normal",),
     **dict.fromkeys(["scores", "logits", "cost", "permutation", "embeddings", "queries", "candidates"], FLOATING),
@@ -65,6 +66,7 @@ VALID = {
     "embeddings": LISTS,
     "num_heads": 1,
     "head_size": 2,
+    "units": 1,
     "metric": "ndcg",
     **dict.fromkeys(["pair_cost", "matched_loss"], np.subtract),
 }

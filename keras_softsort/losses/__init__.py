@@ -10,6 +10,7 @@ from keras_softsort.losses.neighbors.retrieval import RetrievalLoss as Retrieval
 from keras_softsort.losses.ranking.approx_ndcg import ApproxMRRLoss as ApproxMRRLoss
 from keras_softsort.losses.ranking.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
 from keras_softsort.losses.ranking.approx_ndcg import GumbelApproxNDCGLoss as GumbelApproxNDCGLoss
+from keras_softsort.losses.ranking.approx_rank_mse import ApproxRankMSELoss as ApproxRankMSELoss
 from keras_softsort.losses.ranking.circle import CircleLoss as CircleLoss
 from keras_softsort.losses.ranking.em import ClickEMLoss as ClickEMLoss
 from keras_softsort.losses.ranking.em import MixtureEMLoss as MixtureEMLoss

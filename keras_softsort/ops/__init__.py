@@ -30,6 +30,7 @@ from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_
 from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss as approx_mrr_loss
 from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg_loss as approx_ndcg_loss
 from keras_softsort.ops.ranking.approx_ndcg import gumbel_approx_ndcg_loss as gumbel_approx_ndcg_loss
+from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss as approx_rank_mse_loss
 from keras_softsort.ops.ranking.circle import circle_loss as circle_loss
 from keras_softsort.ops.ranking.em import click_em_loss as click_em_loss
 from keras_softsort.ops.ranking.em import mixture_em_loss as mixture_em_loss

@@ -33,6 +33,7 @@ LOSSES: dict[str, type] = {
     "keras_softsort_sigmoid_cross_entropy_loss": losses.SigmoidCrossEntropyLoss,
     "keras_softsort_unique_softmax_loss": losses.UniqueSoftmaxLoss,
     "keras_softsort_yeti_logistic_loss": losses.YetiLogisticLoss,
+    "approx_rank_mse_loss": losses.ApproxRankMSELoss,
     "circle_loss": losses.CircleLoss,
     "click_em_loss": losses.ClickEMLoss,
     "mixture_em_loss": losses.MixtureEMLoss,
@@ -73,6 +74,7 @@ def get_loss(
     - `"keras_softsort_sigmoid_cross_entropy_loss"`: `SigmoidCrossEntropyLoss`
     - `"keras_softsort_unique_softmax_loss"`: `UniqueSoftmaxLoss`
     - `"keras_softsort_yeti_logistic_loss"`: `YetiLogisticLoss`
+    - `"approx_rank_mse_loss"`: `ApproxRankMSELoss`
     - `"circle_loss"`: `CircleLoss`
     - `"click_em_loss"`: `ClickEMLoss`
     - `"mixture_em_loss"`: `MixtureEMLoss`

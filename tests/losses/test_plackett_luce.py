@@ -333,6 +333,32 @@ def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, option
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 
+def test_position_aware_list_mle():
+    """Of the m items of each list, rank r weighs 2^(m - r) - 1, relative to the first; tied items share a mean."""
+    rng = np.random.default_rng(0)
+    scores, mask = rng.normal(size=(3, 6)), np.arange(6) < np.array([[6], [4], [1]])
+    labels = np.argsort(rng.normal(size=(3, 6)), axis=1).astype(float)
+    labels[0, :2] = 9.0
+    wanted = []
+    for valid, *row in zip(mask, scores, labels, strict=True):
+        own, label = (each[valid] for each in row)
+        weights = 2.0 ** np.arange(len(own) - 1, -1, -1) - 1
+        weights /= max(weights[0], 1)
+        total = 0.0
+        for i in range(len(own)):
+            tied, ahead = label == label[i], np.sum(label > label[i])
+            mean = np.mean(weights[ahead : ahead + np.sum(tied)])
+            total -= mean * (own[i] - np.log(np.sum(np.exp(own[label <= label[i]]))))
+        wanted.append(total)
+    found = ks.ops.plackett_luce_loss(tf.constant(scores), labels, discount="exponential", mask=mask)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-15)
+    first = ks.ops.plackett_luce_loss(tf.constant(scores[1:2, :4]), labels[1:2, :4], k=1)
+    cut = ks.ops.plackett_luce_loss(tf.constant(scores), labels, discount="exponential", mask=mask, k=1)
+    np.testing.assert_allclose(cut[1], first[0], rtol=1e-12)
+    long = tf.random.stateless_normal([1, 300], [1, 2])
+    assert np.isfinite(ks.ops.plackett_luce_loss(long, long, discount="exponential"))
+
+
 @pytest.mark.parametrize("loss", [ks.ops.plackett_luce_loss, ks.ops.unique_softmax_loss])
 @pytest.mark.parametrize("size", [pytest.param(6, marks=pytest.mark.nightly), 30], ids=["compared", "sorted"])
 def test_second_derivatives_of_masked_lists(size, loss):

@@ -34,9 +34,10 @@ class PlackettLuceLoss(OperatorLoss):
         k-th rank lies within it, each item costs p / g of that. This rule does not depend on the order of the items.
         `"first"`: items with equal labels are ranked in the order of the list.
       tau: temperature, a positive number by which the scores are divided first.
-      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r; or a
-        function of a tensor of ranks, saved with a model if it is registered with Keras. This is position-aware
-        ListMLE. Tied items have the mean of their ranks' weights.
+      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r;
+        `"exponential"`, (2^(m - r) - 1) / (2^(m - 1) - 1), as in p-ListMLE; or a function of a tensor of ranks, saved
+        with a model if it is registered with Keras. This is position-aware ListMLE. Tied items have the mean of their
+        ranks' weights.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred` (logits of any size), masks and weights: see `ListLoss`. A weight multiplies the term of the item
@@ -65,9 +66,11 @@ class PlackettLuceLoss(OperatorLoss):
 
     Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank: Theory and Algorithm",
     ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
-    Algorithms", ICML 2009, and F. Xia, T.-Y. Liu, H. Li, "Statistical Consistency of Top-k Ranking", NIPS 2009; the
-    model: R. D. Luce, "Individual Choice Behavior", 1959, and R. L. Plackett, "The Analysis of Permutations",
-    Applied Statistics 24, 1975; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
+    Algorithms", ICML 2009, and F. Xia, T.-Y. Liu, H. Li, "Statistical Consistency of Top-k Ranking", NIPS 2009;
+    weights of ranks: Y. Lan, Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE: A Sequential Learning Process
+    for Ranking", UAI 2014; the model: R. D. Luce, "Individual Choice Behavior", 1959, and R. L. Plackett, "The Analysis
+    of Permutations", Applied Statistics 24, 1975; ties: N. Breslow, "Covariance Analysis of Censored Survival Data",
+    Biometrics 30, 1974.
     """
 
     _operator = staticmethod(plackett_luce_loss)

@@ -26,6 +26,8 @@ from keras_softsort.ops.ranking._lists import (
 from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs
 
 TIES = ("breslow", "first")
+# The discount of position-aware ListMLE, which depends on the number of items.
+EXPONENTIAL = "exponential"
 
 
 class PlackettLuceOptions(NamedTuple):
@@ -63,8 +65,9 @@ def plackett_luce_loss(
         that. `"first"`: items with equal labels are ranked in the order of the list.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
-      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r; or a
-        function of a tensor of ranks. This is position-aware ListMLE. Tied items have the mean of their ranks' weights.
+      discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r;
+        `"exponential"`, (2^(m - r) - 1) / (2^(m - 1) - 1), as in p-ListMLE; or a function of a tensor of ranks. This is
+        position-aware ListMLE. Tied items have the mean of their ranks' weights.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
@@ -91,7 +94,9 @@ def plackett_luce_loss(
 
     Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank: Theory and Algorithm",
     ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
-    Algorithms", ICML 2009; ties: N. Breslow, "Covariance Analysis of Censored Survival Data", Biometrics 30, 1974.
+    Algorithms", ICML 2009; weights of ranks: Y. Lan, Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE: A
+    Sequential Learning Process for Ranking", UAI 2014; ties: N. Breslow, "Covariance Analysis of Censored Survival
+    Data", Biometrics 30, 1974.
     """
     options = check_plackett_luce(k=k, ties=ties, discount=discount)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
@@ -103,7 +108,7 @@ def check_plackett_luce(*, k: Any = None, ties: Any = "breslow", discount: Any =
     return PlackettLuceOptions(
         k=None if k is None else arguments.positive_integer("k", k),
         ties=arguments.one_of("ties", ties, TIES),
-        discount=discount if known else arguments.one_of("discount", discount, DISCOUNTS),
+        discount=discount if known else arguments.one_of("discount", discount, (*DISCOUNTS, EXPONENTIAL)),
     )
 
 
@@ -197,7 +202,7 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
     choices = OrderedChoices(*tied_ranks(ordered)) if options.ties == "breslow" else OrderedChoices()
     weights = take(lists.weights, order) if lists.are_weighted else None
     if options.k is not None or options.discount is not None:
-        counted = _mean_rank_weights(choices, options, tf.shape(labels)[1], dtype)
+        counted = _mean_rank_weights(choices, _rank_weights(lists, options))
         weights = tf.broadcast_to(counted, tf.shape(scores)) if weights is None else weights * counted
     return choice_costs(take(scores, order), weights, choices)
 
@@ -205,13 +210,29 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
 _losses = per_list(_has_meaning)(negative_log_likelihood)
 
 
-def _mean_rank_weights(
-    choices: OrderedChoices, options: PlackettLuceOptions, size: tf.Tensor, dtype: tf.DType
-) -> tf.Tensor:
-    """Compute the mean weight of the ranks of each item's group: [B, n] or [1, n]. Ranks after the k-th weigh 0."""
-    items = tf.range(size)[tf.newaxis]
+def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
+    """The weights of the ranks, 0 after the k-th: [n], or [B, n] if they depend on the number of items."""
+    size, dtype = tf.shape(lists.scores)[1], lists.scores.dtype
+    if options.discount != EXPONENTIAL:
+        return rank_discounts(size, dtype, options.k, options.discount or tf.ones_like)
+    counted = rank_discounts(size, dtype, options.k, tf.ones_like)
+    # Divided by 2^(m - 1), so that it does not overflow.
+    last = tf.pow(tf.constant(2, dtype), 1 - lists.sizes()[:, tf.newaxis])
+    each = tf.pow(tf.constant(2, dtype), -tf.cast(tf.range(size), dtype))
+    return counted * tf.math.divide_no_nan(tf.nn.relu(each - last), 1 - last)
+
+
+def _mean_rank_weights(choices: OrderedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
+    """Compute the mean weight of the ranks of each item's group: [B, n] or [1, n]."""
+    items = tf.range(tf.shape(rank_weights)[-1])[tf.newaxis]
     first = items if choices.first is None else choices.first
     after = (items if choices.last is None else choices.last) + 1
-    every = rank_discounts(size, dtype, options.k, options.discount or tf.ones_like)
-    sums = tf.pad(tf.cumsum(every), [[1, 0]])
-    return (tf.gather(sums, after) - tf.gather(sums, first)) / tf.cast(after - first, dtype)
+    sums = tf.cumsum(rank_weights, axis=-1)
+    if rank_weights.shape.rank == 1:
+        sums = tf.pad(sums, [[1, 0]])
+        total = tf.gather(sums, after) - tf.gather(sums, first)
+    else:
+        sums = tf.pad(sums, [[0, 0], [1, 0]])
+        first, after = (tf.broadcast_to(each, tf.shape(rank_weights)) for each in (first, after))
+        total = take(sums, after) - take(sums, first)
+    return total / tf.cast(after - first, rank_weights.dtype)

@@ -132,6 +132,13 @@ def calibrated_softmax(labels, scores, weights, *, tau=1.0, virtual_label=0.0):
     return -np.sum(weights * labels * np.log(strengths / total)) + np.mean(weights) * virtual_label * np.log(total)
 
 
+def approx_rank_mse(labels, scores, weights, *, tau=1.0, discount="log2"):
+    ranks = np.array([0.5 + np.sum(1 / (1 + np.exp((own - scores) / tau))) for own in scores])
+    true = np.array([1 + np.sum(labels > own) + (np.sum(labels == own) - 1) / 2 for own in labels])
+    discounts = {"log2": 1 / np.log2(1 + true), "reciprocal": 1 / true, None: 1.0}[discount]
+    return np.mean(weights * discounts * (true - ranks) ** 2)
+
+
 def softmax(labels, scores, weights, *, tau=1.0, poly_epsilon=0.0):
     chances = np.exp(scores / tau) / np.sum(np.exp(scores / tau))
     return np.sum(weights * labels * (poly_epsilon * (1 - chances) - np.log(chances)))

@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
@@ -27,3 +28,5 @@ METRICS = [
         takes_topics=True,
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"alpha_dcg": {"labels": np.ones([2, 3, 2])}}

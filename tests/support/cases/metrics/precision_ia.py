@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
@@ -34,3 +35,5 @@ METRICS = [
         takes_topics=True,
     )
 ]
+# What makes a call with wrong values of single arguments valid otherwise.
+VALID = {"precision_ia": {"labels": np.ones([2, 3, 2])}}

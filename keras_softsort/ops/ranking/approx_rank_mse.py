@@ -1,0 +1,80 @@
+"""The mean squared error of smooth ranks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import mean_ranks
+from keras_softsort.ops.ranking._dcg import DISCOUNTS, discounts
+from keras_softsort.ops.ranking._lists import RankingLists, finite, item_mean, per_list, ranking_arguments
+from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+
+
+class RankErrorOptions(NamedTuple):
+    """The static options of the mean squared error of ranks."""
+
+    discount: str | None
+
+
+def check_approx_rank_mse(*, discount: Any) -> RankErrorOptions:
+    """Check the options of the mean squared error of ranks."""
+    return RankErrorOptions(None if discount is None else arguments.one_of("discount", discount, DISCOUNTS))
+
+
+@export
+def approx_rank_mse_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    discount: str | None = "log2",
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the discounted mean squared error of smooth ranks: ADR-MSE.
+
+    With ranks r of the labels, 1 for the largest, and weights w (1 by default): `mean(w_i D(r_i) (r_i - rank_i)^2)`
+    with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers; only their order counts.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes. As it goes to 0 the ranks become exact.
+      discount: D: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
+      finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `scores` are not floating-point, or an argument has another type.
+      ValueError: `tau` is not positive, `discount` is unknown, or shapes do not match.
+
+    Cost: that of `approx_ndcg_loss`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.approx_rank_mse_loss(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    0.7268
+
+    Source: F. Schlatt, M. Frobe, H. Scells, S. Zhuang, B. Koopman, G. Zuccon, B. Stein, M. Potthast, M. Hagen,
+    "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage Re-Ranking", ECIR 2025.
+    """
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), check_approx_rank_mse(discount=discount))
+
+
+@per_list(finite)
+def _losses(lists: RankingLists, options: RankErrorOptions) -> tf.Tensor:
+    ranks = tf.maximum(mean_ranks(lists.labels, lists.mask), 1)  # 0 where masked
+    errors = tf.math.squared_difference(ranks, sigmoid_ranks(lists.scores, lists.tau, lists.mask))
+    weighted = errors if options.discount is None else errors * discounts(ranks, options.discount)
+    return item_mean(lists, weighted, "list")
