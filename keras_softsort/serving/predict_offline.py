@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.serving._process import Answer, run_requests
-from keras_softsort.serving._saved_model import REQUESTS, checked_request, local_folder, signature_inputs
+from keras_softsort.serving._saved_model import REQUESTS, checked_request, local_folder, signature, signature_inputs
+
+LIBRARIES = ("libtensorflow_cc.so.2", "libtensorflow_cc.2.dylib")
+SCRIPT = Path(__file__).with_name("_c_api.py")
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    outputs: dict[str, np.ndarray]
+    seconds: float  # in the session
 
 
 @export
@@ -66,3 +82,38 @@ def predict_offline(
     given = arguments.elements("requests", requests, REQUESTS)
     checked = [(signature_name, checked_request(specs, request)) for request in given]
     return run_requests(folder, checked, xla=arguments.boolean("xla", xla))
+
+
+def c_api_library() -> str:
+    """Find the shared library in TensorFlow's wheel that has its C API."""
+    folder = Path(tf.sysconfig.get_lib())
+    for name in LIBRARIES:
+        if (folder / name).exists():
+            return str(folder / name)
+    raise FileNotFoundError(f"this TensorFlow has no C API to load: none of {LIBRARIES} is in {folder}")
+
+
+def run_requests(
+    folder: Path, requests: Sequence[tuple[str, Mapping[str, np.ndarray]]], *, xla: bool = False
+) -> list[Answer]:
+    """Run pairs of a signature and its inputs, by name, in a process that has NumPy and TensorFlow's shared library."""
+    command = [sys.executable, str(SCRIPT), c_api_library(), str(folder), *([] if xla else ["--no-xla"])]
+    signatures = {name: signature(folder, name) for name, _ in requests}
+    tensors = [
+        (
+            {signatures[name].inputs[key].name: array for key, array in inputs.items()},
+            [output.name for output in signatures[name].outputs.values()],
+        )
+        for name, inputs in requests
+    ]
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
+    done = subprocess.run(command, input=pickle.dumps(tensors), capture_output=True, env=environment, check=False)
+    if not done.stdout:
+        raise RuntimeError(f"the process that ran {folder} died: {done.stderr[-2000:].decode(errors='replace')}")
+    answers = []
+    for (name, _), answer in zip(requests, pickle.loads(done.stdout), strict=False):  # the process ends with an error
+        if isinstance(answer, str):
+            raise RuntimeError(f"{name!r} of {folder} failed: {answer}")
+        outputs, seconds = answer
+        answers.append(Answer(dict(zip(signatures[name].outputs, outputs, strict=True)), seconds))
+    return answers

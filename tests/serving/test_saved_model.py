@@ -9,8 +9,8 @@ from support.processes import json_from
 from tensorflow.core.protobuf import saved_model_pb2
 
 import keras_softsort as ks
-from keras_softsort.serving._process import run_requests
 from keras_softsort.serving._saved_model import signature_inputs
+from keras_softsort.serving.predict_offline import run_requests
 
 SIZES = [(1, 3), (4, 5), (2, 7)]
 RANDOM = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "RngReadAndSkip")

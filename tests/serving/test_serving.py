@@ -15,7 +15,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import keras_softsort as ks
 from keras_softsort import serving
-from keras_softsort.serving import _process
+from keras_softsort.serving._saved_model import signature as read_signature
+from keras_softsort.serving.predict_offline import SCRIPT, c_api_library
 
 keras = tf.keras
 TOP_K = 3
@@ -58,13 +59,14 @@ print("modules:", *sorted({name.split(".")[0] for name in sys.modules}), file=sy
 @pytest.mark.default_stack_only
 def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
     request, signature, wanted = asked()
-    command = [sys.executable, "-c", RUN_AND_TELL, str(_process.SCRIPT), _process.c_api_library()]
-    found = _process.signature(folder, signature)
+    command = [sys.executable, "-c", RUN_AND_TELL, str(SCRIPT), c_api_library(), str(folder)]
+    found = read_signature(folder, signature)
     fed = {found.inputs[name].name: array for name, array in request.items()}
-    question = pickle.dumps((str(folder), fed, [output.name for output in found.outputs.values()]))
-    done = subprocess.run(command, input=question, capture_output=True, check=False)
+    questions = pickle.dumps([(fed, [output.name for output in found.outputs.values()])])
+    done = subprocess.run(command, input=questions, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    rankers.assert_same(dict(zip(found.outputs, pickle.loads(done.stdout)[0], strict=True)), wanted)
+    ((outputs, _),) = pickle.loads(done.stdout)
+    rankers.assert_same(dict(zip(found.outputs, outputs, strict=True)), wanted)
     modules = set(done.stderr.decode().rsplit("modules:", 1)[1].split())
     assert {"numpy", "ctypes"} <= modules
     assert modules & {"tensorflow", "keras", "tf_keras", "keras_softsort", "google"} == set()
