@@ -16,33 +16,6 @@ from keras_softsort.serving._saved_model import DEFAULT, SIZES, local_folder, si
 
 _UNKNOWN = 2  # the size of every axis that the model leaves open
 
-_TEXT = """\
-Start the server with Docker, or without it if tensorflow_model_server is installed (TensorFlow {tensorflow} or later):
-
-  {docker}
-
-  {binary}
-
-Request the order of a list, in the row format or the column format:
-
-  {by_rows}
-
-  {by_columns}
-
-The same over gRPC, in Python with tensorflow-serving-api:
-
-  import grpc
-  import tensorflow as tf
-  from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
-
-  request = predict_pb2.PredictRequest()
-  request.model_spec.name, request.model_spec.signature_name = {name!r}, {signature!r}
-{inputs}
-  channel = grpc.insecure_channel("localhost:{grpc_port}")
-  response = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=10)
-  print(tf.make_ndarray(response.outputs["order"]))
-"""
-
 
 @export
 def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port: int = 8501) -> None:
@@ -80,25 +53,39 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
         f'  request.inputs["{name}"].CopyFrom(tf.make_tensor_proto({request[name]}, tf.{specs[name].dtype.name}))'
         for name in specs
     ]
-    base, name = str(folder.parent), folder.parent.name
+    inputs = "\n".join(tensors)
+    base, name, version = str(folder.parent), folder.parent.name, tf.__version__
     ports = ["-p", f"{grpc_port}:8500", "-p", f"{rest_port}:8501"]
     docker = ["docker", "run", "--rm", *ports, "-v", f"{base}:/models/{name}", "-e", f"MODEL_NAME={name}"]
     binary = ["tensorflow_model_server", f"--port={grpc_port}", f"--rest_api_port={rest_port}"]
     url = f"http://localhost:{rest_port}/v1/models/{urllib.parse.quote(name)}:predict"
     rows, columns = {"instances": [{name: request[name][0] for name in specs}]}, {"inputs": request}
-    print(
-        _TEXT.format(
-            tensorflow=tf.__version__,
-            docker=shlex.join([*docker, "tensorflow/serving"]),
-            binary=shlex.join([*binary, f"--model_name={name}", f"--model_base_path={base}"]),
-            by_rows=shlex.join(["curl", "-d", json.dumps(rows), url]),
-            by_columns=shlex.join(["curl", "-d", json.dumps(columns), url]),
-            name=name,
-            signature=DEFAULT,
-            inputs="\n".join(tensors),
-            grpc_port=grpc_port,
-        )
-    )
+    print(f"""\
+Start the server with Docker, or without it if tensorflow_model_server is installed (TensorFlow {version} or later):
+
+  {shlex.join([*docker, "tensorflow/serving"])}
+
+  {shlex.join([*binary, f"--model_name={name}", f"--model_base_path={base}"])}
+
+Request the order of a list, in the row format or the column format:
+
+  {shlex.join(["curl", "-d", json.dumps(rows), url])}
+
+  {shlex.join(["curl", "-d", json.dumps(columns), url])}
+
+The same over gRPC, in Python with tensorflow-serving-api:
+
+  import grpc
+  import tensorflow as tf
+  from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+  request = predict_pb2.PredictRequest()
+  request.model_spec.name, request.model_spec.signature_name = {name!r}, {DEFAULT!r}
+{inputs}
+  channel = grpc.insecure_channel("localhost:{grpc_port}")
+  response = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=10)
+  print(tf.make_ndarray(response.outputs["order"]))
+""")
 
 
 def _made_up(name: str, spec: tf.TensorSpec) -> Any:
