@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,112 +14,90 @@ from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted, has_
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
 PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
 Arrays = dict[str, np.ndarray]
+Specs = Mapping[str, tf.TensorSpec]
 
 
-class ListInput(NamedTuple):
-    """An input of a signature as one list has it, without the batch."""
+def checked_lists(lists: Any, inputs: Specs, item_ids: Any = None) -> tuple[list[Arrays], np.ndarray]:
+    """Check `lists`, and `item_ids` if a signature takes them. Return arrays by input, and the numbers of items.
 
-    dtype: tf.DType
-    shape: tuple[int | None, ...]
-    has_items: bool  # the first axis is that of the items; a fixed list size is the size of the padding only
-
-    @classmethod
-    def of(cls, spec: tf.TensorSpec) -> ListInput:
-        """Make the input with this `spec`."""
-        return cls(spec.dtype, tuple(spec.shape[1:]), has_items(spec))
-
-    def checked(self, value: Any, title: str) -> np.ndarray:
-        """Check `value`, which errors name `title`, and return it as an array of this input."""
-        expected = f"{title} must have shape {self._shown()}"
-        try:
-            # NumPy's own strings would lose zeros at their ends.
-            array = np.asarray(value, object if self.dtype == tf.string else None)
-        except ValueError as error:  # NumPy makes no array of rows of different lengths
-            raise ValueError(f"{expected}, got rows of different lengths") from error
-        own, received = self.shape[self.has_items :], array.shape[self.has_items :]
-        rank_fits = array.ndim == len(self.shape)
-        if not rank_fits or any(size not in (None, other) for size, other in zip(own, received, strict=True)):
-            raise ValueError(f"{expected}, got {array.shape}")
-        if self.has_items and self.shape[0] is not None and len(array) > self.shape[0]:
-            raise ValueError(
-                f"{title} must have at most the {self.shape[0]} items that the model takes, got {len(array)}"
-            )
-        if self.dtype == tf.string:
-            if not all(isinstance(each, (str, bytes)) for each in array.flat):
-                raise ValueError(f"{title} must be strings, got {value!r}")
-            return array
-        return fitted(array, self.dtype, title)
-
-    def batch(self, values: Sequence[np.ndarray], size: int) -> np.ndarray:
-        """Stack the values of several lists, with the items padded to `size`."""
-        if not self.has_items:
-            return np.stack(values)
-        rest = values[0].shape[1:]
-        empty: Any = b"" if self.dtype == tf.string else 0
-        padded = np.full([len(values), size, *rest], empty, values[0].dtype)
-        for row, value in zip(padded, values, strict=True):
-            row[: len(value)] = value
-        return padded
-
-    def _shown(self) -> str:
-        sizes: list[Any] = ["?" if size is None else size for size in self.shape]
-        return f"[{', '.join(map(str, ['n', *sizes[1:]] if self.has_items else sizes))}]"
-
-
-class Lists(NamedTuple):
-    """Checked lists and their numbers of items."""
-
-    inputs: dict[str, ListInput]
-    values: list[Arrays]
-    sizes: np.ndarray
-
-    @classmethod
-    def of(cls, lists: Any, inputs: dict[str, ListInput], item_ids: Any = None) -> Lists:
-        """Check that a signature with these `inputs` takes `lists`, and `item_ids` if it has that input."""
-        if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
-            raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
-        asked = {name: each for name, each in inputs.items() if name != IDS}
-        checked = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(lists)]
-        found = cls(inputs, [arrays for arrays, _ in checked], np.array([size for _, size in checked], np.int32))
-        if IDS in inputs:
-            found._add(item_ids)
-        return found
-
-    def _add(self, item_ids: Any) -> None:
+    `inputs` are those of the signature without the sizes.
+    """
+    if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
+        raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
+    asked = {name: spec for name, spec in inputs.items() if name != IDS}
+    found = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(lists)]
+    of_items = next(name for name, spec in asked.items() if has_items(spec))
+    sizes = np.array([len(arrays[of_items]) for arrays in found], np.int32)
+    if IDS in inputs:
         ids = list(arguments.elements("item_ids", item_ids, "arrays, one per list"))
-        if len(ids) != len(self.values):
-            raise ValueError(f"item_ids must hold one array per list, {len(self.values)}, got {len(ids)}")
-        for i, (one, arrays, size) in enumerate(zip(ids, self.values, self.sizes, strict=True)):
-            arrays[IDS] = self.inputs[IDS].checked(one, f"item_ids[{i}]")
-            if len(arrays[IDS]) != size:
-                raise ValueError(f"item_ids[{i}] must have one id for each of the {size} items, got {len(arrays[IDS])}")
-
-    def batches(self, batch_items: int) -> Iterator[tuple[np.ndarray, Arrays]]:
-        """Yield the numbers of the lists of each batch, and its inputs: one list, or at most `batch_items` items."""
-        fixed = next((each.shape[0] for each in self.inputs.values() if each.has_items and each.shape[0]), None)
-        padded = PADDED_SIZES[np.searchsorted(PADDED_SIZES, self.sizes)] if fixed is None else self.sizes * 0 + fixed
-        for size in np.unique(padded):
-            members = np.flatnonzero(padded == size)
-            per_batch = max(1, batch_items // int(size))
-            for start in range(0, len(members), per_batch):
-                batch = members[start : start + per_batch]
-                arrays = {
-                    name: each.batch([self.values[i][name] for i in batch], int(size))
-                    for name, each in self.inputs.items()
-                }
-                yield batch, {**arrays, SIZES: self.sizes[batch]}
+        if len(ids) != len(found):
+            raise ValueError(f"item_ids must hold one array per list, {len(found)}, got {len(ids)}")
+        for i, one in enumerate(ids):
+            array = found[i][IDS] = _checked_input(one, inputs[IDS], f"item_ids[{i}]")
+            if len(array) != sizes[i]:
+                raise ValueError(f"item_ids[{i}] must have one id for each of the {sizes[i]} items, got {len(array)}")
+    return found, sizes
 
 
-def _checked_list(one: Any, inputs: Mapping[str, ListInput], title: str) -> tuple[Arrays, int]:
-    """Check one list. Return its inputs as arrays, and its number of items."""
+def batches(
+    lists: Sequence[Arrays], sizes: np.ndarray, inputs: Specs, batch_items: int
+) -> Iterator[tuple[np.ndarray, Arrays]]:
+    """Yield the numbers of the lists of each batch, and its inputs: one list, or at most `batch_items` items."""
+    fixed = next((spec.shape[1] for spec in inputs.values() if has_items(spec) and spec.shape[1]), None)
+    padded = PADDED_SIZES[np.searchsorted(PADDED_SIZES, sizes)] if fixed is None else np.full_like(sizes, fixed)
+    for size in np.unique(padded):
+        members = np.flatnonzero(padded == size)
+        per_batch = max(1, batch_items // int(size))
+        for start in range(0, len(members), per_batch):
+            batch = members[start : start + per_batch]
+            arrays = {name: _stacked([lists[i][name] for i in batch], spec, size) for name, spec in inputs.items()}
+            yield batch, {**arrays, SIZES: sizes[batch]}
+
+
+def _checked_list(one: Any, inputs: Specs, title: str) -> Arrays:
+    """Check one list, which errors name `title`. Return its inputs as arrays."""
     if not isinstance(one, Mapping) and list(inputs) == [SINGLE]:
-        array = inputs[SINGLE].checked(one, title)
-        return {SINGLE: array}, len(array)
+        return {SINGLE: _checked_input(one, inputs[SINGLE], title)}
     if not isinstance(one, Mapping) or set(one) != set(inputs):
         received = sorted(one) if isinstance(one, Mapping) else type(one).__name__
         raise ValueError(f"{title} must be a mapping with the inputs {sorted(inputs)} of the model, got {received}")
-    arrays = {name: each.checked(one[name], f"{title}[{name!r}]") for name, each in inputs.items()}
-    sizes = {name: len(arrays[name]) for name, each in inputs.items() if each.has_items}
+    arrays = {name: _checked_input(one[name], spec, f"{title}[{name!r}]") for name, spec in inputs.items()}
+    sizes = {name: len(arrays[name]) for name, spec in inputs.items() if has_items(spec)}
     if len(set(sizes.values())) != 1:
         raise ValueError(f"{title} must have as many items in each input, got {sizes}")
-    return arrays, next(iter(sizes.values()))
+    return arrays
+
+
+def _checked_input(value: Any, spec: tf.TensorSpec, title: str) -> np.ndarray:
+    """Check an input of one list, which errors name `title`, and return it as an array without the batch axis."""
+    shape = spec.shape.as_list()[1:]
+    most_items = shape[0] if has_items(spec) else None  # a fixed list size is the size of the padding only
+    items = [None] if has_items(spec) else []
+    rest = shape[len(items) :]
+    shown = ", ".join(["n" for _ in items] + ["?" if size is None else str(size) for size in rest])
+    expected = f"{title} must have shape [{shown}]"
+    try:
+        # NumPy's own strings would lose zeros at their ends.
+        array = np.asarray(value, object if spec.dtype == tf.string else None)
+    except ValueError as error:  # NumPy makes no array of rows of different lengths
+        raise ValueError(f"{expected}, got rows of different lengths") from error
+    if not tf.TensorShape([*items, *rest]).is_compatible_with(array.shape):
+        raise ValueError(f"{expected}, got {array.shape}")
+    if most_items is not None and len(array) > most_items:
+        raise ValueError(f"{title} must have at most the {most_items} items that the model takes, got {len(array)}")
+    if spec.dtype != tf.string:
+        return fitted(array, spec.dtype, title)
+    if not all(isinstance(each, (str, bytes)) for each in array.flat):
+        raise ValueError(f"{title} must be strings, got {value!r}")
+    return array
+
+
+def _stacked(values: Sequence[np.ndarray], spec: tf.TensorSpec, size: int) -> np.ndarray:
+    """Stack an input of several lists, with the items padded to `size`."""
+    if not has_items(spec):
+        return np.stack(values)
+    padding: Any = b"" if spec.dtype == tf.string else 0
+    stacked = np.full([len(values), size, *values[0].shape[1:]], padding, values[0].dtype)
+    for row, value in zip(stacked, values, strict=True):
+        row[: len(value)] = value
+    return stacked

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.serving._list_batches import ListInput, Lists
+from keras_softsort.serving._list_batches import batches, checked_lists
 from keras_softsort.serving._saved_model import DEFAULT, SCORES, SIZES, WITH_IDS
 from keras_softsort.serving._versions import local_path
 
@@ -60,9 +60,10 @@ class Scorer:
         if not tf.io.gfile.exists(f"{self.path}/saved_model.pb"):
             raise FileNotFoundError(f"path must be the folder of a SavedModel, with a saved_model.pb, got {self.path}")
         self._model = tf.saved_model.load(self.path)
-        self._inputs = {name: self._inputs_of(name) for name in (DEFAULT, WITH_IDS) if name in self._signatures}
-        if DEFAULT not in self._inputs:
-            raise ValueError(f"path must hold a model from export_ranker, got one with {list(self._signatures)}")
+        signatures = self._model.signatures
+        if DEFAULT not in signatures:
+            raise ValueError(f"path must hold a model from export_ranker, got one with {list(signatures)}")
+        self._inputs = {name: _inputs(signatures[name]) for name in (DEFAULT, WITH_IDS) if name in signatures}
 
     def score(self, lists: Iterable[Any]) -> list[np.ndarray]:
         """Compute the scores of lists: one array `[n_i]` per list, in the order of the lists.
@@ -76,7 +77,7 @@ class Scorer:
             dtype. The message has the number of the list.
           TypeError: `lists` is not a sequence.
         """
-        return [outputs[SCORES] for outputs in self._run(DEFAULT, Lists.of(lists, self._inputs[DEFAULT]), [SCORES])]
+        return [outputs[SCORES] for outputs in self._run(DEFAULT, lists, outputs=[SCORES])]
 
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of the model, without padding: one dictionary of arrays per list.
@@ -95,31 +96,28 @@ class Scorer:
         """
         if item_ids is not None and WITH_IDS not in self._inputs:
             raise ValueError(f"item_ids must be None, since {self.path} was exported without item_ids=")
-        name = DEFAULT if item_ids is None else WITH_IDS
-        return self._run(name, Lists.of(lists, self._inputs[name], item_ids), None)
+        return self._run(DEFAULT if item_ids is None else WITH_IDS, lists, item_ids)
 
-    @property
-    def _signatures(self) -> Any:
-        return self._model.signatures
-
-    def _inputs_of(self, name: str) -> dict[str, ListInput]:
-        """Find the inputs of a signature by name, without the sizes."""
-        signature = self._signatures[name]
-        specs = dict(signature.structured_input_signature[1])
-        if SIZES not in specs or SCORES not in signature.structured_outputs:
-            found = f"inputs {sorted(specs)} and outputs {sorted(signature.structured_outputs)}"
-            raise ValueError(f"path must hold a model from export_ranker, with sizes and scores, got {found}")
-        del specs[SIZES]
-        return {each: ListInput.of(specs[each]) for each in sorted(specs)}
-
-    def _run(self, name: str, lists: Lists, outputs: list[str] | None) -> list[dict[str, np.ndarray]]:
-        """Compute all outputs of each list, or only those named."""
-        found: list[dict[str, np.ndarray]] = [{}] * len(lists.values)
-        for members, inputs in lists.batches(self._batch_items):
-            tensors = {each: tf.convert_to_tensor(array) for each, array in inputs.items()}
-            results = self._signatures[name](**tensors)
-            arrays = {each: results[each].numpy() for each in outputs or results}
+    def _run(
+        self, name: str, lists: Any, item_ids: Any = None, outputs: list[str] | None = None
+    ) -> list[dict[str, np.ndarray]]:
+        """Compute all outputs of each list, or only those named, by the signature `name`."""
+        inputs, signature = self._inputs[name], self._model.signatures[name]
+        arrays, sizes = checked_lists(lists, inputs, item_ids)
+        found: list[dict[str, np.ndarray]] = [{}] * len(arrays)
+        for members, batch in batches(arrays, sizes, inputs, self._batch_items):
+            results = signature(**{each: tf.convert_to_tensor(array) for each, array in batch.items()})
+            answers = {each: results[each].numpy() for each in outputs or results}
             for row, i in enumerate(members):
                 # Copies, so that one list does not hold the memory of its batch.
-                found[i] = {each: array[row, : lists.sizes[i]].copy() for each, array in arrays.items()}
+                found[i] = {each: answer[row, : sizes[i]].copy() for each, answer in answers.items()}
         return found
+
+
+def _inputs(signature: Any) -> dict[str, tf.TensorSpec]:
+    """Find the inputs of a signature by name, without the sizes."""
+    specs = dict(signature.structured_input_signature[1])
+    if SIZES not in specs or SCORES not in signature.structured_outputs:
+        found = f"inputs {sorted(specs)} and outputs {sorted(signature.structured_outputs)}"
+        raise ValueError(f"path must hold a model from export_ranker, with sizes and scores, got {found}")
+    return {name: specs[name] for name in sorted(specs) if name != SIZES}

@@ -52,14 +52,14 @@ def requests_of(lists, ids):
 @pytest.fixture
 def shapes(monkeypatch):
     """The batches [lists, n] that the model is called with."""
-    found, of = [], _list_batches.Lists.batches
+    found = []
 
-    def batches(self, batch_items):
-        for members, inputs in of(self, batch_items):
+    def batches(*arguments):
+        for members, inputs in _list_batches.batches(*arguments):
             found.append(next(iter(inputs.values())).shape[:2])
             yield members, inputs
 
-    monkeypatch.setattr(_list_batches.Lists, "batches", batches)
+    monkeypatch.setattr(scorer_module, "batches", batches)
     return found
 
 
