@@ -18,10 +18,6 @@ class ModelInputs(NamedTuple):
     structure: Any  # a nest of names
     mask_name: str | None
 
-    def pack(self, tensors: Mapping[str, tf.Tensor]) -> Any:
-        """Arrange `tensors` in the model's own structure."""
-        return tf.nest.map_structure(lambda name: tensors[name], self.structure)
-
     @property
     def item_inputs(self) -> list[str]:
         """The inputs that have a row per item: all but the mask and those of shape `[batch, known size]`."""

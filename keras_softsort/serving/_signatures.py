@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -16,20 +16,8 @@ from keras_softsort.serving._model_inputs import ModelInputs
 from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
 Tensors = Mapping[str, tf.Tensor]
-
-
-class Signature(NamedTuple):
-    """The inputs of a signature, and the function from inputs to outputs, both by name."""
-
-    inputs: dict[str, tf.TensorSpec]
-    function: Callable[[Tensors], dict[str, tf.Tensor]]
-
-
-class Records(NamedTuple):
-    """The features of serialized `ExampleListWithContext` records, by name: `tf.io.FixedLenFeature` and the like."""
-
-    context: Mapping[str, Any]
-    examples: Mapping[str, Any]
+# The inputs of a signature, and the function from inputs to outputs, both by name.
+Signature: TypeAlias = tuple[dict[str, tf.TensorSpec], Callable[[Tensors], dict[str, tf.Tensor]]]
 
 
 class Ranker(NamedTuple):
@@ -40,16 +28,24 @@ class Ranker(NamedTuple):
     padding: float
     top_k: int | None
 
-    def signatures(self, item_ids: tf.DType | None, records: Records | None) -> dict[str, Signature]:
-        """Signatures by name: those that take features as tensors, and the one that takes records."""
+    def signatures(
+        self, item_ids: tf.DType | None, examples: Mapping[str, Any] | None, context: Mapping[str, Any] | None
+    ) -> dict[str, Signature]:
+        """Signatures by name: those that take features as tensors, and the one that takes records.
+
+        Args:
+          item_ids: dtype of the ids; `None` omits their signature.
+          examples: features of an item in a record; `None` omits the signature of records.
+          context: features of a list in a record.
+        """
         inputs = {name: self.inputs.specs[name] for name in self.inputs.request_inputs}
         inputs[SIZES] = tf.TensorSpec([None], tf.int32, name=SIZES)
-        found = {DEFAULT: Signature(inputs, self.ranked)}
+        found: dict[str, Signature] = {DEFAULT: (inputs, self.ranked)}
         if item_ids is not None:
-            found[WITH_IDS] = Signature({**inputs, IDS: tf.TensorSpec([None, None], item_ids, name=IDS)}, self.ranked)
-        if records is not None:
+            found[WITH_IDS] = {**inputs, IDS: tf.TensorSpec([None, None], item_ids, name=IDS)}, self.ranked
+        if examples is not None:
             serialized = {SERIALIZED: tf.TensorSpec([None], tf.string, name=SERIALIZED)}
-            found[ELWC] = Signature(serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED], records)))
+            found[ELWC] = serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED], examples, context))
         return found
 
     def ranked(self, tensors: Tensors) -> dict[str, tf.Tensor]:
@@ -73,12 +69,12 @@ class Ranker(NamedTuple):
                 outputs["top_k_ids"] = outputs["sorted_ids"][:, : self.top_k]
         return outputs
 
-    def _parsed(self, serialized: tf.Tensor, records: Records) -> Tensors:
+    def _parsed(self, serialized: tf.Tensor, examples: Mapping[str, Any], context: Mapping[str, Any] | None) -> Tensors:
         """Parse records `[batch]` to the inputs of the other signatures."""
         size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
-        features, sizes = parse_elwc(serialized, records.context, records.examples, list_size=size)
+        features, sizes = parse_elwc(serialized, context, examples, list_size=size)
         if self.inputs.structure == SINGLE:
-            columns = [features[name] for name in records.examples]
+            columns = [features[name] for name in examples]
             columns = [column[..., tf.newaxis] if column.shape.rank == 2 else column for column in columns]
             dtype = self.inputs.specs[SINGLE].dtype
             features = {SINGLE: tf.concat([tf.cast(column, dtype) for column in columns], axis=-1)}
@@ -100,7 +96,8 @@ class Ranker(NamedTuple):
         if self.inputs.mask_name is not None:
             features[self.inputs.mask_name] = mask
         try:
-            scores = self.model(self.inputs.pack(features), training=False)
+            structure = tf.nest.map_structure(lambda name: features[name], self.inputs.structure)
+            scores = self.model(structure, training=False)
         except Exception as error:
             specs = {name: (spec.shape, spec.dtype.name) for name, spec in self.inputs.specs.items()}
             raise ValueError(f"features must be what the model takes, got {specs}, and it fails: {error}") from error

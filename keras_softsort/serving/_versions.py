@@ -23,26 +23,16 @@ _LARGEST = 2**63 - 1  # a server passes over a folder whose number exceeds int64
 _WHOLE = "saved_model.pb"  # a folder without it is not a SavedModel
 
 
-def is_remote(path: Path | str) -> bool:
-    """Whether `path` has a scheme, as in `gs://bucket/folder`, that is not one of local files."""
-    return "://" in str(path)
-
-
 def local_path(path: Path | str) -> Path | str:
     """Expand `~` and remove `file://`. Paths with another scheme stay strings."""
     if str(path).startswith("file://"):
         return Path(str(path).removeprefix("file://"))
-    if is_remote(path):
+    if "://" in str(path):
         return str(path)
     parts = Path(path).parts
     if isinstance(path, Path) and parts and len(parts[0]) > 2 and parts[0].endswith(":"):
         raise ValueError(f"path must be a string if it has a scheme, since Path shortens '//', got {path!r}")
     return Path(path).expanduser()
-
-
-def model_name(base: Path | str) -> str:
-    """Return the last part of a path, which is the name of the model on a server."""
-    return str(base).rstrip("/").rpartition("/")[2] if is_remote(base) else Path(base).resolve().name
 
 
 class NewVersion:
@@ -115,21 +105,20 @@ def _check_scheme(base: str) -> None:
 
 
 def _renamed(aside: Path, folder: Path) -> Path:
-    if folder.exists():
-        raise FileExistsError(folder)
     try:
-        return aside.rename(folder)
-    except OSError as error:
-        if folder.exists():
-            raise FileExistsError(folder) from error
-        raise
+        if not folder.exists():
+            return aside.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
+    raise FileExistsError(folder)
 
 
 def _copied(aside: Path, folder: str) -> str:
     """Copy the file that makes a folder a SavedModel last, because object stores do not rename folders."""
     if tf.io.gfile.exists(folder):
         raise FileExistsError(folder)
-    paths = [path for path in sorted(aside.rglob("*")) if path.is_file()]
+    paths = [path for path in aside.rglob("*") if path.is_file()]
     try:
         for path in sorted(paths, key=lambda path: path == aside / _WHOLE):
             target = f"{folder}/{path.relative_to(aside).as_posix()}"

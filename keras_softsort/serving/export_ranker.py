@@ -16,8 +16,8 @@ from keras_softsort._internal.keras_compat import keras
 from keras_softsort.data._elwc.parsing import check_mappings
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, remove_gradients
-from keras_softsort.serving._signatures import Ranker, Records
-from keras_softsort.serving._versions import NewVersion, local_path, model_name
+from keras_softsort.serving._signatures import Ranker
+from keras_softsort.serving._versions import NewVersion, local_path
 from keras_softsort.serving._warmup import checked_warmup, write_warmup
 
 ID_TYPES = ("int32", "int64", "string")
@@ -121,7 +121,7 @@ def export_ranker(
     reserved = {SIZES, IDS} & set(inputs.request_inputs)
     if reserved:
         raise ValueError(f"features must not have the names of other inputs of a signature, got {sorted(reserved)}")
-    records = _records(inputs, context_features, example_features)
+    _check_records(inputs, context_features, example_features)
     if top_k is not None:
         top_k = arguments.positive_integer("top_k", top_k)
     if item_ids is not None:
@@ -134,15 +134,16 @@ def export_ranker(
     with new_version.aside() as aside:
         archive = keras.export.ExportArchive()
         archive.track(model)
-        for name, signature in ranker.signatures(item_ids and tf.as_dtype(item_ids), records).items():
+        signatures = ranker.signatures(item_ids and tf.as_dtype(item_ids), example_features, context_features)
+        for name, (specs, function) in signatures.items():
             # Without AutoGraph errors in the model keep their type and message.
-            function = tf.autograph.experimental.do_not_convert(signature.function)
-            archive.add_endpoint(name, function, input_signature=[signature.inputs])
+            unconverted = tf.autograph.experimental.do_not_convert(function)
+            archive.add_endpoint(name, unconverted, input_signature=[specs])
         with contextlib.redirect_stdout(io.StringIO()):  # it prints what it wrote
             archive.write_out(str(aside), options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
         remove_gradients(aside)
         if warmup is not None:
-            write_warmup(aside, model_name(base), warmup)
+            write_warmup(aside, Path(base).resolve().name, warmup)
         return new_version.place(aside)
 
 
@@ -156,20 +157,18 @@ def _checked_padding(padding: float, inputs: ModelInputs) -> float:
     return found
 
 
-def _records(
-    inputs: ModelInputs, context: Mapping[str, Any] | None, examples: Mapping[str, Any] | None
-) -> Records | None:
+def _check_records(inputs: ModelInputs, context: Mapping[str, Any] | None, examples: Mapping[str, Any] | None) -> None:
+    """Raise an error if the features of records are not the inputs of the model."""
     check_mappings(context, {} if examples is None else examples)
-    context = context or {}
+    names = sorted(context or {})
+    if examples is None and names:
+        raise ValueError(f"context_features must come with example_features, got only {names}")
     if examples is None:
-        if context:
-            raise ValueError(f"context_features must come with example_features, got only {sorted(context)}")
-        return None
-    received, expected = sorted([*context, *examples]), sorted(inputs.request_inputs)
+        return
+    if inputs.structure == SINGLE and names:
+        raise ValueError(f"context_features must not be given for a model of one tensor, got {names}")
+    received, expected = sorted([*names, *examples]), sorted(inputs.request_inputs)
     if inputs.structure != SINGLE and received != expected:
         raise ValueError(
             f"example_features and context_features must have the model's names, {expected}, got {received}"
         )
-    if inputs.structure == SINGLE and context:
-        raise ValueError(f"context_features must not be given for a model of one tensor, got {sorted(context)}")
-    return Records(context, examples)
