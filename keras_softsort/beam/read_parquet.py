@@ -61,14 +61,12 @@ def _read(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
             source = parquet.ParquetFile(opened)
         with _named(path):
             found = Roles.of(source.schema_arrow.names, **roles)
-        weights = [] if found.weight is None else [found.weight]
-        columns = [found.group, found.label, *found.features, *weights]
-        for part in map(table, read_batches(source, path, _ROWS, columns=columns)):
+        for part in map(table, read_batches(source, path, _ROWS, columns=[found.group, *found.numbers])):
             with _named(f"{path}, rows from {first} on"):
-                groups = Groups.of(part.column(found.group, slice(0, len(part))), found.group)
+                groups = Groups.of(part.column(found.group, slice(0, part.size)), found.group)
                 lists = gathered([part], groups, found)
             yield lists
-            first += len(part)
+            first += part.size
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -48,18 +48,11 @@ class WriteELWC(beam.PTransform):
 
     def expand(self, lists: Any) -> Any:
         """The names of the files."""
+        records = Records(self._features)
+
+        def encode(query: Any, parts: Any) -> bytes:
+            return records.record(parts, f"the list of query {query!r}", query)
+
         plain = CompressionTypes.UNCOMPRESSED
         write = WriteToTFRecord(self._path, num_shards=self._shards, compression_type=plain)
-        return lists | beam.ParDo(_Encode(self._features)).with_output_types(bytes) | write
-
-
-class _Encode(beam.DoFn):
-    def __init__(self, features: str | Sequence[str]) -> None:
-        self._features = features
-
-    def setup(self) -> None:
-        self._records = Records(self._features)
-
-    def process(self, element: Any) -> Iterator[bytes]:
-        query, parts = element
-        yield self._records.record(parts, f"the list of query {query!r}", query)
+        return lists | beam.MapTuple(encode).with_output_types(bytes) | write

@@ -1,15 +1,14 @@
-"""Checks, buckets of sizes and tensors without copies, for the functions that make batches."""
+"""Checks, buckets of sizes and data sets without copies, for the functions that make batches."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 NEGATIVE, NAN = "negative_labels", "nan_labels"
@@ -84,20 +83,12 @@ def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
     return boundaries[0] if len(boundaries) == 1 else size
 
 
-class SharedLists(NamedTuple):
-    """The arrays of a `RankingDataset` as tensors on the CPU, without a copy if possible."""
-
-    features: tf.Tensor
-    labels: tf.Tensor
-    weights: tf.Tensor | None
-    starts: tf.Tensor
-    sizes: tf.Tensor
-
-    @classmethod
-    def of(cls, lists: RankingDataset) -> SharedLists:
-        """Share the arrays of `lists`."""
-        columns = (lists.features, lists.labels, lists.weights, lists.starts, lists.sizes)
-        return cls(*(None if column is None else shared_tensor(column) for column in columns))
+def lists_with_items(lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
+    """Return `lists` as a `RankingDataset`, which must have an item."""
+    flat = RankingDataset.of(lists)
+    if not flat.labels.size:
+        raise ValueError("lists must hold at least one item, got none")
+    return flat
 
 
 def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:

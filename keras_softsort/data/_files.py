@@ -1,9 +1,11 @@
-"""Paths and patterns of files to read."""
+"""Paths and patterns of files to read, and files that get their names when they are complete."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
@@ -40,3 +42,14 @@ def check_new(base: str) -> None:
 def shard_names(base: str, shards: int) -> list[str]:
     """Name the files for the records of `base`."""
     return [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]
+
+
+@contextlib.contextmanager
+def folder_aside(base: str) -> Iterator[str]:
+    """Yield a new folder beside the file `base` for files that are not complete. It is removed with what is left."""
+    folder = f"{os.path.dirname(base) or '.'}/.writing-{uuid.uuid4().hex}"
+    tf.io.gfile.makedirs(folder)
+    try:
+        yield folder
+    finally:
+        tf.io.gfile.rmtree(folder)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._batching import SharedLists, without_copies
+from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
@@ -61,18 +61,16 @@ def batches_by_group(
     arguments.boolean("shuffle", shuffle)
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
-    flat = RankingDataset.of(lists)
-    if not flat.labels.size:
-        raise ValueError("lists must hold at least one item, got none")
-    tensors = SharedLists.of(flat)
-    members = np.flatnonzero(flat.sizes)[index::count]
-    columns = [column for column in (tensors.features, tensors.labels, tensors.weights) if column is not None]
+    flat = _batching.lists_with_items(lists)
+    starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
+    columns = [shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None]
 
     def one_list(i: tf.Tensor) -> tuple:
-        start = tensors.starts[i]
-        return tuple(column[start : start + tensors.sizes[i]] for column in columns)
+        return tuple(column[starts[i] : starts[i] + sizes[i]] for column in columns)
 
+    members = np.flatnonzero(flat.sizes)[index::count]
     dataset = tf.data.Dataset.from_tensor_slices(members)
     if shuffle and members.size:
         dataset = dataset.shuffle(members.size, seed=seed)
-    return without_copies(dataset.map(one_list, num_parallel_calls=tf.data.AUTOTUNE), members.size)
+    dataset = dataset.map(one_list, num_parallel_calls=tf.data.AUTOTUNE)
+    return _batching.without_copies(dataset, members.size)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._batching import SharedLists, without_copies
+from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset, check_items
 
 
@@ -80,39 +80,35 @@ def bucketed_batches(
     [[0.0, 1.0, 2.0, -1.0, -1.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
     """
     batch_size = arguments.positive_integer("batch_size", batch_size)
-    for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
+    options = {"shuffle": shuffle, "drop_remainder": drop_remainder, "mask": mask, "truncate": truncate}
+    for name, value in options.items():
         arguments.boolean(name, value)
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
-    flat = RankingDataset.of(lists)
-    if not flat.labels.size:
-        raise ValueError("lists must hold at least one item, got none")
+    flat = _batching.lists_with_items(lists)
     if padding == _batching.NEGATIVE:
         rule = (
             'at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
             'padding="nan_labels" allows them'
         )
         check_items("labels", flat.labels, flat.labels >= 0, flat.sizes, rule)
-    arguments.boolean("truncate", truncate)
-    if padding is None:
-        bounds = _sizes_without_padding(boundaries, flat.sizes)
-    else:
-        bounds = _boundaries(boundaries, flat.sizes, truncate)
-    tensors = SharedLists.of(flat)
+    bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
+    features, labels, starts, sizes = map(shared_tensor, (flat.features, flat.labels, flat.starts, flat.sizes))
+    weights = None if flat.weights is None else shared_tensor(flat.weights)
     with tf.device("CPU:0"):
-        padded = _batching.padded_size(tensors.sizes, bounds)
+        padded = _batching.padded_size(sizes, bounds)
 
     def batch(size: tf.Tensor, members: tf.Tensor) -> tuple:
         positions = tf.range(_batching.static_size(size, bounds), dtype=tf.int64)
-        valid = positions < tf.gather(tensors.sizes, members)[:, tf.newaxis]
-        items = tf.where(valid, tf.gather(tensors.starts, members)[:, tf.newaxis] + positions, 0)
-        inputs = tf.where(valid[..., tf.newaxis], tf.gather(tensors.features, items), 0)
-        labels = tf.gather(tensors.labels, items)
+        valid = positions < tf.gather(sizes, members)[:, tf.newaxis]
+        items = tf.where(valid, tf.gather(starts, members)[:, tf.newaxis] + positions, 0)
+        inputs = tf.where(valid[..., tf.newaxis], tf.gather(features, items), 0)
+        targets = tf.gather(labels, items)
         if padded_label is not None:
-            labels = tf.where(valid, labels, padded_label)
-        result = ({"features": inputs, "mask": valid} if mask else inputs, labels)
-        return result if tensors.weights is None else (*result, tf.where(valid, tf.gather(tensors.weights, items), 0))
+            targets = tf.where(valid, targets, padded_label)
+        result = ({"features": inputs, "mask": valid} if mask else inputs, targets)
+        return result if weights is None else (*result, tf.where(valid, tf.gather(weights, items), 0))
 
     members = np.arange(len(flat))[index::count]
     dataset = tf.data.Dataset.range(index, len(flat), count)
@@ -123,19 +119,19 @@ def bucketed_batches(
     dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
     lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
-    return without_copies(dataset, int(batches.sum()))
+    return _batching.without_copies(dataset, int(batches.sum()))
 
 
-def _sizes_without_padding(boundaries: Sequence[int] | None, sizes: np.ndarray) -> tuple[int, ...]:
-    if boundaries is not None:
-        raise ValueError(f"boundaries must be None with padding=None, got {boundaries!r}")
-    return tuple(map(int, np.unique(sizes)))
-
-
-def _boundaries(boundaries: Sequence[int] | None, sizes: np.ndarray, truncate: bool) -> tuple[int, ...]:
+def _boundaries(
+    boundaries: Sequence[int] | None, sizes: np.ndarray, truncate: bool, *, is_padded: bool
+) -> tuple[int, ...]:
+    """Choose the padded sizes, or check those of the user."""
     longest = int(sizes.max())
     if boundaries is None:
-        return (*(size for size in _batching.POWERS if size < longest), longest)
+        shorter = _batching.POWERS if is_padded else np.unique(sizes).tolist()
+        return (*(size for size in shorter if size < longest), longest)
+    if not is_padded:
+        raise ValueError(f"boundaries must be None with padding=None, got {boundaries!r}")
     bounds = _batching.checked_boundaries(boundaries)
     if longest > bounds[-1] and not truncate:
         raise ValueError(

@@ -98,13 +98,13 @@ def elwc_batches(
     """
     batch_size = arguments.positive_integer("batch_size", batch_size)
     shuffle_buffer = arguments.positive_integer("shuffle_buffer", shuffle_buffer)
-    for name, value in (("shuffle", shuffle), ("drop_remainder", drop_remainder), ("mask", mask)):
+    options = {"shuffle": shuffle, "drop_remainder": drop_remainder, "mask": mask, "truncate": truncate}
+    for name, value in options.items():
         arguments.boolean(name, value)
     padded_label = _batching.padded_label(padding, optional=False)
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     bounds = _batching.POWERS if boundaries is None else _batching.checked_boundaries(boundaries)
-    arguments.boolean("truncate", truncate)
     check_mappings(context_features, example_features)
     _check_label(label, example_features)
     if mask and "mask" in {*(context_features or {}), *example_features}:

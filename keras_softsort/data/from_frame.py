@@ -48,7 +48,7 @@ def from_frame(
     """
     rows = table(frame)
     roles = Roles.of(rows.names, group, label, features, weight)
-    if not len(rows):
+    if not rows.size:
         raise ValueError("frame must have at least one row, got none")
-    groups = Groups.of(rows.column(group, slice(0, len(rows))), group)
+    groups = Groups.of(rows.column(group, slice(0, rows.size)), group)
     return gathered([rows], groups, roles)

@@ -67,12 +67,11 @@ def read_parquet(
         if sorted(file.schema_arrow.names) != sorted(names):
             raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
     roles = Roles.of(names, group, label, features, weight)
-    values = [part.column(group, slice(0, len(part))) for part in _tables(files, [group])]
+    values = [part.column(group, slice(0, part.size)) for part in _tables(files, [group])]
     if not values:
         raise ValueError(f"path must have at least one row, got none in {path!r}")
     groups = Groups.of(np.concatenate(values), group)
-    columns = [roles.label, *roles.features, *([] if weight is None else [weight])]
-    return gathered(_tables(files, columns), groups, roles)
+    return gathered(_tables(files, roles.numbers), groups, roles)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data._elwc.records import Records, as_queries
-from keras_softsort.data._files import check_new, shard_names
+from keras_softsort.data._files import check_new, folder_aside, shard_names
 from keras_softsort.data._ranking_dataset import LISTS, RankingDataset
 
 
@@ -30,7 +29,8 @@ def write_elwc(
     Each item becomes an example with the float features `features` and `label`, and `weight` if there are weights. The
     context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type. Numbers are
     rounded to float32 as in `RankingDataset`, and are read as they were written. Files get their names when all of them
-    are complete: they are written as `.writing-...` in the same folder and renamed, so a crash leaves no partial shard.
+    are complete: they are written to a folder `.writing-...` beside them and renamed, so a crash leaves no partial
+    shard.
 
     Args:
       lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples also
@@ -77,24 +77,14 @@ def write_elwc(
     base = os.fspath(path)
     check_new(base)
     names = shard_names(base, shards)
-    folder, _, name = base.rpartition("/")
-    if folder:
-        tf.io.gfile.makedirs(folder)
-    prefix = f"{folder}/" if folder else ""
-    run = uuid.uuid4().hex
-    aside = [f"{prefix}.writing-{run}-{i:05}" for i in range(shards)]
-    try:
+    with folder_aside(base) as folder:
+        aside = [f"{folder}/{i}" for i in range(shards)]
         with contextlib.ExitStack() as stack:
             writers = [stack.enter_context(tf.io.TFRecordWriter(name)) for name in aside]
             for i, record in enumerate(_records(lists, features)):
                 writers[i % shards].write(record)
         for old, new in zip(aside, names, strict=True):
             tf.io.gfile.rename(old, new)
-    except BaseException:
-        for name in aside:
-            with contextlib.suppress(tf.errors.OpError):
-                tf.io.gfile.remove(name)
-        raise
     return names
 
 

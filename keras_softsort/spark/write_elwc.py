@@ -16,7 +16,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._arrays import run_starts
 from keras_softsort.data._elwc.records import Records, as_queries
-from keras_softsort.data._files import check_new
+from keras_softsort.data._files import check_new, folder_aside
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 
@@ -62,9 +62,7 @@ def write_elwc(
     check_new(base)
     columns = {"group": group, "label": label, "features": features, **({} if weight is None else {"weight": weight})}
     rows = by_group(frame, columns)
-    folder = f"{os.path.dirname(base) or '.'}/.writing-{uuid.uuid4().hex}"
-    tf.io.gfile.makedirs(folder)
-    try:
+    with folder_aside(base) as folder:
 
         def written(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             yield from _written(frames, folder, columns)
@@ -75,8 +73,6 @@ def write_elwc(
         names = [f"{base}-{i:05}-of-{len(found):05}" for i in range(len(found))]
         for (_, old), new in zip(found, names, strict=True):
             tf.io.gfile.rename(old, new)
-    finally:
-        tf.io.gfile.rmtree(folder)
     return names
 
 

@@ -8,7 +8,6 @@ from support.data.judged import as_text, random_lists, slow_read
 
 import keras_softsort as ks
 from keras_softsort.data._svmlight import blocks
-from keras_softsort.data._svmlight.block import parse_block
 from keras_softsort.data._svmlight.lines import Rules, complaint, content
 
 pytestmark = pytest.mark.default_stack_only
@@ -257,7 +256,7 @@ def test_a_block_is_right_where_each_line_is(queries):
             characters[place] = random.choice(list("0123456789.-+e: :qid\n_n"))
         text = blocks._plain("".join(characters).encode())
         wrong = any(complaint(content(line), rules) for line in text.splitlines())
-        block = parse_block(text, rules)
+        block = blocks.parse_block(text, rules)
         assert (block is None) == wrong, text
         found[wrong] += 1
         if block is not None and queries:

@@ -1,4 +1,8 @@
-"""Lists of numbers as ExampleListWithContext records, one at a time."""
+"""Lists of numbers as ExampleListWithContext records, one at a time.
+
+`parsing.py` describes the message. The examples of a list differ only in their numbers, so NumPy writes the numbers of
+all items at once into copies of one template.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._elwc.encoder import Encoder, context, is_integer
 from keras_softsort.data._ranking_dataset import columns
 
 LABEL, WEIGHT, QUERY = "label", "weight", "query_id"
@@ -24,7 +28,7 @@ class Records:
     def __init__(self, features: str | Sequence[str]) -> None:
         self._features = features
         self._widths: tuple[int, ...] | None = None
-        self._encoder: Encoder | None = None
+        self._template: tuple[np.ndarray, np.ndarray] | None = None
 
     def record(self, parts: Sequence[Any], title: str, *query: Any) -> bytes:
         """Encode one list, which errors name `title`. `query` holds its id, or nothing."""
@@ -39,12 +43,14 @@ class Records:
                 f"with f as in lists[0], got {[column.shape for column in found]}"
             )
         for one in query:
-            if is_integer(one) and not -(2**63) <= one < 2**63:
+            if _is_integer(one) and not -(2**63) <= one < 2**63:
                 raise ValueError(f"{title} must have a query id that fits into int64, or text, got {one}")
-        if self._encoder is None:
-            self._encoder = Encoder.of(_layout(self._features, items.shape[1], has_weights=len(found) == 3))
-        numbers = np.concatenate([items, *(column[:, np.newaxis] for column in found[1:])], axis=1)
-        return self._encoder.examples(numbers) + b"".join(context(QUERY, one) for one in query)
+        if self._template is None:
+            self._template = _template(_layout(self._features, items.shape[1], has_weights=len(found) == 3))
+        template, places = self._template
+        rows = np.tile(template, (len(items), 1))
+        rows[:, places] = np.column_stack(found).astype("<f4").view(np.uint8)
+        return rows.tobytes() + b"".join(map(_context, query))
 
 
 def as_queries(ids: np.ndarray) -> list[Any]:
@@ -67,3 +73,36 @@ def _layout(features: str | Sequence[str], width: int, has_weights: bool) -> lis
             f"got {features!r}"
         )
     return layout
+
+
+def _template(layout: list[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Make the bytes of an example, with its field in a record, and the positions of the bytes of its numbers."""
+    example, ends = b"", []
+    for name, size in layout:
+        numbers = tf.train.Feature(float_list=tf.train.FloatList(value=np.zeros(size)))
+        example += tf.train.Features(feature={name: numbers}).SerializeToString()  # ends with the numbers
+        ends.append(len(example))
+    record = _field(1, _field(1, example))  # ExampleListWithContext.examples, of Example.features
+    before = len(record) - len(example)
+    places = [before + end + np.arange(-4 * size, 0) for (_, size), end in zip(layout, ends, strict=True)]
+    return np.frombuffer(record, np.uint8), np.concatenate(places)
+
+
+def _context(query: Any) -> bytes:
+    """Encode the field `context` of a record with the id `query`: an integer of int64, or bytes for everything else."""
+    if _is_integer(query):
+        feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[query]))
+    else:
+        text = query if isinstance(query, bytes) else str(query).encode()
+        feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text]))
+    return _field(2, tf.train.Example(features=tf.train.Features(feature={QUERY: feature})).SerializeToString())
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether `value` is encoded as an integer."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """Encode a field of bytes of a protocol buffer, as field 1 of a `BytesList` whose number is replaced."""
+    return bytes([number << 3 | 2]) + tf.train.BytesList(value=[value]).SerializeToString()[1:]

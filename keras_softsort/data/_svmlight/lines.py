@@ -1,6 +1,6 @@
 """The rules for a line of an SVMlight file, checked one by one to make the error message.
 
-`block.py` reads many lines at a time and only finds out whether all of them are valid.
+`blocks.py` reads many lines at a time and only finds out whether all of them are valid.
 """
 
 from __future__ import annotations

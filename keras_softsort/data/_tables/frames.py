@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows in memory, and a function that reads some rows of a column: numbers, or objects for everything else."""
 
-    frame: Any
     names: list[str]
     size: int
-    read: Callable[[Any, str, slice], np.ndarray]
-
-    def __len__(self) -> int:
-        return self.size
-
-    def column(self, name: str, rows: slice) -> np.ndarray:
-        """Read a part of a column."""
-        return self.read(self.frame, name, rows)
+    column: Callable[[str, slice], np.ndarray]
 
 
 def table(frame: Any) -> Table:
@@ -32,9 +23,11 @@ def table(frame: Any) -> Table:
     read = _READERS.get((kind.__module__.partition(".")[0], kind.__name__))
     if read is not None:
         names = frame.column_names if read is _read_arrow else frame.columns
-        return Table(frame, list(names), len(frame), read)
+        return Table(list(names), len(frame), functools.partial(read, frame))
     if isinstance(frame, Mapping):
-        return Table(frame, list(frame), max(map(_length, frame.values()), default=0), _read_mapping)
+        size = max(map(_length, frame.values()), default=0)
+        arrays = functools.cache(lambda name: np.asarray(frame[name]))
+        return Table(list(frame), size, functools.partial(_read_mapping, arrays, size))
     hint = ": call its collect()" if kind.__name__ == "LazyFrame" else ""
     raise TypeError(
         "frame must be a pandas or polars DataFrame, a pyarrow Table or a dictionary of columns, got "
@@ -56,14 +49,11 @@ def _read_polars(frame: Any, name: str, rows: slice) -> np.ndarray:
 
 
 def _read_arrow(frame: Any, name: str, rows: slice) -> np.ndarray:
-    part = frame.column(name).slice(rows.start, rows.stop - rows.start)
-    if hasattr(part, "combine_chunks"):  # a Table's column; that of a RecordBatch is in one piece
-        return part.to_numpy()
-    return part.to_numpy(zero_copy_only=False)
+    return frame.column(name).slice(rows.start, rows.stop - rows.start).to_numpy(zero_copy_only=False)
 
 
-def _read_mapping(frame: Mapping[str, Any], name: str, rows: slice) -> np.ndarray:
-    values, size = np.asarray(frame[name]), max(map(_length, frame.values()))
+def _read_mapping(arrays: Callable[[str], np.ndarray], size: int, name: str, rows: slice) -> np.ndarray:
+    values = arrays(name)
     if values.shape != (size,):
         raise ValueError(f"columns must all be one-dimensional of length {size}, got {name!r}: {values.shape}")
     return values[rows]

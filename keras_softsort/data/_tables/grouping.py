@@ -23,6 +23,11 @@ class Roles(NamedTuple):
     features: list[str]
     weight: str | None
 
+    @property
+    def numbers(self) -> list[str]:
+        """All columns but that of the groups."""
+        return [self.label, *self.features, *([] if self.weight is None else [self.weight])]
+
     @classmethod
     def of(
         cls, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
@@ -81,13 +86,13 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
         targets[str(roles.weight)] = weights
     first = 0
     for table in tables:
-        for start in range(0, len(table), _ROWS):
-            part = slice(start, min(start + _ROWS, len(table)))
+        for start in range(0, table.size, _ROWS):
+            part = slice(start, min(start + _ROWS, table.size))
             here = slice(first + part.start, first + part.stop)
             places = here if groups.positions is None else groups.positions[here]
             for name, target in targets.items():
                 target[places] = _numbers(table.column(name, part), name, here.start)
-        first += len(table)
+        first += table.size
     return RankingDataset(features, labels, groups.sizes, groups.ids, weights)
 
 
