@@ -17,33 +17,23 @@ SINGLE = "features"
 
 
 class ScorerInputs(NamedTuple):
-    """Keras inputs by name: of items, of lists, and the mask of valid items if there is one."""
+    """Keras inputs: of items and of lists by name, the mask of valid items or `None`, and all that the model takes."""
 
     items: dict[str, Any]
     context: dict[str, Any]
-    mask: dict[str, Any]
-    is_single: bool
-
-    @property
-    def structure(self) -> Any:
-        """The inputs of the model: one tensor, or a dictionary."""
-        return self.items[SINGLE] if self.is_single else {**self.items, **self.context, **self.mask}
-
-    @property
-    def valid(self) -> Any:
-        """The mask `[batch, n]`, or `None`."""
-        return next(iter(self.mask.values()), None)
+    mask: Any
+    structure: Any
 
     def joined(self, *, with_context: bool) -> Any:
         """Concatenate the features of items `[batch, n, d]`, with or without those of their lists."""
         context = self.context if with_context and self.context else None
-        return ConcatFeatures(name="concat_features")(self.items, context_features=context, mask=self.valid)
+        return ConcatFeatures(name="concat_features")(self.items, context_features=context, mask=self.mask)
 
 
 def scorer_inputs(example_features: Features, context_features: Any, mask_name: str | None) -> ScorerInputs:
     """Make the inputs for these features."""
     context = _inputs("context_features", context_features or {}, ())
-    mask = {} if mask_name is None else {mask_name: keras.Input((None,), dtype="bool", name=mask_name)}
+    mask = None if mask_name is None else keras.Input((None,), dtype="bool", name=mask_name)
     is_single = not isinstance(example_features, Mapping)
     if is_single:
         width = arguments.positive_integer("example_features", example_features)
@@ -52,21 +42,20 @@ def scorer_inputs(example_features: Features, context_features: Any, mask_name: 
         items = _inputs("example_features", example_features, (None,))
     if not items:
         raise ValueError("example_features must hold at least one feature, got none")
-    names = [*items, *context, *mask]
+    names = [*items, *context, *([] if mask_name is None else [mask_name])]
     if len(set(names)) != len(names):
         raise ValueError(f"features and mask_name must have distinct names, got {sorted(names)}")
-    return ScorerInputs(items, context, mask, is_single and len(names) == 1)
+    if is_single and len(names) == 1:
+        return ScorerInputs(items, context, mask, items[SINGLE])
+    return ScorerInputs(items, context, mask, {**items, **context, **({} if mask_name is None else {mask_name: mask})})
 
 
 def _inputs(argument: str, features: Any, leading: tuple[None, ...]) -> dict[str, Any]:
     if not isinstance(features, Mapping):
         raise TypeError(f"{argument} must be a dictionary of features by name, got {type(features).__name__}")
-    return {
-        name: keras.Input(
-            (*leading, *_shape(argument, name, spec, leading)), dtype=tf.as_dtype(spec.dtype).name, name=name
-        )
-        for name, spec in features.items()
-    }
+    shapes = {name: (*leading, *_shape(argument, name, spec, leading)) for name, spec in features.items()}
+    dtypes = {name: tf.as_dtype(spec.dtype).name for name, spec in features.items()}
+    return {name: keras.Input(shape, dtype=dtypes[name], name=name) for name, shape in shapes.items()}
 
 
 def _shape(argument: str, name: str, spec: Any, leading: tuple[None, ...]) -> tuple[int, ...]:

@@ -40,8 +40,7 @@ class Tower(NamedTuple):
 
 def batch_normalized(inputs: Any, mask: Any, momentum: float) -> Any:
     """Normalize features `[batch, n, ...]` by the mean and variance of the valid items of a batch."""
-    options = {} if mask is None else {"mask": mask}
-    return MaskedBatchNormalization(momentum=momentum)(inputs, **options)
+    return MaskedBatchNormalization(momentum=momentum)(inputs, mask=mask)
 
 
 def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:

@@ -79,13 +79,13 @@ def dnn_scorer(
     """
     inputs = scorer_inputs(example_features, context_features, mask_name)
     tower = Tower.of(hidden_units, activation, dropout, batch_norm)
-    features = normalized(inputs.joined(with_context=True), inputs.valid, input_normalization)
+    features = normalized(inputs.joined(with_context=True), inputs.mask, input_normalization)
     if attention is not None:
         if not isinstance(attention, DocumentInteractionAttention):
             raise TypeError(f"attention must be a DocumentInteractionAttention, got {type(attention).__name__}")
         if mask_name is None:
             raise ValueError("mask_name must be given with attention, which would see the padding otherwise, got None")
-        parts = {"features": features, "list": attention(features, mask=inputs.valid)}
-        features = ConcatFeatures(name="with_list")(parts, mask=inputs.valid)
-    scores = keras.layers.Dense(1, name="scores")(tower.hidden(features, inputs.valid))
+        parts = {"features": features, "list": attention(features, mask=inputs.mask)}
+        features = ConcatFeatures(name="with_list")(parts, mask=inputs.mask)
+    scores = keras.layers.Dense(1, name="scores")(tower.hidden(features, inputs.mask))
     return keras.Model(inputs.structure, keras.layers.Reshape((-1,))(scores), name=name)

@@ -75,14 +75,14 @@ def gam_scorer(
     if not tower.hidden_units:
         raise ValueError("hidden_units must hold at least one size, got none")
     joined = inputs.joined(with_context=False)
-    features = normalized(joined, inputs.valid, input_normalization)
+    features = normalized(joined, inputs.mask, input_normalization)
     count = joined.shape[-1]
     if features.shape[-1] != count:
         raise ValueError(
             f"input_normalization must return {count} features, as many as it gets, got {features.shape[-1]}"
         )
     # Networks side by side: [batch, n, f * units], read as [batch, n, f, units] by each dense layer.
-    hidden = tower.hidden(features, inputs.valid, lambda inputs, units: _dense(inputs, count, units))
+    hidden = tower.hidden(features, inputs.mask, lambda inputs, units: _dense(inputs, count, units))
     sub_scores = _dense(hidden, count, 1)
     if inputs.context:
         weights = [_weights(inputs.context[each], tower, count) for each in sorted(inputs.context)]
