@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.beam._grouped_files import GroupedFiles
 from keras_softsort.data import RankingDataset
-from keras_softsort.data._arrays import run_starts
+from keras_softsort.data._arrays import runs
 from keras_softsort.data._svmlight.blocks import read_blocks
 
 
@@ -52,7 +52,6 @@ def _read(file: Any, first: int, num_features: int) -> Iterator[RankingDataset]:
         for block in read_blocks(opened, file.metadata.path, first, num_features):
             if not len(block.queries):
                 raise ValueError(f"{file.metadata.path} must name the query of each line by qid:, got a line without")
-            starts = run_starts(block.queries)
+            starts, sizes = runs(block.queries)
             features = np.pad(block.features, [(0, 0), (0, num_features - block.features.shape[1])])
-            sizes = np.diff(starts, append=len(features))
             yield RankingDataset(features, block.labels, sizes, block.queries[starts])

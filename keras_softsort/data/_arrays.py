@@ -56,11 +56,12 @@ def _decimals(given: np.ndarray, title: str) -> np.ndarray:
         raise ValueError(f"{title} must hold numbers, got {given.dtype} with {example!r}: {error}") from error
 
 
-def run_starts(values: np.ndarray) -> np.ndarray:
-    """Index of the first of each run of equal `values`."""
+def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the runs of equal `values`: the index of the first of each run, and the lengths of the runs."""
     is_first = np.ones(len(values), bool)
     is_first[1:] = values[1:] != values[:-1]
-    return np.flatnonzero(is_first)
+    starts = np.flatnonzero(is_first)
+    return starts, np.diff(starts, append=len(values))
 
 
 def shared_tensor(array: np.ndarray) -> tf.Tensor:

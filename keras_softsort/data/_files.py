@@ -30,26 +30,21 @@ def existing_files(paths: Paths, argument: str) -> list[str]:
     return found
 
 
-def check_new(base: str) -> None:
-    """Raise an error if `base` is a pattern, or if it or a shard of it exists."""
+@contextlib.contextmanager
+def folder_aside(base: str) -> Iterator[str]:
+    """Yield a new folder for the files of `base` while they are not complete. It is removed with what is left in it.
+
+    Raises an error if `base` is a pattern, or if it or a shard of it exists.
+    """
     if any(character in base for character in "*?["):
         raise ValueError(f"path must be a file name, not a pattern, got {base!r}")
     existing = [name for name in [base, *tf.io.gfile.glob(f"{base}-*-of-*")] if tf.io.gfile.exists(name)]
     if existing:
         raise FileExistsError(f"path must be new, got {base!r}, but {existing[0]!r} exists already")
-
-
-def shard_names(base: str, shards: int) -> list[str]:
-    """Name the files for the records of `base`."""
-    return [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]
-
-
-@contextlib.contextmanager
-def folder_aside(base: str) -> Iterator[str]:
-    """Yield a new folder beside the file `base` for files that are not complete. It is removed with what is left."""
     folder = f"{os.path.dirname(base) or '.'}/.writing-{uuid.uuid4().hex}"
     tf.io.gfile.makedirs(folder)
     try:
         yield folder
     finally:
-        tf.io.gfile.rmtree(folder)
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.rmtree(folder)

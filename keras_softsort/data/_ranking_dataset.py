@@ -139,10 +139,9 @@ class RankingDataset:
         """Select the lists with these numbers: views of neighboring lists, copies otherwise."""
         sizes, starts = self.sizes[lists], self.starts[lists]
         ids = None if self.query_ids is None else self.query_ids[lists]
-        items: Any = slice(0, 0)
         if len(lists) and np.all(np.diff(lists) == 1):
-            items = slice(starts[0], starts[-1] + sizes[-1])
-        elif len(lists):
+            items: Any = slice(starts[0], starts[-1] + sizes[-1])
+        else:
             items = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
         features, labels, *weights = self._items(items)
         return RankingDataset(features, labels, sizes, ids, weights[0] if weights else None)

@@ -57,7 +57,12 @@ def read_parquet(
     >>> import keras_softsort as ks
     >>> lists = ks.data.read_parquet("train.parquet", group="query", label="grade")  # doctest: +SKIP
     """
-    parquet = _parquet()
+    try:
+        from pyarrow import parquet  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise ImportError(
+            'read_parquet needs pyarrow, which is not installed: pip install "keras-softsort[data]"'
+        ) from error
     files = []
     for name in existing_files(path, "path"):
         with readable(name):
@@ -77,11 +82,9 @@ def read_parquet(
 @contextlib.contextmanager
 def readable(name: str) -> Iterator[None]:
     """Name the file in the errors of pyarrow."""
-    from pyarrow import ArrowInvalid, ArrowNotImplementedError  # noqa: PLC0415  (an extra)
-
     try:
         yield
-    except (ArrowInvalid, ArrowNotImplementedError, OSError) as error:
+    except (ValueError, NotImplementedError, OSError) as error:
         raise OSError(f"{name} cannot be read as a Parquet file: {error}") from error
 
 
@@ -95,13 +98,3 @@ def read_batches(file: Any, name: str, rows: int, **options: Any) -> Iterator[An
     """Read `rows` rows at a time from the open Parquet `file`, which errors call `name`."""
     with readable(name):
         yield from file.iter_batches(rows, **options)
-
-
-def _parquet() -> Any:
-    try:
-        from pyarrow import parquet  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        raise ImportError(
-            'read_parquet needs pyarrow, which is not installed: pip install "keras-softsort[data]"'
-        ) from error
-    return parquet

@@ -120,7 +120,7 @@ def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
 
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and ids of runs of equal queries; each query must have one run."""
-    starts = _arrays.run_starts(queries)
+    starts, sizes = _arrays.runs(queries)
     ids, inverse = queries[starts], np.unique(queries[starts], return_index=True)[1]
     again = np.setdiff1d(np.arange(len(ids)), inverse)
     if again.size:
@@ -131,7 +131,7 @@ def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
             f"{path}, line {numbers[starts[again[0]]]}: expected the lines of each query to be consecutive, got "
             f"qid:{ids[again[0]]} again, which began in line {numbers[earlier]}"
         )
-    return np.diff(starts, append=len(queries)), ids
+    return sizes, ids
 
 
 def _counted(path: Path, documents: int, judged: Path, required: bool) -> np.ndarray | None:

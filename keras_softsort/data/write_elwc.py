@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data._elwc.records import Records, as_queries
-from keras_softsort.data._files import check_new, folder_aside, shard_names
+from keras_softsort.data._files import folder_aside
 from keras_softsort.data._ranking_dataset import LISTS, RankingDataset
 
 
@@ -75,8 +75,7 @@ def write_elwc(
     """
     shards = arguments.positive_integer("shards", shards)
     base = os.fspath(path)
-    check_new(base)
-    names = shard_names(base, shards)
+    names = [base] if shards == 1 else [f"{base}-{i:05}-of-{shards:05}" for i in range(shards)]
     with folder_aside(base) as folder:
         aside = [f"{folder}/{i}" for i in range(shards)]
         with contextlib.ExitStack() as stack:

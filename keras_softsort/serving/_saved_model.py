@@ -123,13 +123,11 @@ def _check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.nd
     item_inputs = [name for name, spec in specs.items() if has_items(spec)]
     if not item_inputs:
         return
-    _check_equal("lists", {name: len(request[name]) for name in specs if specs[name].shape.rank})
-    _check_equal("items", {name: np.shape(request[name])[1] for name in item_inputs})
+    lists = {name: len(request[name]) for name in specs if specs[name].shape.rank}
+    items = {name: np.shape(request[name])[1] for name in item_inputs}
+    for what, counts in (("lists", lists), ("items", items)):
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"the inputs of a request must have the same number of {what}, got {counts}")
     sizes, n = request[SIZES], np.shape(request[item_inputs[0]])[1]
     if np.any((sizes < 0) | (sizes > n)):
         raise ValueError(f"{SIZES} must be from 0 to the list size {n}, got {sizes.tolist()}")
-
-
-def _check_equal(what: str, counts: dict[str, int]) -> None:
-    if len(set(counts.values())) > 1:
-        raise ValueError(f"the inputs of a request must have the same number of {what}, got {counts}")

@@ -12,7 +12,7 @@ from pyspark.sql.types import FloatType, StructType
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data._arrays import run_starts
+from keras_softsort.data._arrays import runs
 from keras_softsort.serving import Scorer
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
@@ -66,7 +66,8 @@ def scored(
 
     def frames_with_scores(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in whole_groups(frames, group):
-            lists = np.split(matrix(frame, features), run_starts(frame[group].to_numpy())[1:])
+            starts, _ = runs(frame[group].to_numpy())
+            lists = np.split(matrix(frame, features), starts[1:])
             yield frame.assign(**{SCORE: np.concatenate(_scorer(folder, batch_items).score(lists))})
 
     return frames_with_scores

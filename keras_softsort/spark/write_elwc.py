@@ -7,16 +7,15 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import tensorflow as tf
 from pyspark import TaskContext
 
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
-from keras_softsort.data._arrays import run_starts
+from keras_softsort.data._arrays import runs
 from keras_softsort.data._elwc.records import Records, as_queries
-from keras_softsort.data._files import check_new, folder_aside
+from keras_softsort.data._files import folder_aside
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 
@@ -59,7 +58,6 @@ def write_elwc(
     ['train-00000-of-00002', 'train-00001-of-00002']
     """
     base = os.fspath(path)
-    check_new(base)
     columns = {"group": group, "label": label, "features": features, **({} if weight is None else {"weight": weight})}
     rows = by_group(frame, columns)
     with folder_aside(base) as folder:
@@ -82,8 +80,8 @@ def _written(frames: Iterable[pd.DataFrame], folder: str, columns: dict[str, Any
     for frame in whole_groups(frames, columns["group"]):
         file = file or tf.io.TFRecordWriter(name)
         groups = frame[columns["group"]].to_numpy()
-        starts = run_starts(groups)
-        sizes, ids = np.diff(starts, append=len(groups)), groups[starts]
+        starts, sizes = runs(groups)
+        ids = groups[starts]
         numbers = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
         labels, *weights = numbers
         lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, *weights)

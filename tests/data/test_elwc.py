@@ -116,8 +116,6 @@ def test_malformed_records(traced):
     [
         ({"serialized": tf.zeros([2])}, ValueError, r"serialized must be strings \[batch\], got float32 \(2,\)"),
         ({"serialized": b"one"}, ValueError, r"serialized must be strings \[batch\], got string \(\)"),
-        ({"list_size": 0}, ValueError, "list_size must be at least 1, got 0"),
-        ({"list_size": 2.0}, TypeError, r"list_size must be an integer, got 2\.0"),
         ({"example_features": {}}, ValueError, "example_features must name at least one feature, got {}"),
         ({"context_features": {"label": EXAMPLES["label"]}}, ValueError, r"got \['label'\] in both"),
         (

@@ -1,12 +1,13 @@
 """ExampleListWithContext records parsed in graph, with operations of TensorFlow's core only.
 
 The message is that of TensorFlow Serving's `input.proto`: examples are field 1 and the context is field 2, each a
-`tf.train.Example`, which `tf.io.decode_proto` reads as bytes.
+`tf.train.Example`, which `tf.io.decode_proto` reads as bytes. TensorFlow's errors name neither the file nor the number
+of a malformed record. `checked` finds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -16,6 +17,9 @@ from keras_softsort._internal import arguments
 
 Features = Mapping[str, Any]
 _SPECS = (tf.io.FixedLenFeature, tf.io.FixedLenSequenceFeature)
+# Features that no example has, so that only an example that cannot be parsed at all is an error.
+_ANY = {"\0": tf.io.FixedLenFeature([], tf.float32, 0.0)}
+_ANY_CONTEXT = {"\1": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 _PACKAGE, _MESSAGE = "keras_softsort", "SerializedExampleListWithContext"
 
 
@@ -42,9 +46,8 @@ def parse_elwc(
       of each list that they hold. A feature without a default value must be in each of these examples.
 
     Raises:
-      ValueError: `serialized` is not strings `[batch]`, `list_size` is below 1, there are no example features, or a
-        name is in both specs.
-      TypeError: features that are not in a dictionary, a feature that is not dense, `list_size` that is not an integer.
+      ValueError: `serialized` is not strings `[batch]`, there are no example features, or a name is in both specs.
+      TypeError: features that are not in a dictionary, or a feature that is not dense.
       DataLossError: when run, a string that is not such a message.
       InvalidArgumentError: when run, an example that is not a `tf.train.Example`, lacks a feature, or has it with
         another type or length. The message names the example and the list.
@@ -52,8 +55,6 @@ def parse_elwc(
     check_mappings(context_features, example_features)
     context_features = dict(context_features or {})
     _check_features(context_features, example_features)
-    if list_size is not None and not tf.is_tensor(list_size):
-        list_size = arguments.positive_integer("list_size", list_size)
     serialized = tf.convert_to_tensor(serialized)
     if serialized.dtype != tf.string or serialized.shape.rank != 1:
         raise ValueError(f"serialized must be strings [batch], got {serialized.dtype.name} {serialized.shape}")
@@ -135,3 +136,36 @@ def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]
         default = "" if values.dtype == tf.string else 0
     padding = tf.broadcast_to(tf.constant(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))
     return tf.tensor_scatter_nd_update(padding, places, values)
+
+
+def checked(function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor) -> Any:
+    """Return `function(records, names)`. An error has the name of the first malformed record."""
+
+    def fail(records: tf.Tensor, names: tf.Tensor) -> Any:
+        with tf.control_dependencies([_check(records, names)]):
+            return function(records, names)
+
+    return _otherwise(function, (records, names), fail)
+
+
+def _otherwise(function: Callable, arguments: Any, fallback: Callable) -> Any:
+    """Return `function(*arguments)`, or `fallback(*arguments)` if an operation of the function fails."""
+    source = tf.data.Dataset.from_tensors(arguments)
+    results = source.map(function).ignore_errors().concatenate(source.map(fallback))
+    return results.take(1).get_single_element()
+
+
+def _check(records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
+    """Assert that each record is an ExampleListWithContext whose examples and context can be parsed."""
+
+    def parsed(record: tf.Tensor) -> tf.Tensor:
+        features, _ = parse_elwc(record[tf.newaxis], _ANY_CONTEXT, _ANY)
+        # The result must depend on what was parsed: TensorFlow leaves out operations that nothing depends on.
+        return tf.reduce_all([tf.reduce_all(values == 0) for values in features.values()])
+
+    is_valid = tf.map_fn(
+        lambda record: _otherwise(parsed, (record,), lambda _: False), records, fn_output_signature=tf.bool
+    )
+    message = "files must hold ExampleListWithContext records, got another message or damaged data in"
+    first = tf.argmax(tf.cast(tf.logical_not(is_valid), tf.int32))
+    return tf.debugging.Assert(tf.reduce_all(is_valid), [message, names[first]])

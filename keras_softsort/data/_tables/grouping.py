@@ -62,8 +62,7 @@ class Groups(NamedTuple):
         if np.any(missing):
             at = int(np.argmax(missing))
             raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
-        starts = _arrays.run_starts(values)
-        lengths = np.diff(starts, append=len(values))
+        starts, lengths = _arrays.runs(values)
         numbers: dict[Any, int] = {}
         group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
         ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
