@@ -60,10 +60,10 @@ def _read(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
         with readable(path):
             source = parquet.ParquetFile(opened)
         with _named(path):
-            found = Roles.of(source.schema_arrow.names, **roles)
+            found = Roles(source.schema_arrow.names, **roles)
         for part in map(table, read_batches(source, path, _ROWS, columns=[found.group, *found.numbers])):
             with _named(f"{path}, rows from {first} on"):
-                groups = Groups.of(part.column(found.group, slice(0, part.size)), found.group)
+                groups = Groups(part.column(found.group, slice(0, part.size)), found.group)
                 lists = gathered([part], groups, found)
             yield lists
             first += part.size

@@ -47,8 +47,8 @@ def from_frame(
     (['mon', 'tue'], [2, 1], [1.0, 2.0, 0.0], [[3.0], [4.0], [2.5]])
     """
     rows = table(frame)
-    roles = Roles.of(rows.names, group, label, features, weight)
+    roles = Roles(rows.names, group, label, features, weight)
     if not rows.size:
         raise ValueError("frame must have at least one row, got none")
-    groups = Groups.of(rows.column(group, slice(0, rows.size)), group)
+    groups = Groups(rows.column(group, slice(0, rows.size)), group)
     return gathered([rows], groups, roles)

@@ -71,11 +71,11 @@ def read_parquet(
     for _, file in files:
         if sorted(file.schema_arrow.names) != sorted(names):
             raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
-    roles = Roles.of(names, group, label, features, weight)
+    roles = Roles(names, group, label, features, weight)
     values = [part.column(group, slice(0, part.size)) for part in _tables(files, [group])]
     if not values:
         raise ValueError(f"path must have at least one row, got none in {path!r}")
-    groups = Groups.of(np.concatenate(values), group)
+    groups = Groups(np.concatenate(values), group)
     return gathered(_tables(files, roles.numbers), groups, roles)
 
 

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.layers import MaskedBatchNormalization
 
 
-class Tower(NamedTuple):
-    """The options of hidden layers, checked."""
+class Tower:
+    """The hidden layers of a scorer, made anew for each input."""
 
-    hidden_units: tuple[int, ...]
-    activation: Any
-    dropout: float
-    batch_norm: float | None
-
-    @classmethod
-    def of(cls, hidden_units: Sequence[int], activation: Any, dropout: float, batch_norm: float | None) -> Tower:
-        """Check the options of the user."""
-        units = tuple(arguments.positive_integer("hidden_units", each) for each in hidden_units)
-        if batch_norm is not None:
-            batch_norm = arguments.fraction("batch_norm", batch_norm)
-        return cls(units, activation, arguments.fraction("dropout", dropout), batch_norm)
+    def __init__(self, hidden_units: Sequence[int], activation: Any, dropout: float, batch_norm: float | None) -> None:
+        self.hidden_units = [arguments.positive_integer("hidden_units", each) for each in hidden_units]
+        self._activation = activation
+        self._dropout = arguments.fraction("dropout", dropout)
+        self._batch_norm = None if batch_norm is None else arguments.fraction("batch_norm", batch_norm)
 
     def hidden(self, inputs: Any, mask: Any, dense: Callable[[Any, int], Any] | None = None) -> Any:
         """Apply for each layer: `dense(inputs, units)` or a `Dense`, batch normalization, activation and dropout."""
         for units in self.hidden_units:
             inputs = dense(inputs, units) if dense else keras.layers.Dense(units)(inputs)
-            if self.batch_norm is not None:
-                inputs = batch_normalized(inputs, mask, self.batch_norm)
-            inputs = keras.layers.Activation(self.activation)(inputs)
-            if self.dropout:
-                inputs = keras.layers.Dropout(self.dropout)(inputs)
+            if self._batch_norm is not None:
+                inputs = batch_normalized(inputs, mask, self._batch_norm)
+            inputs = keras.layers.Activation(self._activation)(inputs)
+            if self._dropout:
+                inputs = keras.layers.Dropout(self._dropout)(inputs)
         return inputs
 
 

@@ -78,7 +78,7 @@ def dnn_scorer(
     Source: TF-Ranking's `DNNScorer`, with `hidden_layer_dims=hidden_units` and `batch_norm_moment=batch_norm`.
     """
     inputs = scorer_inputs(example_features, context_features, mask_name)
-    tower = Tower.of(hidden_units, activation, dropout, batch_norm)
+    tower = Tower(hidden_units, activation, dropout, batch_norm)
     features = normalized(inputs.joined(with_context=True), inputs.mask, input_normalization)
     if attention is not None:
         if not isinstance(attention, DocumentInteractionAttention):

@@ -71,7 +71,7 @@ def gam_scorer(
     `GAMScorer`.
     """
     inputs = scorer_inputs(example_features, context_features, mask_name)
-    tower = Tower.of(hidden_units, activation, dropout, batch_norm)
+    tower = Tower(hidden_units, activation, dropout, batch_norm)
     if not tower.hidden_units:
         raise ValueError("hidden_units must hold at least one size, got none")
     joined = inputs.joined(with_context=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,24 +15,12 @@ from keras_softsort.data._tables.frames import Table
 _ROWS = 2**14  # copied at a time, column by column, so that they fit into the cache
 
 
-class Roles(NamedTuple):
-    """The names of the columns by their role."""
+class Roles:
+    """The names of the columns by their role, which are among `names`. Without `features`, all others are features."""
 
-    group: str
-    label: str
-    features: list[str]
-    weight: str | None
-
-    @property
-    def numbers(self) -> list[str]:
-        """All columns but that of the groups."""
-        return [self.label, *self.features, *([] if self.weight is None else [self.weight])]
-
-    @classmethod
-    def of(
-        cls, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
-    ) -> Roles:
-        """Check that the columns are among `names`. Without `features`, all other columns are features."""
+    def __init__(
+        self, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
+    ) -> None:
         named = {"group": group, "label": label, **({} if weight is None else {"weight": weight})}
         others = [name for name in names if name not in named.values()]
         columns = others if features is None else list(arguments.elements("features", features, "column names"))
@@ -45,33 +33,34 @@ class Roles(NamedTuple):
         if twice or not columns:
             problem = f"{twice} more than once" if twice else "no column for features"
             raise ValueError(f"group, label, weight and features must be different columns, got {problem}")
-        return cls(group, label, columns, weight)
+        self.group, self.label, self.features, self.weight = group, label, columns, weight
+        # All columns but that of the groups.
+        self.numbers = [label, *columns, *([] if weight is None else [weight])]
 
 
-class Groups(NamedTuple):
-    """Lists of equal values of the group column, in the order of their first rows."""
+class Groups:
+    """Lists of equal values of the group column, in the order of their first rows.
 
-    positions: np.ndarray | None  # the new position of each row; None if rows keep their order
-    sizes: np.ndarray
-    ids: np.ndarray
+    Attributes:
+      ids: the value of each list.
+      sizes: the number of rows of each list.
+      positions: the new position of each row; None if rows keep their order.
+    """
 
-    @classmethod
-    def of(cls, values: np.ndarray, name: str) -> Groups:
-        """Find the groups of a column."""
+    def __init__(self, values: np.ndarray, name: str) -> None:
         missing = _is_missing(values)
         if np.any(missing):
             at = int(np.argmax(missing))
             raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
-        starts, lengths = _arrays.runs(values)
+        starts, self.sizes = _arrays.runs(values)
         numbers: dict[Any, int] = {}
         group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
-        ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
-        if len(numbers) == len(starts):
-            return cls(None, lengths, ids)
-        groups = np.repeat(group_of_run, lengths)
-        positions = np.empty(len(values), np.int64)
-        positions[np.argsort(groups, kind="stable")] = np.arange(len(values))
-        return cls(positions, np.bincount(groups), ids)
+        self.ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
+        self.positions: np.ndarray | None = None
+        if len(numbers) < len(starts):
+            groups = np.repeat(group_of_run, self.sizes)
+            self.sizes, self.positions = np.bincount(groups), np.empty(len(values), np.int64)
+            self.positions[np.argsort(groups, kind="stable")] = np.arange(len(values))
 
 
 def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDataset:
@@ -80,9 +69,8 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
     features = _arrays.zeros((rows, len(roles.features)))
     labels = _arrays.zeros((rows,))
     weights = None if roles.weight is None else _arrays.zeros((rows,))
-    targets = {roles.label: labels, **{name: features[:, i] for i, name in enumerate(roles.features)}}
-    if weights is not None:
-        targets[str(roles.weight)] = weights
+    # Without weights there is one name fewer.
+    targets = dict(zip(roles.numbers, [labels, *features.T, weights], strict=False))
     first = 0
     for table in tables:
         for start in range(0, table.size, _ROWS):
