@@ -14,6 +14,8 @@ from keras_softsort.serving._versions import local_path
 
 # The names of signatures, of their inputs and of their output.
 DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
+# That of single items, by the names of TensorFlow Serving's Regress API.
+REGRESS = "regress"
 SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
 SCORES = "scores"
 SINGLE = "features"  # the input of a model that takes one tensor
@@ -56,14 +58,17 @@ def has_items(spec: tf.TensorSpec) -> bool:
     return rank > 2 or (rank == 2 and spec.shape[1] is None)
 
 
-def remove_gradients(folder: Path) -> None:
-    """Remove the references to custom gradients from a SavedModel that was saved without these gradients.
+def finish_export(folder: Path) -> None:
+    """Mark the signature of the Regress API, and remove the references to custom gradients from a SavedModel.
 
-    Inference does not need them, and TensorFlow warns about each of them when it loads the model.
+    The SavedModel was saved without these gradients. Inference does not need them, and TensorFlow warns about each of
+    them when it loads the model.
     """
     path = folder / "saved_model.pb"
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     for meta_graph in saved.meta_graphs:
+        if REGRESS in meta_graph.signature_def:
+            meta_graph.signature_def[REGRESS].method_name = tf.saved_model.REGRESS_METHOD_NAME
         library = meta_graph.graph_def.library
         for nodes in (meta_graph.graph_def.node, *(function.node_def for function in library.function)):
             for node in nodes:

@@ -13,7 +13,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data._elwc.parsing import parse_elwc
 from keras_softsort.ops._core.lists import take
 from keras_softsort.serving._model_inputs import ModelInputs
-from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
+from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, REGRESS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
 Tensors = Mapping[str, tf.Tensor]
 # The inputs of a signature, and the function from inputs to outputs, both by name.
@@ -46,6 +46,8 @@ class Ranker(NamedTuple):
         if examples is not None:
             serialized = {SERIALIZED: tf.TensorSpec([None], tf.string, name=SERIALIZED)}
             found[ELWC] = serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED], examples, context))
+            single = tf.TensorSpec([None], tf.string, name=tf.saved_model.REGRESS_INPUTS)
+            found[REGRESS] = {single.name: single}, lambda tensors: self._regressed(tensors, examples, context)
         return found
 
     def ranked(self, tensors: Tensors) -> dict[str, tf.Tensor]:
@@ -69,16 +71,33 @@ class Ranker(NamedTuple):
                 outputs["top_k_ids"] = outputs["sorted_ids"][:, : self.top_k]
         return outputs
 
+    def _regressed(
+        self, tensors: Tensors, examples: Mapping[str, Any], context: Mapping[str, Any] | None
+    ) -> dict[str, tf.Tensor]:
+        """The scores `[batch]` of serialized examples that are the only item of their lists."""
+        serialized = tensors[tf.saved_model.REGRESS_INPUTS]
+        features = tf.io.parse_example(serialized, {**examples, **(context or {})})
+        # A model of lists of one size gets the item that often, as padding.
+        size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1] or 1
+        features.update({name: tf.repeat(features[name][:, tf.newaxis], size, axis=1) for name in examples})
+        sizes = tf.ones(tf.shape(serialized), tf.int32)
+        scores = self.ranked({**self._as_inputs(features, examples), SIZES: sizes})[SCORES]
+        return {tf.saved_model.REGRESS_OUTPUTS: scores[:, 0]}
+
     def _parsed(self, serialized: tf.Tensor, examples: Mapping[str, Any], context: Mapping[str, Any] | None) -> Tensors:
         """Parse records `[batch]` to the inputs of the other signatures."""
         size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
         features, sizes = parse_elwc(serialized, context, examples, list_size=size)
-        if self.inputs.structure == SINGLE:
-            columns = [features[name] for name in examples]
-            columns = [column[..., tf.newaxis] if column.shape.rank == 2 else column for column in columns]
-            dtype = self.inputs.specs[SINGLE].dtype
-            features = {SINGLE: tf.concat([tf.cast(column, dtype) for column in columns], axis=-1)}
-        return {**features, SIZES: sizes}
+        return {**self._as_inputs(features, examples), SIZES: sizes}
+
+    def _as_inputs(self, features: dict[str, tf.Tensor], examples: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """The features as the model takes them: by name, or in one tensor."""
+        if self.inputs.structure != SINGLE:
+            return features
+        columns = [features[name] for name in examples]
+        columns = [column[..., tf.newaxis] if column.shape.rank == 2 else column for column in columns]
+        dtype = self.inputs.specs[SINGLE].dtype
+        return {SINGLE: tf.concat([tf.cast(column, dtype) for column in columns], axis=-1)}
 
     def _mask(self, tensors: Tensors) -> tf.Tensor:
         """Mark the valid items `[batch, n]`: as many leading items as the size, which is clipped to 0 and n."""
@@ -105,7 +124,7 @@ class Ranker(NamedTuple):
             scores = tf.squeeze(scores, axis=-1)  # the column that Dense(1) gives
         if not (tf.is_tensor(scores) and scores.dtype.is_floating and scores.shape.rank in (None, 2)):
             raise ValueError(f"model must return scores [batch, n] or [batch, n, 1], got {scores}")
-        size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
+        size = tensors[self.inputs.item_inputs[0]].shape[1]
         if scores.shape.rank == 2 and scores.shape[1] not in (None, size):
             raise ValueError(f"model must return scores [batch, n], one per item, got {scores.shape} for n = {size}")
         return tf.reshape(tf.cast(scores, compute_dtype(scores.dtype)), tf.shape(mask))

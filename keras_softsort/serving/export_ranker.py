@@ -15,7 +15,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.data._elwc.parsing import check_mappings
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
-from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, remove_gradients
+from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, finish_export
 from keras_softsort.serving._signatures import Ranker
 from keras_softsort.serving._versions import NewVersion, local_path
 from keras_softsort.serving._warmup import checked_warmup, write_warmup
@@ -48,8 +48,10 @@ def export_ranker(
       the number of items of each list. Items after them are padding. Sizes below 0 count as 0, sizes above n as n.
     - `with_ids`: the same with `item_ids` `[batch, n]`.
     - `elwc`: `serialized`, strings `[batch]`, each an `ExampleListWithContext` of TensorFlow Serving and TF-Ranking.
+    - `regress`: `inputs`, strings `[batch]`, each a `tf.train.Example` of one item and of its list. The output is
+      `outputs` `[batch]`, the score of each item alone. It also answers TensorFlow Serving's Regress API.
 
-    Outputs, by name:
+    Outputs of the others, by name:
 
     - `scores` `[batch, n]`, with the lowest finite number in the padding. NaN and infinite scores are returned as they
       are, although JSON, and thus the REST API, cannot express them.
@@ -76,10 +78,10 @@ def export_ranker(
       padding: the number that replaces padded features, as in training (a `Masking` layer's `mask_value`). It is
         rounded towards 0 for features of integers. Strings become empty.
       item_ids: dtype of the ids in the signature `with_ids`: "string", "int32" or "int64". `None` omits the signature.
-      example_features: features of an item in the signature `elwc`: a dictionary from names to `tf.io.FixedLenFeature`
-        or `tf.io.FixedLenSequenceFeature`. A model of one tensor gets them concatenated in this order. `None` omits the
-        signature.
-      context_features: features of a list in the signature `elwc`, as such a dictionary, or `None`.
+      example_features: features of an item in the signatures `elwc` and `regress`: a dictionary from names to
+        `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`. A model of one tensor gets them concatenated in this
+        order. `None` omits these signatures.
+      context_features: features of a list in the signatures `elwc` and `regress`, as such a dictionary, or `None`.
       top_k: number of best items in the outputs `top_k`, `top_k_scores` and `top_k_ids`; `None` omits them.
       warmup: requests that the server runs before it serves the model, at most 1,000 in all: a dictionary from names of
         signatures to sequences of requests, each a dictionary of inputs by name. Needs tensorflow-serving-api
@@ -141,7 +143,7 @@ def export_ranker(
             archive.add_endpoint(name, unconverted, input_signature=[specs])
         with contextlib.redirect_stdout(io.StringIO()):  # it prints what it wrote
             archive.write_out(str(aside), options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
-        remove_gradients(aside)
+        finish_export(aside)
         if warmup is not None:
             write_warmup(aside, Path(base).resolve().name, warmup)
         return new_version.place(aside)

@@ -5,6 +5,7 @@ import pickle
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,3 +196,34 @@ def test_loading_prints_no_warning(tmp_path, caplog):
     graph = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     names = [function.signature.name for function in graph.library.function]
     assert not any("internal_grad_fn" in name for name in names)
+
+
+@pytest.mark.parametrize("size", [None, 3])
+@pytest.mark.parametrize("single", [True, False])
+def test_the_signature_of_single_items(tmp_path, single, size):
+    """Each gets the score that it has alone in a list, by the Regress API."""
+    number, pair = (tf.io.FixedLenFeature([d], tf.float32) for d in (1, 2))
+    examples, context = {"a": number, "b": pair}, None if single else {"c": number}
+    items = tf.keras.Input((size, 3))
+    if single:
+        model = tf.keras.Model(items, tf.keras.layers.Dense(1)(items))
+    else:
+        shapes = {"a": (size, 1), "b": (size, 2), "c": (1,)}
+        inputs = {name: tf.keras.Input(shape, name=name) for name, shape in shapes.items()}
+        joined = ks.ConcatFeatures()({"a": inputs["a"], "b": inputs["b"]}, {"c": inputs["c"]})
+        model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(joined))
+    folder = serving.export_ranker(model, tmp_path / "ranker", example_features=examples, context_features=context)
+    loaded = tf.saved_model.load(str(folder)).signatures["regress"]
+    values = {"a": [[1.0], [2.0], [3.0]], "b": [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]], "c": [[0.0], [1.0], [2.0]]}
+    records = []
+    for i in range(3):
+        features = {
+            name: tf.train.Feature(float_list=tf.train.FloatList(value=value[i])) for name, value in values.items()
+        }
+        records.append(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    found = loaded(inputs=tf.constant(records))["outputs"]
+    columns = [values["a"], values["b"]] if single else [values["c"], values["a"], values["b"]]
+    kernel, bias = model.layers[-1].get_weights()
+    np.testing.assert_allclose(found, np.ravel(np.concatenate(columns, axis=1) @ kernel + bias), rtol=1e-5)
+    saved = saved_model_pb2.SavedModel.FromString((Path(folder) / "saved_model.pb").read_bytes())
+    assert saved.meta_graphs[0].signature_def["regress"].method_name == "tensorflow/serving/regress"

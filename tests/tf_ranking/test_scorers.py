@@ -75,6 +75,19 @@ def test_exported_models_answer_the_same_requests(tmp_path):
     )
     found = tf.saved_model.load(str(folder)).signatures["elwc"](serialized=serialized)["scores"]
     np.testing.assert_allclose(found[MASK], expected[MASK], rtol=1e-5, atol=1e-5)
+    singles = tf.constant([single(inputs, i, j) for i, j in np.argwhere(MASK)])
+    wanted = loaded.signatures[tf.saved_model.REGRESS_METHOD_NAME](singles)[tf.saved_model.REGRESS_OUTPUTS]
+    found = tf.saved_model.load(str(folder)).signatures["regress"](inputs=singles)["outputs"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def single(inputs, i, j):
+    """Item j of list i as a serialized `tf.train.Example`."""
+    values = {**{name: inputs[name][i, j] for name in EXAMPLE}, **{name: inputs[name][i] for name in CONTEXT}}
+    features = {
+        name: tf.train.Feature(float_list=tf.train.FloatList(value=np.ravel(value))) for name, value in values.items()
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
 def record(inputs, i):
