@@ -10,7 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._elwc.parsing import check_mappings, checked, count_examples, parse_elwc
+from keras_softsort.data._elwc.formats import RECORD_FORMATS, checked
+from keras_softsort.data._elwc.parsing import check_mappings
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
@@ -25,6 +26,7 @@ def elwc_batches(
     label: str,
     batch_size: int,
     *,
+    record_format: str = "elwc",
     boundaries: Sequence[int] | None = None,
     truncate: bool = False,
     padding: str = "negative_labels",
@@ -35,7 +37,7 @@ def elwc_batches(
     mask: bool = False,
     shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    r"""Make padded batches of ExampleListWithContext records for `model.fit`: features by name and labels `[batch, n]`.
+    r"""Make padded batches of records of lists for `model.fit`: features by name and labels `[batch, n]`.
 
     Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size, as
     from `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is needed.
@@ -49,6 +51,9 @@ def elwc_batches(
         value must be present in every item. Padding holds the default value, or 0 (the empty string) without one.
       label: name of the label in `example_features`, which must be one number per item (shape `[]` or `[1]`).
       batch_size: number of lists in a batch.
+      record_format: `"elwc"`, ExampleListWithContext; `"eie"`, a `tf.train.Example` with the bytes of the others as
+        `serialized_context` and `serialized_examples`; or `"sequence_example"`, a `tf.train.SequenceExample` with a
+        feature list per feature of items. They are the formats of TF-Ranking.
       boundaries: the padded sizes, strictly increasing; `None` for the powers of 2 from 8 on.
       truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
         list is an error.
@@ -73,7 +78,7 @@ def elwc_batches(
     Raises:
       ValueError: there is no file, the label is not one number per item, or an error of `bucketed_batches`.
       TypeError: an argument has another type, or a feature is not dense.
-      InvalidArgumentError: when iterated, a record is not an `ExampleListWithContext` or lacks a feature (the message
+      InvalidArgumentError: when iterated, a record is not of the format or lacks a feature (the message
         has its file and number, from 0), or a list is longer than the last boundary without `truncate`.
       DataLossError: when iterated, a file is damaged or not a TFRecord file.
 
@@ -104,13 +109,14 @@ def elwc_batches(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     bounds = _batching.POWERS if boundaries is None else _batching.checked_boundaries(boundaries)
+    read = RECORD_FORMATS[arguments.one_of("record_format", record_format, RECORD_FORMATS)]
     check_mappings(context_features, example_features)
     _check_label(label, example_features)
     if mask and "mask" in {*(context_features or {}), *example_features}:
         raise ValueError('mask must be False if a feature has the name "mask", got True')
 
     def sized(records: tf.Tensor, names: tf.Tensor) -> tuple:
-        sizes = checked(lambda records, names: count_examples(records), records, names)
+        sizes = checked(read, lambda records, names: read.sizes_of(records, example_features), records, names)
         if not truncate:
             message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
             longest = tf.argmax(sizes)
@@ -121,9 +127,9 @@ def elwc_batches(
         size = _batching.static_size(tf.cast(size, tf.int32), bounds)
 
         def parse(records: tf.Tensor, names: tf.Tensor) -> tuple:
-            return parse_elwc(records, context_features, example_features, size, names)
+            return read.parse(records, context_features, example_features, size, names)
 
-        features, sizes = checked(parse, *named_records)
+        features, sizes = checked(read, parse, *named_records)
         valid = tf.sequence_mask(sizes, size)
         labels = features.pop(label)
         if labels.shape.rank == 3:

@@ -1,8 +1,7 @@
 """ExampleListWithContext records parsed in graph, with operations of TensorFlow's core only.
 
 The message is that of TensorFlow Serving's `input.proto`: examples are field 1 and the context is field 2, each a
-`tf.train.Example`, which `tf.io.decode_proto` reads as bytes. TensorFlow's errors name neither the file nor the number
-of a malformed record. `checked` finds them.
+`tf.train.Example`, which `tf.io.decode_proto` reads as bytes.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from keras_softsort._internal import arguments
 
 Features = Mapping[str, Any]
 _SPECS = (tf.io.FixedLenFeature, tf.io.FixedLenSequenceFeature)
-# Features that no example has, so that only an example that cannot be parsed at all is an error.
-_ANY = {"\0": tf.io.FixedLenFeature([], tf.float32, 0.0)}
-_ANY_CONTEXT = {"\1": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 _PACKAGE, _MESSAGE = "keras_softsort", "SerializedExampleListWithContext"
 
 
@@ -29,6 +25,8 @@ def parse_elwc(
     example_features: Features,
     list_size: Any = None,
     record_names: tf.Tensor | None = None,
+    *,
+    decode: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]] | None = None,
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Parse serialized `ExampleListWithContext` `[batch]` to features by name and the number of examples per list.
 
@@ -39,6 +37,7 @@ def parse_elwc(
       list_size: number of examples to which each list is cut or padded, a number or an int32 scalar. `None` pads to
         the longest list of the batch, at least 1.
       record_names: names of the records in errors, strings `[batch]`.
+      decode: another function than `decode_elwc`, for lists of serialized examples in another message.
 
     Returns:
       Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with the
@@ -54,11 +53,11 @@ def parse_elwc(
     """
     check_mappings(context_features, example_features)
     context_features = dict(context_features or {})
-    _check_features(context_features, example_features)
+    check_features(context_features, example_features)
     serialized = tf.convert_to_tensor(serialized)
     if serialized.dtype != tf.string or serialized.shape.rank != 1:
         raise ValueError(f"serialized must be strings [batch], got {serialized.dtype.name} {serialized.shape}")
-    examples, contexts, sizes = _decode(serialized)
+    examples, contexts, sizes = (decode or decode_elwc)(serialized)
     width: Any = tf.shape(examples)[1]
     if list_size is not None:
         sizes, width = tf.minimum(sizes, list_size), list_size
@@ -88,12 +87,7 @@ def check_mappings(context_features: Features | None, example_features: Features
     arguments.mapping("example_features", example_features, specs)
 
 
-def count_examples(serialized: tf.Tensor) -> tf.Tensor:
-    """Count the examples of each serialized `ExampleListWithContext`: int32 `[batch]`."""
-    return _decode(serialized)[2]
-
-
-def _check_features(context_features: Features, example_features: Features) -> None:
+def check_features(context_features: Features, example_features: Features) -> None:
     if not example_features:
         raise ValueError(f"example_features must name at least one feature, got {example_features!r}")
     twice = sorted(set(context_features) & set(example_features))
@@ -108,7 +102,7 @@ def _check_features(context_features: Features, example_features: Features) -> N
                 )
 
 
-def _decode(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def decode_elwc(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Serialized examples [batch, longest], serialized contexts [batch], and sizes [batch]."""
     counts, (examples, contexts) = tf.io.decode_proto(
         tf.concat([serialized, [""]], axis=0),  # one list more, since an empty batch is an error
@@ -132,40 +126,12 @@ def _descriptors() -> bytes:
 
 def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
     """Put `values` `[examples, ...]` at their positions in `[batch, width, ...]`. Elsewhere is the default value."""
-    if default is None:
-        default = "" if values.dtype == tf.string else 0
-    padding = tf.broadcast_to(tf.constant(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))
+    padding = tf.broadcast_to(default_of(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))
     return tf.tensor_scatter_nd_update(padding, places, values)
 
 
-def checked(function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor) -> Any:
-    """Return `function(records, names)`. An error has the name of the first malformed record."""
-
-    def fail(records: tf.Tensor, names: tf.Tensor) -> Any:
-        with tf.control_dependencies([_check(records, names)]):
-            return function(records, names)
-
-    return _otherwise(function, (records, names), fail)
-
-
-def _otherwise(function: Callable, arguments: Any, fallback: Callable) -> Any:
-    """Return `function(*arguments)`, or `fallback(*arguments)` if an operation of the function fails."""
-    source = tf.data.Dataset.from_tensors(arguments)
-    results = source.map(function).ignore_errors().concatenate(source.map(fallback))
-    return results.take(1).get_single_element()
-
-
-def _check(records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
-    """Assert that each record is an ExampleListWithContext whose examples and context can be parsed."""
-
-    def parsed(record: tf.Tensor) -> tf.Tensor:
-        features, _ = parse_elwc(record[tf.newaxis], _ANY_CONTEXT, _ANY)
-        # The result must depend on what was parsed: TensorFlow leaves out operations that nothing depends on.
-        return tf.reduce_all([tf.reduce_all(values == 0) for values in features.values()])
-
-    is_valid = tf.map_fn(
-        lambda record: _otherwise(parsed, (record,), lambda _: False), records, fn_output_signature=tf.bool
-    )
-    message = "files must hold ExampleListWithContext records, got another message or damaged data in"
-    first = tf.argmax(tf.cast(tf.logical_not(is_valid), tf.int32))
-    return tf.debugging.Assert(tf.reduce_all(is_valid), [message, names[first]])
+def default_of(default: Any, dtype: tf.DType) -> tf.Tensor:
+    """The default value of a feature; 0 or the empty string without one."""
+    if default is None:
+        default = "" if dtype == tf.string else 0
+    return tf.constant(default, dtype)
