@@ -18,11 +18,11 @@ MOST_FILES = {
     "ops.plackett_luce_loss": 7,
     "ops.neural_ndcg_loss": 14,
     "ops.sinkhorn": 8,
-    "SinkhornLayer": 11,
+    "SinkhornLayer": 10,
     "ops.linear_assignment": 6,
 }
 # The most of them outside of `ops`, apart from the checks of arguments.
-MOST_OUTSIDE = {"NeuralSortLayer": 4, 'RankNetLoss(lambda_weight="ndcg")': 6, "SinkhornLayer": 4}
+MOST_OUTSIDE = {"NeuralSortLayer": 4, 'RankNetLoss(lambda_weight="ndcg")': 6, "SinkhornLayer": 3}
 # A process of its own, because nothing is traced twice.
 FLOWS = """
 import json, runpy, sys

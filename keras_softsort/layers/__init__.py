@@ -3,8 +3,8 @@
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.layers._base import TemperatureLayer as TemperatureLayer
 from keras_softsort.layers.bilinear import Bilinear as Bilinear
-from keras_softsort.layers.matching.gumbel_sinkhorn import GumbelSinkhornLayer as GumbelSinkhornLayer
-from keras_softsort.layers.matching.sinkhorn import SinkhornLayer as SinkhornLayer
+from keras_softsort.layers.matching import GumbelSinkhornLayer as GumbelSinkhornLayer
+from keras_softsort.layers.matching import SinkhornLayer as SinkhornLayer
 from keras_softsort.layers.neighbors.dknn import DkNNLayer as DkNNLayer
 from keras_softsort.layers.neighbors.knn_classifier import KNNClassifier as KNNClassifier
 from keras_softsort.layers.ranking import ConcatFeatures as ConcatFeatures

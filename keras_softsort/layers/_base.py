@@ -50,12 +50,13 @@ class TemperatureLayer(keras.layers.Layer):
 
     # The number of inputs without the temperature.
     num_inputs = 1
+    _option_names: tuple[str, ...] = ()
 
     def __init__(self, tau: float = 1.0, *, learn_tau: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self._initial_tau = arguments.positive_number("tau", tau)
-        self.learn_tau = arguments.boolean("learn_tau", learn_tau)
+        self._keep_options(learn_tau=arguments.boolean("learn_tau", learn_tau))
         self.log_tau: Any = None
         if self.learn_tau:
             self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
@@ -109,9 +110,16 @@ class TemperatureLayer(keras.layers.Layer):
             raise ValueError(f"{self.name}: tau must have shape [batch] or [batch, 1], got {tau}")
         return shapes
 
+    def _keep_options(self, **options: Any) -> None:
+        """Make each option an attribute, which `get_config` writes."""
+        self._option_names = (*self._option_names, *options)
+        for name, value in options.items():
+            setattr(self, name, value)
+
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "tau": self._initial_tau, "learn_tau": self.learn_tau}
+        options = {name: getattr(self, name) for name in self._option_names}
+        return {**super().get_config(), "tau": self._initial_tau, **options}
 
 
 class SortingLayer(TemperatureLayer):
@@ -164,11 +172,9 @@ def known_shape(input_shape: Any) -> Any:
 
 def _is_list(nest: Any) -> bool:
     """Whether `nest` is a list of tensors or shapes rather than a single one."""
-    return isinstance(nest, (list, tuple)) and any(hasattr(each, "shape") or _is_shape(each) for each in nest)
-
-
-def _is_shape(nest: Any) -> bool:
-    return isinstance(nest, (list, tuple, tf.TensorShape))
+    return isinstance(nest, (list, tuple)) and any(
+        hasattr(each, "shape") or isinstance(each, (list, tuple, tf.TensorShape)) for each in nest
+    )
 
 
 def _split(nest: Any, count: int) -> tuple[Any, Any]:

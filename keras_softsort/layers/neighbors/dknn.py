@@ -84,11 +84,12 @@ class DkNNLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        search = checked_search(k=k, distance=distance, method=method, power=power)
-        self.k, self.distance, self.method, self.power = search.values()
-        self.stochastic = arguments.boolean("stochastic", stochastic)
-        self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.seed = arguments.optional_integer("seed", seed)
+        self._keep_options(
+            **checked_search(k=k, distance=distance, method=method, power=power),
+            stochastic=arguments.boolean("stochastic", stochastic),
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            seed=arguments.optional_integer("seed", seed),
+        )
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 
     def build(self, input_shape: Any) -> None:
@@ -131,8 +132,3 @@ class DkNNLayer(TemperatureLayer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the queries."""
         return None if mask is None else mask[0]
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = ("k", "method", "power", "stochastic", "num_samples", "distance", "seed")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -115,9 +115,7 @@ class KNNClassifier(keras.layers.Layer):
 
         They can be replaced later by references of the same shapes.
         """
-        embeddings = checked_embeddings(embeddings)
-        labels, _ = checked_labels(labels, len(embeddings), self.num_classes)
-        self._set([embeddings], [labels])
+        self._set([checked_embeddings(embeddings)], labels)
 
     def adapt(
         self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
@@ -148,7 +146,7 @@ class KNNClassifier(keras.layers.Layer):
             classes.append(known)
         if not embeddings:
             raise ValueError("data must hold at least one batch, got none")
-        self._set(embeddings, classes)
+        self._set(embeddings, np.concatenate(classes))
 
     def build(self, input_shape: Any) -> None:
         """Check the input and that there are references."""
@@ -193,13 +191,13 @@ class KNNClassifier(keras.layers.Layer):
         own = ("k", "num_classes", "votes", "distance", "block_size", "approximate", "num_references", "dimension")
         return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
-    def _set(self, embeddings: list[np.ndarray], labels: list[np.ndarray]) -> None:
-        """Set the references from parts, which are forgotten one by one."""
+    def _set(self, embeddings: list[np.ndarray], labels: Any) -> None:
+        """Set the references from `labels` and from parts of the embeddings, which are forgotten one by one."""
         count, dimension = sum(map(len, embeddings)), embeddings[0].shape[1]
         odd = next((each.shape for each in embeddings if each.shape[1] != dimension), None)
         if odd is not None:
             raise ValueError(f"embeddings must have shape [n, {dimension}] as those before, got {odd}")
-        checked, num_classes = checked_labels(np.concatenate(labels), count, self.num_classes)
+        checked, num_classes = checked_labels(labels, count, self.num_classes)
         if self.num_references is None:
             self.num_classes = num_classes
             self._add_references(count, dimension)

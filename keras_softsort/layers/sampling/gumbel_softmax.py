@@ -12,8 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops._core import lists
-from keras_softsort.ops._core.lists import temperature_per_example
+from keras_softsort.ops._core.lists import of_all_entries, temperature_per_example
 from keras_softsort.ops.sampling.gumbel_softmax import METHODS
 
 
@@ -87,11 +86,13 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self.k = arguments.positive_integer("k", k)
-        self.method = arguments.one_of("method", method, METHODS)
-        self.hard = arguments.boolean("hard", hard)
-        self.axis = arguments.integer("axis", axis)
-        self.seed = arguments.optional_integer("seed", seed)
+        self._keep_options(
+            k=arguments.positive_integer("k", k),
+            method=arguments.one_of("method", method, METHODS),
+            hard=arguments.boolean("hard", hard),
+            axis=arguments.integer("axis", axis),
+            seed=arguments.optional_integer("seed", seed),
+        )
         self._noise_state = add_noise_state(self, self.seed)
 
     def build(self, input_shape: Any) -> None:
@@ -108,7 +109,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         logits, tau, mask = self.split_inputs(inputs, mask)
         tau = temperature_per_example(tf.convert_to_tensor(tau), logits)
         options: dict[str, Any] = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis}
-        options["mask"] = lists.of_all_entries("mask", mask, logits)
+        options["mask"] = of_all_entries("mask", mask, logits)
         if training:
             return ops.gumbel_softmax(logits, tau=tau, seed=next_seed(self._noise_state), **options)
         return ops.relaxed_top_k(logits, tau=tau, **options)
@@ -120,8 +121,3 @@ class GumbelSoftmaxLayer(TemperatureLayer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the logits."""
         return self.split_mask(mask)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis, "seed": self.seed}
-        return {**super().get_config(), **own}

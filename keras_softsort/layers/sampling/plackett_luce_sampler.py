@@ -84,16 +84,20 @@ class PlackettLuceSampler(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self.num_samples = arguments.positive_integer("num_samples", num_samples)
-        self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
-        self.method = None if method is None else _methods.checked_method(method)
-        self.power = (
-            arguments.positive_number("power", power) if method is None else _methods.checked_power(power, method)
+        if method is None:
+            power = arguments.positive_number("power", power)
+        else:
+            power = _methods.checked_power(power, _methods.checked_method(method))
+        self._keep_options(
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            top_k=None if top_k is None else arguments.positive_integer("top_k", top_k),
+            method=method,
+            power=power,
+            hard=arguments.boolean("hard", hard),
+            seed=arguments.optional_integer("seed", seed),
         )
-        self.hard = arguments.boolean("hard", hard)
         if hard and method is None:
             raise ValueError("hard must be False with method=None, whose orders are exact, got True")
-        self.seed = arguments.optional_integer("seed", seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
@@ -124,11 +128,6 @@ class PlackettLuceSampler(SortingLayer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: a mask of items does not fit the sample axis of the output."""
         return None
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {name: getattr(self, name) for name in ("num_samples", "top_k", "method", "power", "hard", "seed")}
-        return {**super().get_config(), **own}
 
     def _distribution(self, logits: Any, mask: Any, tau: Any) -> Any:
         if self.method is None:

@@ -18,12 +18,27 @@ RESULTS = ("permutation", "values", "ranks")
 class PermutationLayer(SortingLayer):
     """Base class of layers that return a soft or exact permutation, sorted values or ranks."""
 
-    def __init__(self, tau: float, *, returns: str, top_k: int | None, hard: bool, direction: str, **kwargs: Any):
-        super().__init__(tau, **kwargs)
-        self.returns = arguments.one_of("returns", returns, RESULTS)
-        self.top_k = None if top_k is None else arguments.positive_integer("top_k", top_k)
-        self.hard = arguments.boolean("hard", hard)
-        self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
+    _method: str  # of `ops.soft_rank` and `ops.soft_values`
+    power = 1.0
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        returns: str = "permutation",
+        top_k: int | None = None,
+        hard: bool = False,
+        direction: str = "DESCENDING",
+        learn_tau: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        self._keep_options(
+            returns=arguments.one_of("returns", returns, RESULTS),
+            top_k=None if top_k is None else arguments.positive_integer("top_k", top_k),
+            hard=arguments.boolean("hard", hard),
+            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+        )
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
 
@@ -36,17 +51,13 @@ class PermutationLayer(SortingLayer):
         """The permutation matrix."""
         raise NotImplementedError
 
-    def method_arguments(self) -> dict[str, Any]:
-        """The arguments of `ops.soft_values` and `ops.soft_rank` that choose the method."""
-        raise NotImplementedError
-
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n, n] or [batch, n], with `top_k` as the size of the rank axis if it is given."""
         scores, tau, mask = self.split_scores(inputs, mask)
         options: dict[str, Any] = {"hard": self.hard, "mask": mask, "direction": self.direction}
         if self.returns == "permutation":
             return self.permutation(scores, tau, top_k=self.top_k, **options)
-        options.update(self.method_arguments())
+        options.update(method=self._method, power=self.power)
         if self.returns == "ranks":
             return ops.soft_rank(scores, tau, **options)
         return ops.soft_values(scores, tau, top_k=self.top_k, **options)
@@ -63,11 +74,6 @@ class PermutationLayer(SortingLayer):
         if self.returns == "values":
             return ranks_mask(mask, self.top_k)
         return None if self.top_k else mask
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"returns": self.returns, "top_k": self.top_k, "hard": self.hard, "direction": self.direction}
-        return {**super().get_config(), **own}
 
 
 @export
@@ -113,28 +119,11 @@ class NeuralSortLayer(PermutationLayer):
     Source: that of `ops.neural_sort`.
     """
 
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        returns: str = "permutation",
-        top_k: int | None = None,
-        hard: bool = False,
-        direction: str = "DESCENDING",
-        learn_tau: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            tau, returns=returns, top_k=top_k, hard=hard, direction=direction, learn_tau=learn_tau, **kwargs
-        )
+    _method = "neural_sort"
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
         """NeuralSort's matrix."""
         return ops.neural_sort(scores, tau, **options)
-
-    def method_arguments(self) -> dict[str, Any]:
-        """The arguments for NeuralSort."""
-        return {"method": "neural_sort"}
 
 
 @export
@@ -169,6 +158,8 @@ class SoftSortLayer(PermutationLayer):
     Source: that of `ops.soft_sort`.
     """
 
+    _method = "soft_sort"
+
     def __init__(
         self,
         tau: float = 1.0,
@@ -184,16 +175,8 @@ class SoftSortLayer(PermutationLayer):
         super().__init__(
             tau, returns=returns, top_k=top_k, hard=hard, direction=direction, learn_tau=learn_tau, **kwargs
         )
-        self.power = arguments.positive_number("power", power)
+        self._keep_options(power=arguments.positive_number("power", power))
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
         """SoftSort's matrix."""
         return ops.soft_sort(scores, tau, power=self.power, **options)
-
-    def method_arguments(self) -> dict[str, Any]:
-        """The arguments for SoftSort."""
-        return {"method": "soft_sort", "power": self.power}
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "power": self.power}

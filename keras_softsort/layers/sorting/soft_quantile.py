@@ -62,9 +62,11 @@ class SoftQuantileLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self.q = np.atleast_1d(checked_quantiles(q)).tolist()
-        self.method = _methods.checked_method(method)
-        self.power = _methods.checked_power(power, method)
+        self._keep_options(
+            q=np.atleast_1d(checked_quantiles(q)).tolist(),
+            method=_methods.checked_method(method),
+            power=_methods.checked_power(power, method),
+        )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""
@@ -78,7 +80,3 @@ class SoftQuantileLayer(SortingLayer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """None: quantiles are not items, so no mask applies."""
         return None
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "q": self.q, "method": self.method, "power": self.power}

@@ -63,10 +63,12 @@ class SoftRankLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self.method = _methods.checked_method(method, "ranks")
-        self.power = _methods.checked_power(power, method)
-        self.hard = arguments.boolean("hard", hard)
-        self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
+        self._keep_options(
+            method=_methods.checked_method(method, "ranks"),
+            power=_methods.checked_power(power, method),
+            hard=arguments.boolean("hard", hard),
+            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+        )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n]."""
@@ -78,8 +80,3 @@ class SoftRankLayer(SortingLayer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n]`."""
         return layer_shape(self.scores_shape(input_shape))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"method": self.method, "power": self.power, "hard": self.hard, "direction": self.direction}
-        return {**super().get_config(), **own}

@@ -73,13 +73,15 @@ class SoftTopKLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self.k = arguments.positive_integer("k", k)
-        self.returns = arguments.one_of("returns", returns, RESULTS)
-        self.method = method
+        self._keep_options(
+            k=arguments.positive_integer("k", k),
+            returns=arguments.one_of("returns", returns, RESULTS),
+            method=method,
+            hard=arguments.boolean("hard", hard),
+            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+        )
         needed = "membership" if returns == "membership" else "permutation"
-        self.power = _methods.checked_power(power, _methods.checked_method(self._method(), needed))
-        self.hard = arguments.boolean("hard", hard)
-        self.direction = arguments.one_of("direction", direction, arguments.DIRECTIONS)
+        self._keep_options(power=_methods.checked_power(power, _methods.checked_method(self._method(), needed)))
 
     def build(self, input_shape: Any) -> None:
         """Check the scores and `k`."""
@@ -105,11 +107,6 @@ class SoftTopKLayer(SortingLayer):
         if self.returns == "values":
             return ranks_mask(mask, self.k)
         return mask if self.returns == "membership" else None
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = ("k", "method", "power", "returns", "hard", "direction")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
     def _operator(self) -> Any:
         return ops.soft_top_k_membership if self.returns == "membership" else ops.soft_top_k

@@ -1,0 +1,195 @@
+"""Soft matchings as Keras layers: Sinkhorn, and Sinkhorn with Gumbel noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort.layers._base import TemperatureLayer
+from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.ops._core.lists import leading_columns, repeat_samples
+
+
+@export
+class SinkhornLayer(TemperatureLayer):
+    """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1 (see `ops.sinkhorn`).
+
+    Args:
+      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`,
+        `learn_tau` and a temperature per matrix.
+      num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
+      tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
+      hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
+
+    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). A temperature
+    `[batch]` or `[batch, 1]` per matrix may follow (`layer([logits, tau])`). The mask `[batch, n]`, from Keras or the
+    caller, marks valid rows. In a square matrix as many leading columns are valid as there are valid rows, unless the
+    call gives a `column_mask` `[batch, m]` (`layer(logits, mask=..., column_mask=...)`). Masked rows and columns are 0.
+    Equal logits share evenly. Rectangular and empty matrices, -inf and NaN are treated as by `ops.sinkhorn`.
+
+    Output: `[batch, n, m]`. It has no Keras mask, since masked entries are 0. To move items `[batch, n, d]` to their
+    positions, use `tf.matmul(output, items, transpose_a=True)`.
+
+    Raises:
+      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, or logits do not have
+        shape `[batch, n, m]`.
+      TypeError: logits are not floating-point, or `hard` is not a bool.
+
+    Cost: O(n m) time per iteration; `hard` adds that of `ops.linear_assignment`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.SinkhornLayer(tau=0.1, hard=True)
+    >>> layer(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
+    [[[0.0, 1.0], [1.0, 0.0]]]
+
+    Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        num_iterations: int = 20,
+        tolerance: float | None = None,
+        hard: bool = False,
+        learn_tau: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        self._keep_options(
+            num_iterations=arguments.positive_integer("num_iterations", num_iterations),
+            tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
+            hard=arguments.boolean("hard", hard),
+        )
+
+    def build(self, input_shape: Any) -> None:
+        """Check that the input is a batch of matrices."""
+        shape = self.split_shape(input_shape)
+        if len(shape) != 3:
+            raise ValueError(f"{self.name}: logits must have shape [batch, n, m], got {shape}")
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None, column_mask: Any = None) -> tf.Tensor:
+        """Map [batch, n, m] to a matrix of the same shape."""
+        logits, options = self._matching_arguments(inputs, mask, column_mask)
+        return ops.sinkhorn(logits, **options)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the logits."""
+        return layer_shape(self.split_shape(input_shape))
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: masked entries are 0 in the output, and a loss would read a mask of rows as a mask of items."""
+        return None
+
+    def _matching_arguments(self, inputs: Any, mask: Any, column_mask: Any) -> tuple[Any, dict[str, Any]]:
+        """The logits, and the arguments that `ops.sinkhorn` and `ops.gumbel_sinkhorn` share."""
+        logits, tau, mask = self.split_inputs(inputs, mask)
+        mask = arguments.axis_mask("mask", mask, logits, -2)
+        if mask is not None and column_mask is None:
+            column_mask = leading_columns(logits, mask)
+        return logits, {
+            "tau": tau,
+            "num_iterations": self.num_iterations,
+            "tolerance": self.tolerance,
+            "hard": self.hard,
+            "row_mask": mask,
+            "column_mask": column_mask,
+        }
+
+
+@export
+class GumbelSinkhornLayer(SinkhornLayer):
+    """Map logits `[batch, n, m]` to random soft matchings during training, and to the one without noise otherwise.
+
+    A sample is `sinkhorn((logits + Gumbel noise) / tau)`. As tau goes to 0 it becomes the exact matching with the
+    largest sum of logits and noise. The noise lets the model explore matchings that it does not prefer yet.
+
+    Args:
+      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`,
+        `learn_tau` and a temperature per matrix.
+      num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
+      tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
+      noise_scale: factor of the Gumbel noise, at least 0.
+      num_samples: number of samples per matrix.
+      hard: whether to return exact matchings (of logits plus noise), with the gradient of the soft ones.
+      seed: integer seed for reproducible noise. None draws one from Python's generator (see
+        `keras.utils.set_random_seed`).
+      learn_tau: whether to train the temperature, see `TemperatureLayer`.
+      **kwargs: arguments of `keras.layers.Layer`.
+
+    Output: `[batch, num_samples, n, m]`. During training (`training=True`, as in `fit`) every sample, call and replica
+    has its own noise. The number of calls is a weight, so training resumes with the next noise after a saved model is
+    loaded. In inference there is no noise: all samples are equal, and an exported model draws no random numbers.
+
+    Input, masks, ties, -inf and NaN are those of `SinkhornLayer`.
+
+    Raises:
+      ValueError: `num_samples` is below 1, `noise_scale` is below 0, and the errors of `SinkhornLayer`.
+      TypeError: `seed` is not an integer, and the errors of `SinkhornLayer`.
+
+    Cost: that of `SinkhornLayer`, per sample in training and once in inference.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> layer = ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1)
+    >>> layer(tf.zeros([1, 2, 2]), training=True).shape.as_list()
+    [1, 3, 2, 2]
+    >>> layer(tf.zeros([1, 2, 2])).numpy().tolist()[0][0]
+    [[0.5, 0.5], [0.5, 0.5]]
+
+    Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        num_iterations: int = 20,
+        tolerance: float | None = None,
+        noise_scale: float = 1.0,
+        num_samples: int = 1,
+        hard: bool = False,
+        seed: int | None = None,
+        learn_tau: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, learn_tau=learn_tau, **kwargs
+        )
+        self._keep_options(
+            noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            seed=arguments.optional_integer("seed", seed),
+        )
+        self._noise_state = add_noise_state(self, self.seed)
+
+    def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
+        """Map [batch, n, m] to [batch, num_samples, n, m]."""
+        logits, options = self._matching_arguments(inputs, mask, column_mask)
+        if training:
+            return ops.gumbel_sinkhorn(
+                logits,
+                seed=next_seed(self._noise_state),
+                num_samples=self.num_samples,
+                noise_scale=self.noise_scale,
+                **options,
+            )
+        return repeat_samples(ops.sinkhorn(logits, **options), self.num_samples)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """`[batch, num_samples, n, m]`."""
+        batch, *matrix = self.split_shape(input_shape)
+        return layer_shape((batch, self.num_samples, *matrix))

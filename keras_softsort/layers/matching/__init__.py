@@ -1,1 +1,0 @@
-"""Soft matchings as Keras layers."""
