@@ -134,7 +134,7 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
         a, b, num_iterations_made = state
         row_sums, new_a, new_b = solver.step(a, b)
         if plan.tolerance is not None:
-            error = solver.matrices.row_error(tf.cast(row_sums, solver.matrices.rows.dtype))
+            error = solver.matrices.row_error(row_sums)
             converged = tf.logical_and(error <= plan.tolerance, start + t > 0)
             num_iterations_made = tf.where(converged, tf.minimum(num_iterations_made, start + t), num_iterations_made)
         is_made = (start + t < num_iterations_made)[:, tf.newaxis]

@@ -21,14 +21,12 @@ class SinkhornMatrices(NamedTuple):
     columns: tf.Tensor  # [B, M]
     failed: tf.Tensor  # [B]: holds NaN or +inf, or a row or column without an allowed entry
     has_forbidden_entries: tf.Tensor  # scalar bool: whether a valid row and column have an entry that must be 0
-    is_square_and_unmasked: bool  # known when traced; then no row or column is masked or slack, and all sums are 1
 
     def peak(self, logits: tf.Tensor, axis: int) -> tf.Tensor:
         """The largest allowed entry along an axis, with `keepdims`; 0 if there is none. It has no gradient."""
-        if not self.is_square_and_unmasked:
-            logits = tf.where(self.is_allowed, logits, tf.constant(-math.inf, logits.dtype))
+        logits = tf.where(self.is_allowed, logits, tf.constant(-math.inf, logits.dtype))
         peak = tf.stop_gradient(tf.reduce_max(logits, axis=axis, keepdims=True))
-        return peak if self.is_square_and_unmasked else tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
+        return tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
 
     def row_centered(self, dtype: tf.DType) -> tf.Tensor:
         """The scores [B, N, M] minus the largest of their row, which changes no weight."""
@@ -38,12 +36,6 @@ class SinkhornMatrices(NamedTuple):
     def row_error(self, row_sums: tf.Tensor) -> tf.Tensor:
         """The largest distance [B] of a row sum from its marginal."""
         return tf.reduce_max(tf.abs(row_sums - self.rows), axis=-1)
-
-    def per_unit(self, gradient: tf.Tensor, marginal: tf.Tensor) -> tf.Tensor:
-        """A gradient divided by its marginal; 0 if the marginal is 0."""
-        if self.is_square_and_unmasked:
-            return gradient
-        return tf.math.divide_no_nan(gradient, tf.cast(marginal, gradient.dtype))
 
 
 def sinkhorn_matrices(
@@ -57,8 +49,7 @@ def sinkhorn_matrices(
     scores = tf.cast(scores, compute_dtype(scores.dtype))
     rows, columns = _valid(scores, row_mask, 1), _valid(scores, column_mask, 2)
     n, m = logits.shape[-2:]
-    is_square_and_unmasked = n is not None and n == m and row_mask is None and column_mask is None
-    if not is_square_and_unmasked:
+    if n is None or n != m or row_mask is not None or column_mask is not None:
         surplus = tf.reduce_sum(columns, -1, keepdims=True) - tf.reduce_sum(rows, -1, keepdims=True)
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
         columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
@@ -80,9 +71,7 @@ def sinkhorn_matrices(
     finite_scores = tf.where(tf.logical_and(is_allowed, tf.logical_not(zeroed)), scores, tf.zeros_like(scores))
     has_forbidden_entries = tf.reduce_any(tf.not_equal(is_allowed, valid))
     inverse_tau = 1 / tf.where(not_positive, tf.ones_like(tau), tau)
-    return SinkhornMatrices(
-        finite_scores, inverse_tau, is_allowed, rows, columns, failed, has_forbidden_entries, is_square_and_unmasked
-    )
+    return SinkhornMatrices(finite_scores, inverse_tau, is_allowed, rows, columns, failed, has_forbidden_entries)
 
 
 def unit_matrices(kernel: tf.Tensor) -> SinkhornMatrices:
@@ -96,7 +85,6 @@ def unit_matrices(kernel: tf.Tensor) -> SinkhornMatrices:
         columns=ones,
         failed=tf.zeros(tf.shape(ones)[:1], tf.bool),
         has_forbidden_entries=tf.constant(False),
-        is_square_and_unmasked=True,
     )
 
 

@@ -30,19 +30,19 @@ class Scalings(NamedTuple):
     exponential of the matrix.
     """
 
-    matrices: SinkhornMatrices
+    matrices: SinkhornMatrices  # with marginals in the dtype of the kernel
     kernel: tf.Tensor  # [B, N, M]
     start: tf.Tensor  # [B, M]: the column scaling before the first iteration
 
     def first(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The scalings before the first iteration; that of the rows is never read."""
-        return tf.ones_like(self.matrices.rows, self.kernel.dtype), self.start
+        return tf.ones_like(self.matrices.rows), self.start
 
     def step(self, u: tf.Tensor, v: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """The row sums before an iteration, and the scalings after it."""
         products = self._times(v)
-        new_u = self._ratio(self.matrices.rows, products)
-        new_v = self._ratio(self.matrices.columns, self._transposed_times(new_u))
+        new_u = tf.math.divide_no_nan(self.matrices.rows, products)
+        new_v = tf.math.divide_no_nan(self.matrices.columns, self._transposed_times(new_u))
         return u * products, new_u, new_v
 
     def weights(self, u: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
@@ -59,8 +59,8 @@ class Scalings(NamedTuple):
         it. The row step is alike. `finish` subtracts the terms of all iterations in one matrix product.
         """
         u, v, v_before = states
-        y = v * self.matrices.per_unit(d_columns, self.matrices.columns)
-        x = u * self.matrices.per_unit(d_rows - u * self._times(y), self.matrices.rows)
+        y = v * tf.math.divide_no_nan(d_columns, self.matrices.columns)
+        x = u * tf.math.divide_no_nan(d_rows - u * self._times(y), self.matrices.rows)
         return d_logits, -v_before * self._transposed_times(x), (x, y)
 
     def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> tf.Tensor:
@@ -87,12 +87,6 @@ class Scalings(NamedTuple):
 
     def _is_short(self) -> bool:
         return (self.kernel.shape[2] or math.inf) <= SHORT
-
-    def _ratio(self, marginal: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
-        """The scaling marginal / products, 0 where both are 0."""
-        if self.matrices.is_square_and_unmasked:
-            return tf.math.reciprocal(products)
-        return tf.math.divide_no_nan(tf.cast(marginal, products.dtype), products)
 
 
 class Potentials(NamedTuple):
@@ -128,8 +122,8 @@ class Potentials(NamedTuple):
         """Reverse an iteration, as `Scalings.reverse`; `states` are f and g after it, and g before it."""
         f, g, g_before = states
         after, before = self.weights(f, g), self.weights(f, g_before)
-        y = self.matrices.per_unit(d_columns, self.matrices.columns)
-        x = self.matrices.per_unit(d_rows - tf.linalg.matvec(after, y), self.matrices.rows)
+        y = tf.math.divide_no_nan(d_columns, self.matrices.columns)
+        x = tf.math.divide_no_nan(d_rows - tf.linalg.matvec(after, y), self.matrices.rows)
         d_logits -= after * y[:, tf.newaxis, :] + before * x[:, :, tf.newaxis]
         return d_logits, -tf.linalg.matvec(before, x, transpose_a=True), ()
 
@@ -176,10 +170,9 @@ def solvers_by_speed(matrices: SinkhornMatrices) -> list[tuple[tf.Tensor | None,
 def _scalings(matrices: SinkhornMatrices, dtype: tf.DType) -> Scalings:
     """The solver with a kernel in `dtype`, whose entries are at most 1."""
     exponents, level = _exponents(matrices, dtype)
-    kernel = tf.exp(exponents)
-    if not matrices.is_square_and_unmasked:
-        kernel = tf.where(matrices.is_allowed, kernel, tf.zeros_like(kernel))
-    return Scalings(matrices, kernel, tf.exp(level))
+    kernel = tf.where(matrices.is_allowed, tf.exp(exponents), tf.zeros_like(exponents))
+    marginals = {"rows": tf.cast(matrices.rows, dtype), "columns": tf.cast(matrices.columns, dtype)}
+    return Scalings(matrices._replace(**marginals), kernel, tf.exp(level))
 
 
 def _logit_range(matrices: SinkhornMatrices) -> tf.Tensor:
@@ -193,7 +186,4 @@ def _exponents(matrices: SinkhornMatrices, dtype: tf.DType) -> tuple[tf.Tensor, 
     """The logits [B, N, M] less the maxima of rows and columns, and the latter [B, M]; 0 where masked."""
     logits = matrices.row_centered(dtype) * tf.cast(matrices.inverse_tau, dtype)
     level = matrices.peak(logits, axis=1)
-    exponents = logits - level
-    if not matrices.is_square_and_unmasked:
-        exponents = tf.where(matrices.is_allowed, exponents, tf.zeros_like(exponents))
-    return exponents, level[:, 0]
+    return tf.where(matrices.is_allowed, logits - level, tf.zeros_like(logits)), level[:, 0]
