@@ -44,7 +44,9 @@ def predicted_sets(
     y_true: Any, y_pred: Any, sample_weight: Any, *, target_mask: Mask, prediction_mask: Mask, dtype: tf.DType | None
 ) -> Sets:
     """Check the call arguments of a loss of sets, and cast them to the compute dtype."""
-    keras_masks = [getattr(each, "_keras_mask", None) for each in tf.nest.flatten(y_pred)]
+    keras_masks = [
+        each._keras_mask for each in tf.nest.flatten(y_pred) if getattr(each, "_keras_mask", None) is not None
+    ]
     y_true, y_pred = checked_items("y_true", y_true, "m"), checked_items("y_pred", y_pred, "n")
     leaves = tf.nest.flatten(y_pred)
     floating = [each.dtype for each in leaves if each.dtype.is_floating]
@@ -55,11 +57,9 @@ def predicted_sets(
     target_mask = _mask("target_mask", target_mask, targets)
     prediction_mask = _mask("prediction_mask", prediction_mask, predictions)
     for keras_mask in keras_masks:
-        if keras_mask is not None:
-            prediction_mask = tf.logical_and(
-                prediction_mask, _of_items("the Keras mask of y_pred", keras_mask, predictions)
-            )
-    weights = _weights(sample_weight, leaves[0], any(mask is not None for mask in keras_masks))
+        is_valid = _of_items("the Keras mask of y_pred", keras_mask, predictions)
+        prediction_mask = tf.logical_and(prediction_mask, is_valid)
+    weights = _weights(sample_weight, leaves[0], bool(keras_masks))
     return Sets(targets, predictions, target_mask, prediction_mask, weights)
 
 

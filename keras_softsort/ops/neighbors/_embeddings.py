@@ -13,13 +13,11 @@ from keras_softsort._internal.arguments import compute_dtype
 DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 
 
-def pairwise_distances(
-    queries: tf.Tensor, candidates: tf.Tensor, distance: str, center: tf.Tensor | None = None
-) -> tf.Tensor:
+def pairwise_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
     """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
 
     `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The Euclidean ones multiply
-    differences to a `center` [..., 1, d], by default the mean of the candidates, which only changes the rounding.
+    differences to the mean of the candidates, since embeddings far from 0 would lose digits in the product.
     """
     if distance == "cityblock":
         return cityblock_distances(queries, candidates)
@@ -27,10 +25,7 @@ def pairwise_distances(
         return -tf.matmul(queries, candidates, transpose_b=True)
     if distance == "cosine":
         return 1 - tf.matmul(unit_vectors(queries), unit_vectors(candidates), transpose_b=True)
-    if center is None:
-        center = tf.reduce_mean(candidates, axis=-2, keepdims=True)
-    # Centered, since embeddings far from 0 would lose digits in the product.
-    center = tf.stop_gradient(center)
+    center = tf.stop_gradient(tf.reduce_mean(candidates, axis=-2, keepdims=True))
     queries, candidates = queries - center, candidates - center
     lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
     other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -163,13 +162,10 @@ def _integers(name: str, value: Any, shape: str) -> tf.Tensor:
 
 def _vote_weights(distances: tf.Tensor, *, by_distance: bool) -> tf.Tensor:
     """The share of each neighbor [q, k] in the vote, equal or in proportion to 1 / distance; NaN for NaN."""
-    if not by_distance:
-        is_nan = tf.reduce_any(tf.math.is_nan(distances), axis=-1, keepdims=True)
-        equal = tf.ones_like(distances) / tf.cast(tf.shape(distances)[-1], distances.dtype)
-        return tf.where(is_nan, tf.constant(math.nan, distances.dtype), equal)
-    # Relative to the nearest, so that nothing overflows.
-    nearest = tf.reduce_min(distances, axis=-1, keepdims=True)
-    at_zero = tf.equal(distances, 0)
-    ratios = nearest / tf.where(at_zero, tf.ones_like(distances), distances)
-    ratios = tf.where(at_zero, tf.ones_like(ratios), ratios)
-    return ratios / tf.reduce_sum(ratios, axis=-1, keepdims=True)
+    weights = tf.ones_like(distances)
+    if by_distance:
+        # Relative to the nearest, so that nothing overflows.
+        nearest = tf.reduce_min(distances, axis=-1, keepdims=True)
+        weights = tf.where(tf.equal(distances, 0), weights, tf.math.divide_no_nan(nearest, distances))
+    weights = tf.where(tf.math.is_nan(distances), distances, weights)
+    return weights / tf.reduce_sum(weights, axis=-1, keepdims=True)

@@ -16,19 +16,14 @@ from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, Judge
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
 
 
-class RetrievalOptions(NamedTuple):
-    """Checked options; a nest of tensors and Python values, so `tf.function` can take it whole."""
+class RetrievalArguments(NamedTuple):
+    """Checked arguments; a nest of tensors and Python values, so `tf.function` can take it whole."""
 
     metric: str
     k: int | None
     tau: tf.Tensor
     distance: str
     exclude_self: bool
-
-
-class RetrievalBatch(NamedTuple):
-    """Checked tensors."""
-
     queries: tf.Tensor  # [q, d]
     candidates: tf.Tensor  # [c, d]
     labels: tf.Tensor | None  # [q] or [q, classes]; None matches rows
@@ -118,11 +113,7 @@ def retrieval_loss(
             f"queries and candidates must have shapes [q, d] and [c, d] and one dtype, got {queries.shape} "
             f"{queries.dtype.name} and {candidates.shape} {candidates.dtype.name}"
         )
-    options = RetrievalOptions(
-        **checked_metric(metric=metric, k=k, distance=distance),
-        tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
-        exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
-    )
+    options = checked_metric(metric=metric, k=k, distance=distance)
     if k is not None:
         size = number_of(candidates)
         message = f"k must be at most the number of candidates, got {k} for"
@@ -133,15 +124,20 @@ def retrieval_loss(
         candidates = arguments.checked(candidates, tf.equal(*sizes), message, *sizes)
     labels, candidate_labels = _labels(labels, candidate_labels, queries, candidates, is_own)
     mask = _mask("mask", mask, queries)
-    batch = RetrievalBatch(
-        queries,
-        candidates,
-        labels,
-        candidate_labels,
-        mask,
-        mask if is_own and candidate_mask is None else _mask("candidate_mask", candidate_mask, candidates),
+    given = RetrievalArguments(
+        **options,
+        tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
+        exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
+        queries=queries,
+        candidates=candidates,
+        labels=labels,
+        candidate_labels=candidate_labels,
+        mask=mask,
+        candidate_mask=mask
+        if is_own and candidate_mask is None
+        else _mask("candidate_mask", candidate_mask, candidates),
     )
-    return _losses(batch, options)
+    return _losses(given)
 
 
 def checked_metric(*, metric: Any, k: Any, distance: Any) -> dict[str, Any]:
@@ -156,37 +152,37 @@ def checked_metric(*, metric: Any, k: Any, distance: Any) -> dict[str, Any]:
 
 
 @traced_if_eager
-def _losses(batch: RetrievalBatch, options: RetrievalOptions) -> tf.Tensor:
-    dtype = compute_dtype(batch.queries.dtype)
+def _losses(given: RetrievalArguments) -> tf.Tensor:
+    dtype = compute_dtype(given.queries.dtype)
     queries, candidates = (
         tf.where(mask[:, tf.newaxis], tf.cast(vectors, dtype), tf.zeros([], dtype))
-        for vectors, mask in ((batch.queries, batch.mask), (batch.candidates, batch.candidate_mask))
+        for vectors, mask in ((given.queries, given.mask), (given.candidates, given.candidate_mask))
     )
-    similarities = -pairwise_distances(queries, candidates, options.distance)
-    is_candidate = tf.logical_and(batch.mask[:, tf.newaxis], batch.candidate_mask)
-    if options.exclude_self:
+    similarities = -pairwise_distances(queries, candidates, given.distance)
+    is_candidate = tf.logical_and(given.mask[:, tf.newaxis], given.candidate_mask)
+    if given.exclude_self:
         diagonal = tf.linalg.diag_part(is_candidate)
         is_candidate = tf.linalg.set_diag(is_candidate, tf.zeros_like(diagonal))
-    agrees = _agreement(batch, similarities)
+    agrees = _agreement(given, similarities)
     is_relevant = tf.logical_and(is_candidate, agrees > 0)
     members = tf.ones_like(similarities)
-    if options.k is not None:
-        members = soft_top_k_membership(similarities, options.k, options.tau, mask=is_candidate)
-    tau = tf.reshape(tf.broadcast_to(options.tau, tf.shape(queries)[:1]), [-1, 1])
+    if given.k is not None:
+        members = soft_top_k_membership(similarities, given.k, given.tau, mask=is_candidate)
+    tau = tf.reshape(tf.broadcast_to(given.tau, tf.shape(queries)[:1]), [-1, 1])
     judged = JudgedCandidates(similarities, tau, members, is_candidate, is_relevant)
-    values = METRICS[options.metric](judged, options.k)
+    values = METRICS[given.metric](judged, given.k)
     if agrees.dtype.is_floating:
         failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
         values = nan_where(failed, values)
-    return tf.cast(-values, batch.queries.dtype)
+    return tf.cast(-values, given.queries.dtype)
 
 
-def _agreement(batch: RetrievalBatch, similarities: tf.Tensor) -> tf.Tensor:
+def _agreement(given: RetrievalArguments, similarities: tf.Tensor) -> tf.Tensor:
     """Above 0 for pairs of one class, or on the diagonal: [q, c]."""
-    if batch.labels is None or batch.candidate_labels is None:
-        ones = tf.ones_like(batch.mask, similarities.dtype)
+    if given.labels is None or given.candidate_labels is None:
+        ones = tf.ones_like(given.mask, similarities.dtype)
         return tf.linalg.diag(ones)
-    return agreement(batch.labels, batch.candidate_labels, similarities.dtype)
+    return agreement(given.labels, given.candidate_labels, similarities.dtype)
 
 
 def _embeddings(name: str, values: Any) -> tf.Tensor:
