@@ -165,13 +165,14 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
     mask = arguments.list_mask(mask, logits, "logits")
     k = arguments.positive_integer("k", k)
     is_moderate = isinstance(tau, numbers.Real) and float(tau) >= MODERATE_TAU
-    last = _to_the_end(logits, axis)
+    end = logits.shape.rank - 1
+    last = _moved(logits, axis, end)
     tau = arguments.temperature(tau, compute_dtype(logits.dtype), last)
     return Choice(
         # With k = 1 an empty list is allowed: its softmax is empty.
         logits=last if k == 1 else arguments.at_most_list_size("k", k, last),
         tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
-        mask=None if mask is None else _to_the_end(mask, axis),
+        mask=None if mask is None else _moved(mask, axis, end),
         k=k,
         method=arguments.one_of("method", method, METHODS),
         hard=arguments.boolean("hard", hard),
@@ -191,21 +192,20 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
     if choice.mask is not None:
         is_allowed = tf.logical_and(is_allowed, choice.mask)
         keys = tf.where(is_allowed, keys, tf.constant(-math.inf, keys.dtype))
-    if choice.k == 1 and choice.is_moderate:
-        soft = relaxed_choice(keys, choice.tau, is_moderate=True)
+    tau = _tau_or_nan(choice.tau, logits, is_allowed)
+    if choice.k == 1:
+        soft = relaxed_choice(keys, choice.tau if choice.is_moderate else tau, choice.is_moderate)
     else:
-        tau = _tau_or_nan(choice.tau, logits, is_allowed)
-        soft = relaxed_choice(keys, tau, is_moderate=False) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
+        soft = _subset(choice, keys, tau, is_allowed)
     if choice.k > 1 or choice.mask is not None:
         soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))
     soft = tf.cast(soft, choice.logits.dtype)
     if choice.hard:
-        tau = _tau_or_nan(choice.tau, logits, is_allowed)
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, is_allowed, choice.k))
         soft = straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
     if not soft.shape.is_fully_defined():
         soft = tf.ensure_shape(soft, choice.logits.shape)
-    return _from_the_end(soft, choice.axis)
+    return _moved(soft, soft.shape.rank - 1, choice.axis)
 
 
 def _tau_or_nan(tau: tf.Tensor, logits: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
@@ -237,11 +237,8 @@ def _largest(keys: tf.Tensor, is_allowed: tf.Tensor, k: int) -> tf.Tensor:
     return tf.reduce_sum(tf.one_hot(chosen, size, dtype=keys.dtype), axis=-2)
 
 
-def _to_the_end(tensor: tf.Tensor, axis: int) -> tf.Tensor:
-    last = tensor.shape.rank - 1
-    return tensor if axis == last else tf.transpose(tensor, [*(i for i in range(last + 1) if i != axis), axis])
-
-
-def _from_the_end(tensor: tf.Tensor, axis: int) -> tf.Tensor:
-    last = tensor.shape.rank - 1
-    return tensor if axis == last else tf.transpose(tensor, [*range(axis), last, *range(axis, last)])
+def _moved(tensor: tf.Tensor, axis: int, to: int) -> tf.Tensor:
+    """Move an axis of `tensor`; both numbers count from 0."""
+    axes = list(range(tensor.shape.rank))
+    axes.insert(to, axes.pop(axis))
+    return tensor if axis == to else tf.transpose(tensor, axes)
