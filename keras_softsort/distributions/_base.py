@@ -1,22 +1,29 @@
-"""Base class of the distributions over orders."""
+"""Base class of the distributions over orders, and checks of their arguments.
+
+Variables stay variables, as in all of TFP, so that they can be trained.
+"""
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import tensorflow as tf
+import tensorflow_probability as tfp
 from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.distributions import _arguments
+from keras_softsort.ops._core import gumbel_noise
+
+VARIABLES = (tf.Variable, tfp.util.DeferredTensor)
 
 
 class OrderDistribution(tfd.AutoCompositeTensorDistribution):
     """A distribution over orders with `logits` `[..., n]` and an optional mask. It is a composite tensor.
 
-    `parameters` are the arguments of the constructor, as TFP takes them. The dtype of samples is that of the logits
-    unless `dtype` is given.
+    `parameters` are the arguments of the constructor, as TFP takes them. Each is an attribute, too. The dtype of
+    samples is that of the logits unless `dtype` is given.
     """
 
     def __init__(
@@ -24,11 +31,11 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
     ) -> None:
         top_k = parameters["top_k"]
         with tf.name_scope(parameters["name"]) as scope:
-            self._logits = _arguments.logits_parameter(parameters["logits"])
-            self._top_k = None if top_k is None else _arguments.checked_count("top_k", top_k, self._logits)
-            self._mask = arguments.list_mask(parameters["mask"], self._logits, masked="logits")
+            self.logits = logits_parameter(parameters["logits"])
+            self.top_k = None if top_k is None else checked_count("top_k", top_k, self.logits)
+            self.mask = arguments.list_mask(parameters["mask"], self.logits, masked="logits")
             super().__init__(
-                dtype=dtype or self._logits.dtype,
+                dtype=dtype or self.logits.dtype,
                 reparameterization_type=reparameterization_type,
                 validate_args=arguments.boolean("validate_args", parameters["validate_args"]),
                 allow_nan_stats=arguments.boolean("allow_nan_stats", parameters["allow_nan_stats"]),
@@ -36,37 +43,64 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
                 name=scope,
             )
 
-    @property
-    def logits(self) -> Any:
-        """The argument `logits`, as a tensor or a variable."""
-        return self._logits
-
-    @property
-    def top_k(self) -> int | None:
-        """The argument `top_k`."""
-        return self._top_k
-
-    @property
-    def mask(self) -> tf.Tensor | None:
-        """The argument `mask`, as a tensor."""
-        return self._mask
-
     def _wide_logits(self) -> tf.Tensor:
         """The logits in the compute dtype. A variable is read once."""
-        logits = arguments.top_k_rows(self._top_k, tf.convert_to_tensor(self._logits))
+        logits = arguments.top_k_rows(self.top_k, tf.convert_to_tensor(self.logits))
         return tf.cast(logits, compute_dtype(logits.dtype))
+
+    def _keys(self, logits: tf.Tensor, samples: Any, seed: Any) -> tf.Tensor:
+        """Logits plus Gumbel noise `[samples, ..., n]`, whose order is an order of this distribution."""
+        shape = tf.concat([[samples], tf.shape(logits)], axis=0)
+        return logits + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), logits.dtype)
 
     def _event_size(self) -> Any:
         """The number of ranks in an event, a Python int if it is known."""
-        if self._top_k is not None:
-            return self._top_k
+        if self.top_k is not None:
+            return self.top_k
         return self._list_size()
 
     def _list_size(self) -> Any:
         """The number of items, a Python int if it is known."""
-        known = self._logits.shape[-1]
-        return tf.shape(self._logits)[-1] if known is None else known
+        known = self.logits.shape[-1]
+        return tf.shape(self.logits)[-1] if known is None else known
 
     def _default_event_space_bijector(self) -> None:
         """None: orders are discrete, and no bijector maps onto the soft permutations of a method."""
         return None
+
+
+def logits_parameter(value: Any) -> Any:
+    """Return `value` as a floating-point tensor `[..., n]`, or unchanged if it is a variable."""
+    return _variable_or(arguments.list_tensor("logits", value), value)
+
+
+def tau_parameter(value: Any, dtype: tf.DType) -> Any:
+    """Return `value` as a floating-point tensor, or unchanged if it is a variable. A number gets `dtype`."""
+    if isinstance(value, numbers.Real):
+        return arguments.temperature(value, dtype)
+    return _variable_or(arguments.floating_tensor("tau", value), value)
+
+
+def _variable_or(tensor: tf.Tensor, value: Any) -> Any:
+    """Return `value` if it is a variable, or a function of one, which must be read anew each time; else `tensor`."""
+    within = getattr(value, "value", None)  # a variable of Keras 3 holds one of TensorFlow
+    return next((each for each in (value, within) if isinstance(each, VARIABLES)), tensor)
+
+
+def order_dtype(value: Any) -> tf.DType:
+    """Return `value` as a dtype of orders."""
+    try:
+        dtype = tf.as_dtype(value)
+    except TypeError:
+        dtype = None
+    if dtype not in (tf.int32, tf.int64):
+        raise ValueError(f"dtype must be int32 or int64, got {value!r}")
+    return dtype
+
+
+def checked_count(name: str, value: Any, logits: Any) -> int:
+    """Return `value` as an int, at least 1 and at most a known list size."""
+    count, size = arguments.positive_integer(name, value), logits.shape[-1]
+    if size is not None and count > size:
+        raise ValueError(f"{name} must be at most the list size, {size}, got {count}")
+    return count

@@ -13,7 +13,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, flatten_lists, inverse, take
+from keras_softsort.ops._core.lists import broadcast_leading, descending, flatten_lists, inverse, is_at_most, take
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -41,6 +42,32 @@ def ranks_in_orders(orders: tf.Tensor, size: Any) -> tuple[tf.Tensor, tf.Tensor]
     ranks = inverse(items, size)
     is_at_rank = tf.equal(take(ranks, items), tf.range(tf.shape(orders)[-1]))
     return ranks, tf.reduce_all(tf.logical_and(is_item, is_at_rank), axis=-1)
+
+
+def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """The log-probability `[...]` of int32 orders `[..., k]` under `logits` `[..., n]`.
+
+    Leading axes broadcast. Rows of `orders` that repeat an item or hold a number outside 0 to n - 1 get -inf.
+    """
+    orders, logits = broadcast_leading([orders, logits], [1, 1])
+    wide = logits if is_at_most(logits.shape[-1], FLOAT32_SIZE) else tf.cast(logits, tf.float64)
+    result = _of_lists(flatten_lists(orders), flatten_lists(wide))
+    return result if orders.shape.rank == 2 else tf.reshape(result, tf.shape(orders)[:-1])
+
+
+def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """Compute the log-probabilities [B] of orders [B, k]. Items that are not in them come last, with a weight of 0."""
+    size, count, weights = tf.shape(logits)[1], tf.shape(orders)[1], None
+    ranks, are_valid = ranks_in_orders(orders, size)
+    if orders.shape[1] is None or orders.shape[1] != logits.shape[1]:
+        is_missing = ranks >= count
+        last = count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1)
+        orders = inverse(tf.clip_by_value(tf.where(is_missing, last, ranks), 0, size - 1))
+        weights = tf.broadcast_to(tf.cast(tf.range(size) < count, logits.dtype), tf.shape(logits))
+    # Orders that are not valid are kept in range.
+    in_order = take(logits, tf.clip_by_value(orders, 0, size - 1))
+    costs = choice_costs(in_order, weights, OrderedChoices())
+    return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
 
 
 def as_int32(orders: tf.Tensor) -> tf.Tensor:

@@ -11,8 +11,8 @@ location 0, a key of location b is below G with probability exp(-t exp(b)).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -96,14 +96,9 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     without_two = integral(before[:, tf.newaxis] + before)
     weights = tf.exp(log_probs + without_one - whole)
     given_first = tf.exp(log_probs + without_two - without_one[:, tf.newaxis])
-    same = tf.reshape(tf.eye(tf.shape(log_probs)[0], dtype=tf.bool), _square(log_probs))
+    count = log_probs.shape[0]
+    same = np.eye(count, dtype=bool).reshape(count, count, *[1] * (log_probs.shape.rank - 1))
     return weights, tf.where(same, tf.exp(log_probs), given_first)
-
-
-def _square(log_probs: tf.Tensor) -> tf.Tensor:
-    """The shape [S, S, 1, ...] of an identity matrix that broadcasts against the weights."""
-    count = tf.shape(log_probs)[:1]
-    return tf.concat([count, count, tf.ones([log_probs.shape.rank - 1], tf.int32)], axis=0)
 
 
 def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
@@ -134,16 +129,12 @@ def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
     return tf.where(is_allowed, tf.clip_by_value(total, 0, 1), tf.zeros_like(total))
 
 
-class Quadrature(NamedTuple):
-    """Nodes log t and the logs of their weights, for the integral of `exp(-t) g(t)` over t > 0: float64 [nodes]."""
+def _quadrature(count: int | tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The nodes log t and the logs of their weights, for the integral of `exp(-t) g(t)` over t > 0: float64 [nodes].
 
-    log_times: tf.Tensor
-    log_weights: tf.Tensor
-
-
-def _quadrature(count: Any) -> Quadrature:
-    """Nodes and weights for integrands that count up to `count` keys, a number or a scalar tensor."""
+    The integrand g counts up to `count` keys.
+    """
     count = tf.cast(count, tf.float64)
     step = STEP / tf.sqrt(1 + count / 2)
     log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)
-    return Quadrature(log_times, log_times - tf.exp(log_times) + tf.math.log(step))
+    return log_times, log_times - tf.exp(log_times) + tf.math.log(step)

@@ -11,20 +11,18 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.distributions import _arguments
-from keras_softsort.distributions._base import OrderDistribution
-from keras_softsort.distributions._log_prob import log_probs_of
+from keras_softsort.distributions._base import VARIABLES, OrderDistribution, checked_count, order_dtype
 from keras_softsort.distributions._orders import (
     Estimate,
     as_int32,
     estimate,
     exact_or_estimate,
     log_possible_orders,
+    log_probs_of,
     order_by,
     ranks_in_orders,
 )
 from keras_softsort.distributions._without_replacement import draw_orders, top_k_probabilities
-from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
 
@@ -67,6 +65,7 @@ class PlackettLuce(OrderDistribution):
     with a fixed seed. Batch shapes broadcast in `log_prob` and in both divergences.
 
     The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
+    `logits`, `top_k` and `mask` are attributes.
 
     Raises:
       ValueError: `top_k` is below 1 or above n, `mask` has another shape, `logits` is a scalar, or `dtype` is neither
@@ -106,7 +105,7 @@ class PlackettLuce(OrderDistribution):
         super().__init__(
             dict(locals()),
             reparameterization_type=tfd.NOT_REPARAMETERIZED,
-            dtype=_arguments.order_dtype(dtype),
+            dtype=order_dtype(dtype),
         )
 
     @classmethod
@@ -138,18 +137,19 @@ class PlackettLuce(OrderDistribution):
         """
         with self._name_and_control_scope("marginal_top_k"):
             logits = self._valid_logits()
-            count = self._event_size() if k is None else _arguments.checked_count("k", k, logits)
+            count = self._event_size() if k is None else checked_count("k", k, logits)
             if num_samples is None:
                 probabilities = top_k_probabilities(tf.cast(logits, tf.float64), count)
             else:
-                orders = self._draw(logits, arguments.positive_integer("num_samples", num_samples), seed, count)
+                keys = self._keys(logits, arguments.positive_integer("num_samples", num_samples), seed)
+                orders = order_by(keys, self.mask, count)
                 items = tf.range(tf.shape(logits)[-1])[:, tf.newaxis]
                 among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], items), axis=-1)
                 among = tf.logical_and(among, tf.not_equal(logits, -math.inf))
                 probabilities = tf.reduce_mean(tf.cast(among, tf.float64), axis=0)
             is_number = tf.reduce_all(logits < math.inf, axis=-1, keepdims=True)
             result = tf.where(is_number, probabilities, tf.constant(math.nan, tf.float64))
-            return tf.cast(result, self._logits.dtype)
+            return tf.cast(result, self.logits.dtype)
 
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """Draw `num_samples` distinct orders `[num_samples, ..., k]`. The first has the distribution of `sample`.
@@ -171,7 +171,7 @@ class PlackettLuce(OrderDistribution):
                 )
             # Finite logits so far below the others that items that cannot be chosen come last, by index.
             level = -tf.cast(1 + tf.range(tf.shape(logits)[-1]), tf.float64) * tf.constant(1e100, tf.float64)
-            fill = level if self._mask is None else tf.where(self._mask, level, level * 1e100)
+            fill = level if self.mask is None else tf.where(self.mask, level, level * 1e100)
             logits = tf.where(logits > -math.inf, tf.clip_by_value(logits, -1e99, 1e99), fill)
             orders = draw_orders(flatten_lists(logits), self._event_size(), count, tfp.random.sanitize_seed(seed))
             shape = tf.concat([[count], tf.shape(logits)[:-1], [self._event_size()]], axis=0)
@@ -187,7 +187,7 @@ class PlackettLuce(OrderDistribution):
         with self._name_and_control_scope("estimate_entropy"):
             race = self._snapshot()
             found = estimate(race, lambda orders: -race.log_prob(orders), num_samples, seed)
-            return Estimate(*(tf.cast(each, self._logits.dtype) for each in found))
+            return Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
 
     def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> Estimate:
         """Estimate the divergence `E[log p - log q]` under p from samples: the value and its standard error.
@@ -197,36 +197,32 @@ class PlackettLuce(OrderDistribution):
         with self._name_and_control_scope("estimate_kl_divergence"):
             p, q = _of_one_batch(self, other)
             found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
-            return Estimate(*(tf.cast(each, self._logits.dtype) for each in found))
+            return Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
 
     def _snapshot(self) -> PlackettLuce:
         """This distribution with its logits read once, in the compute dtype.
 
         TFP allows two reads of a variable per method, and sums over many orders need more than half precision.
         """
-        return PlackettLuce(self._wide_logits(), top_k=self._top_k, mask=self._mask, name="snapshot")
+        return PlackettLuce(self._wide_logits(), top_k=self.top_k, mask=self.mask, name="snapshot")
 
     def _valid_logits(self) -> tf.Tensor:
         """Logits in the compute dtype, -inf where masked."""
         logits = self._wide_logits()
-        return logits if self._mask is None else tf.where(self._mask, logits, tf.constant(-math.inf, logits.dtype))
+        return logits if self.mask is None else tf.where(self.mask, logits, tf.constant(-math.inf, logits.dtype))
 
     def _event_shape(self) -> tf.TensorShape:
-        return tf.TensorShape([self._top_k or self._logits.shape[-1]])
+        return tf.TensorShape([self.top_k or self.logits.shape[-1]])
 
     def _event_shape_tensor(self) -> tf.Tensor:
         return tf.stack([self._event_size()])
 
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
-        return tf.cast(self._draw(self._valid_logits(), n, seed, self._event_size()), self.dtype)
-
-    def _draw(self, logits: tf.Tensor, samples: Any, seed: Any, count: Any) -> tf.Tensor:
-        shape = tf.concat([[samples], tf.shape(logits)], axis=0)
-        keys = logits + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), logits.dtype)
-        return order_by(keys, self._mask, count)
+        keys = self._keys(self._valid_logits(), n, seed)
+        return tf.cast(order_by(keys, self.mask, self._event_size()), self.dtype)
 
     def _mode(self) -> tf.Tensor:
-        return tf.cast(order_by(self._valid_logits(), self._mask, self._event_size()), self.dtype)
+        return tf.cast(order_by(self._valid_logits(), self.mask, self._event_size()), self.dtype)
 
     def _log_prob(self, value: Any) -> tf.Tensor:
         orders = arguments.dense_tensor("value", value)
@@ -234,14 +230,14 @@ class PlackettLuce(OrderDistribution):
             raise TypeError(f"value must hold integer orders, got dtype {orders.dtype.name}")
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        return tf.cast(log_probs_of(as_int32(orders), self._valid_logits()), self._logits.dtype)
+        return tf.cast(log_probs_of(as_int32(orders), self._valid_logits()), self.logits.dtype)
 
     def _entropy(self) -> tf.Tensor:
         race = self._snapshot()
-        return tf.cast(exact_or_estimate(race, lambda orders: -race.log_prob(orders)), self._logits.dtype)
+        return tf.cast(exact_or_estimate(race, lambda orders: -race.log_prob(orders)), self.logits.dtype)
 
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args or is_init == isinstance(self._logits, _arguments.VARIABLES):
+        if not self.validate_args or is_init == isinstance(self.logits, VARIABLES):
             return []
         is_valid = tf.reduce_all(self._valid_logits() < math.inf)
         return [tf.debugging.Assert(is_valid, ["logits must be finite or -inf"])]

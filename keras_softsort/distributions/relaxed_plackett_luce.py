@@ -12,9 +12,7 @@ from tensorflow_probability import distributions as tfd
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.distributions import _arguments
-from keras_softsort.distributions._base import OrderDistribution
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.distributions._base import OrderDistribution, tau_parameter
 from keras_softsort.ops._core.lists import broadcast_leading
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import sort_arguments
@@ -46,6 +44,7 @@ class RelaxedPlackettLuce(OrderDistribution):
     An event is a matrix `[n, n]`, or `[top_k, n]`, in the dtype of `logits`: row i holds the weights of the items at
     rank i. The noise is drawn in float64 for float64 logits and in float32 otherwise. A NaN or +inf makes the matrices
     of its list NaN. The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
+    `logits`, `tau`, `method`, `power`, `top_k`, `hard` and `mask` are attributes.
 
     Raises:
       ValueError: `tau` or `power` is not positive, `tau` does not broadcast, `method` has no permutation matrix,
@@ -82,15 +81,15 @@ class RelaxedPlackettLuce(OrderDistribution):
         name: str = "RelaxedPlackettLuce",
     ) -> None:
         super().__init__(dict(locals()), reparameterization_type=tfd.FULLY_REPARAMETERIZED)
-        self._tau = _arguments.tau_parameter(tau, compute_dtype(self.dtype))
-        self._hard = arguments.boolean("hard", hard)
-        self._method = _methods.checked_method(method)
-        self._power = _methods.checked_power(power, method)
-        leading = self._logits.shape[:-1]
+        self.tau = tau_parameter(tau, compute_dtype(self.dtype))
+        self.hard = arguments.boolean("hard", hard)
+        self.method = _methods.checked_method(method)
+        self.power = _methods.checked_power(power, method)
+        leading = self.logits.shape[:-1]
         try:
-            tf.broadcast_static_shape(self._tau.shape, leading)
+            tf.broadcast_static_shape(self.tau.shape, leading)
         except ValueError as error:
-            message = f"tau must broadcast against the leading axes of logits, {leading}, got shape {self._tau.shape}"
+            message = f"tau must broadcast against the leading axes of logits, {leading}, got shape {self.tau.shape}"
             raise ValueError(message) from error
 
     @classmethod
@@ -112,29 +111,9 @@ class RelaxedPlackettLuce(OrderDistribution):
             "mask": tfp.util.ParameterProperties(event_ndims=1, is_preferred=False),  # not trainable
         }
 
-    @property
-    def tau(self) -> Any:
-        """The argument `tau`, as a tensor or a variable."""
-        return self._tau
-
-    @property
-    def method(self) -> str:
-        """The argument `method`."""
-        return self._method
-
-    @property
-    def power(self) -> float:
-        """The argument `power`."""
-        return self._power
-
-    @property
-    def hard(self) -> bool:
-        """The argument `hard`."""
-        return self._hard
-
     def _event_shape(self) -> tf.TensorShape:
-        size = self._logits.shape[-1]
-        return tf.TensorShape([self._top_k or size, size])
+        size = self.logits.shape[-1]
+        return tf.TensorShape([self.top_k or size, size])
 
     def _event_shape_tensor(self) -> tf.Tensor:
         return tf.stack([self._event_size(), self._list_size()])
@@ -146,19 +125,18 @@ class RelaxedPlackettLuce(OrderDistribution):
 
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
         logits, possible, tau = self._batch()
-        shape = tf.concat([[n], tf.shape(logits)], axis=0)
-        keys = logits + gumbel_noise.gumbel(shape, tfp.random.sanitize_seed(seed), logits.dtype)
-        return self._matrices(keys, tf.broadcast_to(possible, shape), tau)
+        keys = self._keys(logits, n, seed)
+        return self._matrices(keys, tf.broadcast_to(possible, tf.shape(keys)), tau)
 
     def _batch(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Logits and whether each item can be chosen, both with the full batch shape, and tau; each is read once."""
-        logits, tau = self._wide_logits(), tf.convert_to_tensor(self._tau)
+        logits, tau = self._wide_logits(), tf.convert_to_tensor(self.tau)
         possible = tf.not_equal(logits, -math.inf)  # NaN counts as possible, so that it appears in the result
-        if self._mask is not None:
-            possible = tf.logical_and(self._mask, possible)
+        if self.mask is not None:
+            possible = tf.logical_and(self.mask, possible)
         logits, possible, _ = broadcast_leading([logits, possible, tau], [1, 1, 0])
         return logits, possible, tau
 
     def _matrices(self, keys: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-        problem = sort_arguments(keys, tau, mask=mask, method=self._method, power=self._power)
-        return tf.cast(_dispatch.permutation(problem, self._top_k, self._hard), self.dtype)
+        problem = sort_arguments(keys, tau, mask=mask, method=self.method, power=self.power)
+        return tf.cast(_dispatch.permutation(problem, self.top_k, self.hard), self.dtype)
