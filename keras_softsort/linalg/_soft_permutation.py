@@ -30,83 +30,57 @@ class _Gradient(_OperatorGradient):
 
 
 class SoftPermutation(tf.linalg.LinearOperator):
-    """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that."""
+    """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that.
+
+    `parameters` are the arguments of the constructor, as TensorFlow takes them. Each is an attribute, too. `eps` is the
+    share of each row's weight that may be left out; None for less than rounding error.
+    """
 
     __composite_gradient__ = _Gradient()
     _method: str  # of `ops.soft_values`, whose soft permutation it is
 
-    def __init__(
-        self, scores: Any, tau: Any, *, mask: Any, direction: str, eps: float | None, parameters: dict, name: str
-    ) -> None:
+    def __init__(self, parameters: dict[str, Any], eps: float | None = None) -> None:
+        scores, tau, mask, name = (parameters[key] for key in ("scores", "tau", "mask", "name"))
         with tf.name_scope(name):
-            self._scores = scores if isinstance(scores, tf.Variable) else arguments.dense_tensor("scores", scores)
+            self.scores = scores if isinstance(scores, tf.Variable) else arguments.dense_tensor("scores", scores)
             # A variable stays a variable and is read at each product.
             is_tensor = not isinstance(tau, (tf.Variable, numbers.Real))
-            self._tau = arguments.dense_tensor("tau", tau) if is_tensor else tau
-            self._mask = None if mask is None else arguments.bool_mask("mask", mask)
-            self._direction = direction
-            self._eps = None if eps is None else arguments.positive_number("eps", eps)
-            checked = self._arguments() if self._scores.shape.rank is not None else self._flat_arguments()[0]
-            if is_tensor and self._tau.shape.rank == self._scores.shape.rank is not None:
-                self._tau = tf.squeeze(self._tau, axis=-1)  # the trailing axis of a `Dense(1)`
+            self.tau = arguments.dense_tensor("tau", tau) if is_tensor else tau
+            self.mask = None if mask is None else arguments.bool_mask("mask", mask)
+            self.direction = parameters["direction"]
+            self.eps = None if eps is None else arguments.positive_number("eps", eps)
+            if self.scores.shape.rank is None:
+                checked, *_ = self._flat_arguments()
+            else:
+                checked = self._sort_arguments(self.scores, self.tau, self.mask)
+            if is_tensor and self.tau.shape.rank == self.scores.shape.rank is not None:
+                self.tau = tf.squeeze(self.tau, axis=-1)  # the trailing axis of a `Dense(1)`
         super().__init__(dtype=checked.scores.dtype, is_square=True, parameters=parameters, name=name)
-
-    @property
-    def scores(self) -> Any:
-        """The scores to sort by: `[..., n]`."""
-        return self._scores
-
-    @property
-    def tau(self) -> Any:
-        """The temperature."""
-        return self._tau
-
-    @property
-    def mask(self) -> tf.Tensor | None:
-        """Which items are valid: bool `[..., n]`, or None."""
-        return self._mask
-
-    @property
-    def direction(self) -> str:
-        """`"DESCENDING"` or `"ASCENDING"`."""
-        return self._direction
-
-    @property
-    def eps(self) -> float | None:
-        """The share of each row's weight that may be left out; None for less than rounding error."""
-        return self._eps
 
     @property
     def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, int]:
         """The parameters to slice, with the number of their axes that belong to the matrix."""
         sliced = {"scores": 1, "mask": 1}
-        return sliced if isinstance(self._tau, numbers.Real) else {**sliced, "tau": 0}
+        return sliced if isinstance(self.tau, numbers.Real) else {**sliced, "tau": 0}
 
-    def _arguments(self) -> SortArguments:
-        tau = tf.convert_to_tensor(self._tau) if isinstance(self._tau, tf.Variable) else self._tau
-        return sort_arguments(self._scores, tau, mask=self._mask, direction=self._direction, method=self._method)
+    def _sort_arguments(self, scores: Any, tau: Any, mask: Any) -> SortArguments:
+        return sort_arguments(scores, tau, mask=mask, direction=self.direction, method=self._method)
 
     def _flat_arguments(self, *values: tf.Tensor) -> tuple[SortArguments, list[tf.Tensor], tf.Tensor]:
         """Flatten leading axes: arguments with lists `[B, n]`, `values` `[..., n, d]` as `[B, n, d]`, and the axes.
 
         Leading axes broadcast, and their number may be unknown.
         """
-        own = {"scores": (arguments.dense_tensor("scores", self._scores), 1)}
-        if self._mask is not None:
-            own["mask"] = (self._mask, 1)
-        if not isinstance(self._tau, numbers.Real):
-            own["tau"] = (arguments.dense_tensor("tau", self._tau), 0)
+        own = {"scores": (arguments.dense_tensor("scores", self.scores), 1)}
+        if self.mask is not None:
+            own["mask"] = (self.mask, 1)
+        if not isinstance(self.tau, numbers.Real):
+            own["tau"] = (arguments.dense_tensor("tau", self.tau), 0)
         tensors, inner = zip(*own.values(), *((value, 2) for value in values), strict=True)
         batched = broadcast_leading(tensors, inner)
         flat = [flatten_lists(*pair) for pair in zip(batched, inner, strict=True)]
         lists = dict(zip(own, flat, strict=False))
-        args = sort_arguments(
-            lists["scores"],
-            lists.get("tau", self._tau),
-            mask=lists.get("mask"),
-            direction=self._direction,
-            method=self._method,
-        )
+        args = self._sort_arguments(lists["scores"], lists.get("tau", self.tau), lists.get("mask"))
         return args, flat[len(own) :], tf.shape(batched[0])[:-1]
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
@@ -120,11 +94,11 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return super().matvec(_of_rank(x, 1, "[..., n]"), adjoint=adjoint, name=name)
 
     def _shape(self) -> tf.TensorShape:
-        shape = tf.TensorShape(self._scores.shape)
+        shape = tf.TensorShape(self.scores.shape)
         return shape.concatenate(shape[-1:])
 
     def _shape_tensor(self) -> tf.Tensor:
-        shape = tf.shape(self._scores)
+        shape = tf.shape(self.scores)
         return tf.concat([shape, shape[-1:]], axis=0)
 
     def _to_dense(self) -> tf.Tensor:
@@ -135,7 +109,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         args, (flat,), leading = self._flat_arguments(x)
         product = _dispatch.multiply_transposed if adjoint else _dispatch.multiply
-        result = product(args, flat, eps=self._eps)
+        result = product(args, flat, eps=self.eps)
         if args.mask is not None:
             result += _of_masked(flat, args.mask, adjoint)
         return _with_leading(result, leading)

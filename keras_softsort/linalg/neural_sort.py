@@ -31,7 +31,7 @@ class LinearOperatorNeuralSort(SoftPermutation):
     precision is computed in float32. The batch shapes of scores and values broadcast.
 
     The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
-    the operator of the first list.
+    the operator of the first list. `scores`, `tau`, `mask`, `direction` and `eps` are attributes.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
@@ -65,5 +65,5 @@ class LinearOperatorNeuralSort(SoftPermutation):
         eps: float | None = None,
         name: str = "LinearOperatorNeuralSort",
     ) -> None:
-        arguments = {"scores": scores, "tau": tau, "mask": mask, "direction": direction, "eps": eps, "name": name}
-        super().__init__(scores, tau, mask=mask, direction=direction, eps=eps, parameters=arguments, name=name)
+        own = {"scores": scores, "tau": tau, "mask": mask, "direction": direction, "eps": eps, "name": name}
+        super().__init__(own, eps)

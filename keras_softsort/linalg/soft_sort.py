@@ -29,7 +29,7 @@ class LinearOperatorSoftSort(SoftPermutation):
     precision is computed in float32. The batch shapes of scores and values broadcast.
 
     The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
-    the operator of the first list.
+    the operator of the first list. `scores`, `tau`, `mask` and `direction` are attributes.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
@@ -59,5 +59,4 @@ class LinearOperatorSoftSort(SoftPermutation):
         direction: str = "DESCENDING",
         name: str = "LinearOperatorSoftSort",
     ) -> None:
-        options = {"scores": scores, "tau": tau, "mask": mask, "direction": direction}
-        super().__init__(**options, eps=None, parameters={**options, "name": name}, name=name)
+        super().__init__({"scores": scores, "tau": tau, "mask": mask, "direction": direction, "name": name})
