@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras, layer_shape
+from keras_softsort.ops.neighbors._embeddings import bilinear
 
 
 @export
@@ -56,7 +57,7 @@ class Bilinear(keras.layers.Layer):
         def weight(name: str, shape: tuple[int, ...], scale: float) -> Any:
             return self.add_weight(name=name, shape=shape, initializer=keras.initializers.RandomNormal(stddev=scale))
 
-        self._bilinear = weight("bilinear_term", (first, second, self.units), 1 / math.sqrt(first * second))
+        self._bilinear = weight("bilinear_term", (first, second, self.units), 1 / math.sqrt(math.prod([first, second])))
         self._first = weight("linear_term_1", (first, self.units), 1 / math.sqrt(first))
         self._second = weight("linear_term_2", (second, self.units), 1 / math.sqrt(second))
         self._bias = self.add_weight(name="const_term", shape=(self.units,), initializer="zeros")
@@ -65,8 +66,7 @@ class Bilinear(keras.layers.Layer):
     def call(self, inputs: Any) -> tf.Tensor:
         """Two tensors `[..., d]` and `[..., e]` to `[..., units]`."""
         first, second = inputs
-        both = tf.einsum("...i,ijk,...j->...k", first, self._bilinear, second)
-        return both + tf.matmul(first, self._first) + tf.matmul(second, self._second) + self._bias
+        return bilinear(first, second, self._bilinear, (self._first, self._second), self._bias)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the first input."""

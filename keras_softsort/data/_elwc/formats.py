@@ -29,7 +29,7 @@ class RecordFormat(NamedTuple):
 
 
 def _decode_eie(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """As `decode_elwc`: the serialized examples, contexts and sizes of examples that hold examples."""
+    """Decode examples that hold the serialized examples and the context of a list, as `decode_elwc` does."""
     parsed = tf.io.parse_example(
         serialized,
         {

@@ -152,3 +152,9 @@ def agreement(queries: tf.Tensor, candidates: tf.Tensor, dtype: tf.DType) -> tf.
     if queries.dtype.is_integer:
         return equal
     return tf.where(tf.math.is_nan(queries + candidates), tf.constant(math.nan, dtype), equal)
+
+
+def bilinear(first: tf.Tensor, second: tf.Tensor, weights: Any, linear: tuple[Any, Any], bias: Any) -> tf.Tensor:
+    """Compute `y_k = sum_ij u_i W_ijk v_j + sum_i u_i A_ik + sum_j v_j B_jk + c_k` of vectors u and v, `[..., d]`."""
+    both = tf.einsum("...i,ijk,...j->...k", first, weights, second)
+    return both + tf.matmul(first, linear[0]) + tf.matmul(second, linear[1]) + bias
