@@ -104,12 +104,12 @@ WARDS_ONLY = {
 class Trainer:
     """A scorer that is traced once and trained many times, from new weights."""
 
-    def __init__(self, method: Method, count: int) -> None:
+    def __init__(self, method: Method, count: int, make_loss: Callable[[], Any] | None = None) -> None:
         self.method, self.count = method, count
         self.model = method.make(count)
         self.optimizer = keras.optimizers.Adam(method.rate)
         self.optimizer.build(self.model.trainable_variables)
-        loss = LOSSES[method.loss]()
+        loss = (make_loss or LOSSES[method.loss])()
 
         @tf.function(reduce_retracing=True)
         def epoch(features: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor, order: tf.Tensor) -> None:

@@ -22,6 +22,7 @@ TINY = {
     "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
     "ranking_methods": ["--splits", "1", "--epochs", "1", "--methods", "LambdaMART, default settings", "Softmax"],
     "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
+    "first_loss": ["--losses", "SoftmaxLoss()", "--data", "wards", "--seeds", "1", "--epochs", "1"],
     "nearest_neighbors": ["--shapes", "2x40x3x2", "--repeats", "1"],
     "projection_rounds": ["--shapes", "2x5", "--taus", "1", "--repeats", "1"],
     "plackett_luce": ["--shapes", "2x6", "--repeats", "1"],
@@ -40,6 +41,7 @@ TINY = {
 
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
+SLOW |= {"first_loss"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "migration",
