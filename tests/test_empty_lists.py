@@ -88,7 +88,13 @@ def check(results, shape):
             assert bool(tf.reduce_all(tf.math.is_finite(each)))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+# One way to call each operator; the others run at night.
+FIRST = {name.partition(",")[0]: name for name in reversed(FUNCTIONS)}.values()
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.nightly) for name in FUNCTIONS]
+)
 @pytest.mark.parametrize("shape", [(2, 0), pytest.param((0, 3), marks=pytest.mark.nightly)], ids=str)
 def test_operators(name, shape):
     run, scores = value_and_gradient(FUNCTIONS[name]), tf.zeros(shape)

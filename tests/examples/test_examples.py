@@ -104,8 +104,19 @@ def check_run(module, name, arguments, folder, printed):
     assert json.loads((folder / f"{name}.json").read_text())["options"]["quick"] == "True"
 
 
+# Those that take seconds with any settings.
+SLOW = {"digit_detector", "number_sorting", "recommender_slate", "tabular_ranks"}
+
+
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("knn_digits", "serve_ranker")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] if name in SLOW else [])
+        for name in NAMES
+        if name not in {"knn_digits", "serve_ranker"}
+    ],
+)
 @pytest.mark.usefixtures("eager_training")
 def test_runs_on_tiny_settings(name, example, tmp_path, capfd, monkeypatch):
     module = example(name)

@@ -97,6 +97,7 @@ def assert_scored(table, lists):
     np.testing.assert_allclose(table["score"], truth(lists), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.nightly
 def test_scores_of_whole_groups(frame, ranker, lists):
     from keras_softsort import spark
 
