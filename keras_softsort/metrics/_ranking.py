@@ -43,14 +43,10 @@ class RankingMetric(ListMetric):
             self.no_relevant = arguments.one_of("no_relevant", options["no_relevant"], NO_RELEVANT)
             self._option_names += ("no_relevant",)
 
-    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
-        """The value and the weight of each list."""
+    def measure(self, y_pred: tf.Tensor, lists: Lists, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
         weights = lists.weights if lists.weighted else None
-        args = metric_arguments(y_pred, lists.labels, lists.mask, weights)
-        return self.counted(self._measures(args, self._options))
-
-    def counted(self, found: Measures) -> tuple[tf.Tensor, tf.Tensor]:
-        """The values and weights of lists, with those of lists without relevant items as `no_relevant` says."""
+        found = self._measures(metric_arguments(y_pred, lists.labels, lists.mask, weights), *topics, self._options)
         no_relevant = getattr(self, "no_relevant", "zero")
         if no_relevant == "one":
             return found.values + (1 - found.is_relevant), found.weights

@@ -10,14 +10,9 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.metrics._ranking import RankingMetric
-from keras_softsort.ops.metrics._ranked_lists import metric_arguments
+from keras_softsort.ops.metrics._relevance import check_relevance
 from keras_softsort.ops.metrics._topics import item_labels
-from keras_softsort.ops.metrics.diversity import (
-    alpha_dcg_measures,
-    check_alpha_dcg,
-    check_precision_ia,
-    precision_ia_measures,
-)
+from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, check_alpha_dcg, precision_ia_measures
 
 
 class TopicMetric(RankingMetric):
@@ -32,10 +27,8 @@ class TopicMetric(RankingMetric):
             raise ValueError(f"y_true must have shape {axes} with lists={self.lists!r}, got {topics.shape}")
         topics = topics if topics.dtype.is_floating else tf.cast(topics, tf.float32)
         lists, scores = self.resolved(item_labels(topics), y_pred, sample_weight)
-        weights = lists.weights if lists.weighted else None
-        args = metric_arguments(scores, lists.labels, lists.mask, weights)
         topics = tf.cast(topics if self.lists == "rows" else topics[tf.newaxis], lists.labels.dtype)
-        return self.add(*self.counted(self._measures(args, topics, self._options)))
+        return self.add(*self.measure(scores, lists, topics))
 
 
 @export
@@ -124,7 +117,7 @@ class PrecisionIA(TopicMetric):
 
     default_name = "precision_ia"
     _measures = staticmethod(precision_ia_measures)
-    _check = staticmethod(check_precision_ia)
+    _check = staticmethod(check_relevance)
 
     def __init__(
         self,

@@ -7,6 +7,8 @@ import pytest
 import tensorflow as tf
 from support.cases import tf_ranking as cases
 
+import keras_softsort as ks
+
 RECORDED = json.loads(cases.VALUES.read_text())
 
 
@@ -40,3 +42,15 @@ def test_ragged_lists_are_padded_ones(case):
     np.testing.assert_allclose(
         parity.ours(labels, scores, weights), parity.ours(parity.labels, parity.scores, weights), rtol=1e-6
     )
+
+
+def test_the_scale_of_the_noise_of_neural_sort():
+    """Without noise the stochastic loss is the other one; twice the noise is another loss."""
+    labels, scores = tf.constant(cases.GRADED[:2]), tf.constant(cases.SCORES[:2])
+
+    def of(**options):
+        mask = labels >= 0
+        return ks.ops.neural_sort_cross_entropy_loss(scores, labels, mask=mask, seed=cases.SEED, **options).numpy()
+
+    np.testing.assert_allclose(of(stochastic=True, noise_scale=0.0), of(), rtol=1e-6)
+    assert np.all(np.abs(of(stochastic=True, noise_scale=2.0) - of(stochastic=True)) > 1e-3)

@@ -65,6 +65,19 @@ def test_numbers_of_keras_rs(ours, theirs):
     assert result(ours(), labels, scores, weights) == pytest.approx(found)
 
 
+@pytest.mark.parametrize("case", [case for metric in METRICS.values() for case in metric.cases], ids=str)
+def test_options_are_those_of_the_function(case):
+    """On tied scores, and labels that only some options count."""
+    labels = labels_of(case.cls)[[0, 2]]
+    scores = np.float32([[1, 1, 0, 1, 9], [2, 1, 1, 2, 1]])
+    options = {name: value for name, value in case.arguments.items() if name not in {"name", "dtype", "no_relevant"}}
+    function = getattr(ks.ops, {ks.MRR: "mrr"}.get(case.cls, case.cls().name))
+    for own, score in zip(labels, scores, strict=True):
+        valid = own.reshape(5, -1).max(axis=1) >= 0
+        wanted = function(tf.constant(score), np.maximum(own, 0), mask=valid, **options)
+        assert result(case.make(), own[None], score[None]) == pytest.approx(float(wanted), rel=1e-6)
+
+
 @metrics
 def test_lists_of_several_batches(cls):
     """The mean over lists does not depend on the batches, nor on the padding, nor on how `update_state` runs."""

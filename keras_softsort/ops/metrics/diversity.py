@@ -13,10 +13,10 @@ from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
     by_relevance,
     can_be_ranked,
-    checked_ties,
     ranked_lists,
     sizes_of_first,
 )
+from keras_softsort.ops.metrics._relevance import RelevanceOptions, check_relevance
 from keras_softsort.ops.metrics._topics import covered, topic_arguments
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
@@ -105,23 +105,6 @@ def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: AlphaOpt
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 
-class IntentOptions(NamedTuple):
-    """The checked options of intent-aware precision."""
-
-    k: int | None
-    min_label: float
-    ties: str
-
-
-def check_precision_ia(*, k: Any, min_label: Any, ties: Any) -> IntentOptions:
-    """Check the options of intent-aware precision."""
-    return IntentOptions(
-        k=None if k is None else arguments.positive_integer("k", k),
-        min_label=arguments.number("min_label", min_label),
-        ties=checked_ties(ties),
-    )
-
-
 @export
 def precision_ia(
     scores: Any,
@@ -146,7 +129,7 @@ def precision_ia(
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
 
-    Results for masked, tied and empty lists and errors are those of `precision`.
+    Results for masked and empty lists and errors are those of `precision`.
 
     Cost: O(n log n + n topics) time and O(n topics) memory.
 
@@ -160,13 +143,13 @@ def precision_ia(
 
     Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
     """
-    options = check_precision_ia(k=k, min_label=min_label, ties=ties)
+    options = check_relevance(k=k, min_label=min_label, ties=ties)
     args, topics = topic_arguments(scores, labels, mask, weights)
     return precision_ia_measures(args, topics, options).values
 
 
 @per_list(can_be_ranked)
-def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: IntentOptions) -> Measures:
+def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: RelevanceOptions) -> Measures:
     """The intent-aware precision of each list."""
     covers = tf.logical_and(topics >= options.min_label, lists.mask[..., tf.newaxis])
     topics_of_item = tf.reduce_sum(tf.cast(covers, lists.scores.dtype), axis=-1)
