@@ -33,7 +33,7 @@ keras = tf.keras
 BATCH, RATE = 16, 2e-3
 LOSSES: dict[str, Callable[[], Any]] = {
     "RankNet": ks.RankNetLoss,
-    "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg", normalization="none"),
+    "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg"),
     "Softmax": ks.losses.SoftmaxLoss,
     "ListMLE": ks.PlackettLuceLoss,
     "NeuralNDCG": lambda: ks.NeuralNDCGLoss(tau=1.0),

@@ -78,7 +78,7 @@ from keras_softsort.data import RankingDataset
 
 MAKE_LOSS = {
     "RankNet": ks.RankNetLoss,
-    "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg", normalization="none"),
+    "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg"),
     "Softmax": ks.SoftmaxLoss,
     "ListMLE": ks.PlackettLuceLoss,
     "NeuralNDCG": lambda: ks.NeuralNDCGLoss(tau=1.0),

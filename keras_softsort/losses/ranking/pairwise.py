@@ -32,7 +32,8 @@ class PairwiseHingeLoss(OperatorLoss):
     Args:
       tau: temperature, a positive number in units of the scores.
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
-      normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
+      normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
+        `RankNetLoss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     Masks, weights, lists without pairs, numbers that are not finite, and gradients: as in `RankNetLoss`.
@@ -67,7 +68,7 @@ class PairwiseHingeLoss(OperatorLoss):
         tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "pairs",
+        normalization: str = "auto",
         **kwargs: Any,
     ) -> None:
         super().__init__(locals(), **kwargs)
@@ -86,7 +87,8 @@ class PairwiseMSELoss(OperatorLoss):
     Args:
       tau: temperature, a positive number in units of the scores.
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
-      normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
+      normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
+        `RankNetLoss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     Masks, weights and gradients: as in `RankNetLoss`. A list of fewer than two items gives 0 and has zero gradient. A
@@ -122,7 +124,7 @@ class PairwiseMSELoss(OperatorLoss):
         tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "pairs",
+        normalization: str = "auto",
         **kwargs: Any,
     ) -> None:
         super().__init__(locals(), **kwargs)
@@ -141,7 +143,8 @@ class PairwiseSoftZeroOneLoss(OperatorLoss):
     Args:
       tau: temperature, a positive number in units of the scores.
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
-      normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
+      normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
+        `RankNetLoss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     Masks, weights, lists without pairs, numbers that are not finite, and gradients: as in `RankNetLoss`.
@@ -177,7 +180,7 @@ class PairwiseSoftZeroOneLoss(OperatorLoss):
         tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "pairs",
+        normalization: str = "auto",
         **kwargs: Any,
     ) -> None:
         super().__init__(locals(), **kwargs)
@@ -199,7 +202,8 @@ class YetiLogisticLoss(OperatorLoss):
       tau: temperature, a positive number in units of the scores.
       lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
         version=2, neighbors_only=True)`.
-      normalization: divisor of the sum over the pairs of a list: `"pairs"`, `"list"` or `"none"`, see `RankNetLoss`.
+      normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
+        `RankNetLoss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
       seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
@@ -240,7 +244,7 @@ class YetiLogisticLoss(OperatorLoss):
         tau: float = 1.0,
         *,
         lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "pairs",
+        normalization: str = "auto",
         num_samples: int = 8,
         noise_scale: float = 1.0,
         seed: int | None = None,

@@ -39,7 +39,8 @@ class RankNetLoss(OperatorLoss):
       ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a
         target of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. With a lambda weight they cost 0.
       normalization: divisor of the sum over the pairs of a list. `"pairs"`: their number, which gives the mean cost of
-        a pair. `"list"`: the number of items. `"none"`: 1.
+        a pair. `"list"`: the number of items. `"none"`: 1. `"auto"`: `"none"` with a lambda weight, because the mean
+        over pairs would make long lists count less, and `"pairs"` without.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. A list without any pair gives 0
@@ -70,7 +71,7 @@ class RankNetLoss(OperatorLoss):
     >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
     >>> round(float(ks.RankNetLoss()(labels, scores)), 4)
     0.6235
-    >>> round(float(ks.RankNetLoss(lambda_weight="ndcg", normalization="none")(labels, scores)), 4)
+    >>> round(float(ks.RankNetLoss(lambda_weight="ndcg")(labels, scores)), 4)
     0.3011
 
     In a model, one `Dense(1)` per item gives the scores `[batch, n, 1]`:
@@ -93,7 +94,7 @@ class RankNetLoss(OperatorLoss):
         *,
         lambda_weight: str | LambdaWeight | None = None,
         ties: str = "ignore",
-        normalization: str = "pairs",
+        normalization: str = "auto",
         **kwargs: Any,
     ) -> None:
         super().__init__(locals(), **kwargs)

@@ -16,7 +16,7 @@ from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperatur
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 # What the sum over a list may be divided by, for losses of pairs, of items, and of gains.
-NORMALIZATIONS = {"pairs": ("list", "none", "pairs"), "items": ("list", "none"), "gains": ("ideal", "none")}
+NORMALIZATIONS = {"pairs": ("auto", "list", "none", "pairs"), "items": ("list", "none"), "gains": ("ideal", "none")}
 
 
 class RankingArguments(NamedTuple):

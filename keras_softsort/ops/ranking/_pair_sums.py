@@ -38,15 +38,13 @@ class PairOptions(NamedTuple):
 
 
 def pair_options(
-    cost: str, *, lambda_weight: Any = None, ties: Any = "ignore", normalization: Any = "none"
+    cost: str, *, lambda_weight: Any = None, ties: Any = "ignore", normalization: Any = "auto"
 ) -> PairOptions:
     """Check the arguments that pairwise losses share."""
-    return PairOptions(
-        cost=cost,
-        ties=arguments.one_of("ties", ties, TIES),
-        normalization=checked_normalization(normalization, "pairs"),
-        metric=metric_options(lambda_weight),
-    )
+    metric, normalization = metric_options(lambda_weight), checked_normalization(normalization, "pairs")
+    if normalization == "auto":
+        normalization = "pairs" if metric is None else "none"
+    return PairOptions(cost, arguments.one_of("ties", ties, TIES), normalization, metric)
 
 
 def have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: Any) -> tf.Tensor:

@@ -36,7 +36,7 @@ def pairwise_hinge_loss(
     *,
     tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
-    normalization: str = "pairs",
+    normalization: str = "auto",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -51,7 +51,7 @@ def pairwise_hinge_loss(
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
       lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
@@ -87,7 +87,7 @@ def pairwise_mse_loss(
     *,
     tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
-    normalization: str = "pairs",
+    normalization: str = "auto",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -102,7 +102,7 @@ def pairwise_mse_loss(
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
       lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the mean weight of its items.
 
@@ -139,7 +139,7 @@ def pairwise_soft_zero_one_loss(
     *,
     tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
-    normalization: str = "pairs",
+    normalization: str = "auto",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -155,7 +155,7 @@ def pairwise_soft_zero_one_loss(
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
       lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
@@ -202,7 +202,7 @@ def yeti_logistic_loss(
     seed: Any,
     tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
-    normalization: str = "pairs",
+    normalization: str = "auto",
     num_samples: int = 8,
     noise_scale: float = 1.0,
     mask: Any = None,
@@ -223,7 +223,7 @@ def yeti_logistic_loss(
         axes.
       lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
         version=2, neighbors_only=True)`.
-      normalization: divisor of the sum over pairs: `"pairs"`, `"list"` or `"none"`, as for `ranknet_loss`.
+      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
       mask: bool `[..., n]`, True for valid items.

@@ -34,7 +34,7 @@ def ranknet_loss(
     tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     ties: str = "ignore",
-    normalization: str = "pairs",
+    normalization: str = "auto",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -55,6 +55,7 @@ def ranknet_loss(
         for this and the next two arguments.
       ties: rule for pairs of equal labels, `"ignore"` or `"half"`.
       normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
+        `"auto"`: `"none"` with a lambda weight, `"pairs"` without.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 

@@ -37,7 +37,7 @@ def test_each_layout_gives_the_same(shape, mode):
 
 
 @pytest.mark.parametrize("shape", ["one tile", "five blocks"])
-@pytest.mark.parametrize("options", [{"ties": "half"}, {"lambda_weight": "ndcg"}], ids=str)
+@pytest.mark.parametrize("options", [{"ties": "half"}, {"lambda_weight": "ndcg", "normalization": "pairs"}], ids=str)
 def test_each_layout_gives_the_same_with_options(shape, options):
     check_layout(shape, "traced", **options)
 
@@ -59,7 +59,7 @@ def check_layout(shape, mode, **options):
     np.testing.assert_allclose(gradient[first], slopes, rtol=1e-10, atol=1e-14)
 
 
-def dense(scores, labels, ties="ignore", lambda_weight=None):
+def dense(scores, labels, ties="ignore", lambda_weight=None, normalization="pairs"):
     """The formula as it stands, differentiated by TensorFlow."""
     kept = (labels >= 0)[:, :, np.newaxis] & (labels >= 0)[:, np.newaxis, :]
     pairs = kept & (labels[:, :, np.newaxis] > labels[:, np.newaxis, :])

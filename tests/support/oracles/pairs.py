@@ -105,7 +105,7 @@ def list_loss(
     tau=1.0,
     cost="logistic",
     ties="ignore",
-    normalization="pairs",
+    normalization="auto",
     frozen=None,
     keep=None,
     **swaps,
@@ -134,6 +134,8 @@ def list_loss(
                 both = softplus((s[j] - s[i]) / tau) / 2 + softplus((s[i] - s[j]) / tau) / 2
                 total += (w[i] + w[j]) / 2 * swap[i, j] * both
                 pairs += 1
+    if normalization == "auto":
+        normalization = "pairs" if kind is None else "none"
     return total / {"pairs": max(pairs, 1), "list": max(len(y), 1), "none": 1}[normalization]
 
 

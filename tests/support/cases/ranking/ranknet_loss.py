@@ -17,13 +17,13 @@ OPTIONS = [
     {"lambda_weight": "ndcg"},
     {"lambda_weight": "ndcg", "ties": "half", "tau": 0.5},
     {"lambda_weight": LambdaWeight("ndcg", k=3, smooth_fraction=0.25), "normalization": "list"},
-    {"lambda_weight": LambdaWeight("ndcg", gain="linear", discount="reciprocal", k=2)},
-    {"lambda_weight": "dcg", "normalization": "none"},
+    {"lambda_weight": LambdaWeight("ndcg", gain="linear", discount="reciprocal", k=2), "normalization": "pairs"},
+    {"lambda_weight": "dcg"},
     {"lambda_weight": LambdaWeight("dcg", gain="linear", discount="reciprocal", smooth_fraction=0, k=2)},
     {"lambda_weight": LambdaWeight("mrr", k=4)},
     {"lambda_weight": LambdaWeight("mrr", smooth_fraction=0.5)},
     {"lambda_weight": "map"},
-    {"lambda_weight": LambdaWeight("map", k=3), "normalization": "none"},
+    {"lambda_weight": LambdaWeight("map", k=3), "normalization": "pairs"},
     {"lambda_weight": LambdaWeight("precision", k=2)},
 ]
 LOSSES = [

@@ -12,7 +12,7 @@ LOSSES = [
             {
                 "tau": 2.0,
                 "lambda_weight": "ndcg",
-                "normalization": "none",
+                "normalization": "list",
                 "num_samples": 2,
                 "noise_scale": 0.5,
                 "seed": 3,
