@@ -22,8 +22,10 @@ TF_RANKING_PYTHONS = ("3.11", "3.10")
 # The oldest default stack, on a Python that its TensorFlow supports; tests/test_frame.py compares it with the bounds.
 OLDEST_PYTHONS = ("3.10", "3.11", "3.12")
 OLDEST = ("tensorflow==2.18.0", "keras==3.11.0", "tensorflow-probability==0.24.0", "tf-keras==2.18.0", "numpy==1.26.0")
-# Only what goes wrong: TensorFlow's own start-up notes are no news.
-QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+ENVIRONMENT = {
+    "TF_CPP_MIN_LOG_LEVEL": "2",  # only what goes wrong: TensorFlow's own start-up notes are no news
+    "PYTHONDONTWRITEBYTECODE": "",  # else every process that tests start compiles all of TensorFlow again
+}
 # Should it fail, so does the session itself, which says why.
 SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 # Python compiles what is imported, which is a small part of what is installed.
@@ -64,7 +66,7 @@ def run_tests(session: nox.Session, *options: str) -> None:
 def passes(session: nox.Session, *command: str) -> bool:
     """Whether the command ends well."""
     try:
-        session.run(*command, env=QUIET)
+        session.run(*command, env=ENVIRONMENT)
     except CommandFailed:
         return False
     return True
@@ -120,7 +122,7 @@ def run_smoke_test(session: nox.Session, *install: str) -> None:
     """Train, save, load and export a model with the versions that pip chooses for `install`."""
     session.install(NO_COMPILE, "--upgrade", "--upgrade-strategy", "eager", *install)
     session.run("pip", "check")
-    session.run("python", "tests/smoke.py", env=QUIET)
+    session.run("python", "tests/smoke.py", env=ENVIRONMENT)
 
 
 @nox.session(python=python_among(OLDEST_PYTHONS) or False)
@@ -144,14 +146,14 @@ def tf_ranking(session: nox.Session) -> None:
         session.skip(f"the TF-Ranking stack needs Python {' or '.join(TF_RANKING_PYTHONS)}, and there is none here")
     run_smoke_test(session, ".", "tensorflow==2.15.1")
     run_smoke_test(session, ".[tf-ranking]")
-    session.run("python", "-c", "from keras_softsort import tf_ranking", env=QUIET)
+    session.run("python", "-c", "from keras_softsort import tf_ranking", env=ENVIRONMENT)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """The site in docs/_build/html, its notebooks executed, with warnings as errors."""
     session.install("-e", ".[docs]")
-    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html", env=QUIET)
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html", env=ENVIRONMENT)
 
 
 @nox.session
@@ -168,7 +170,7 @@ def package(session: nox.Session) -> None:
             "ks.NeuralSortLayer(tau=0.5, returns='values')\n"
         )
         session.chdir(folder)
-        session.run("python", check.name, env=QUIET)
+        session.run("python", check.name, env=ENVIRONMENT)
         # Fails without py.typed: mypy then knows nothing of the package.
         session.run("mypy", "--follow-imports=silent", check.name)
 
@@ -177,4 +179,4 @@ def package(session: nox.Session) -> None:
 def digits(session: nox.Session) -> None:
     """The main job, as in the README, in an environment of its own."""
     session.install(".[examples]")
-    session.run("python", "examples/sort_digits.py", *session.posargs, env=QUIET)
+    session.run("python", "examples/sort_digits.py", *session.posargs, env=ENVIRONMENT)

@@ -96,13 +96,16 @@ FIRST = {name.partition(",")[0]: name for name in reversed(FUNCTIONS)}.values()
     "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.nightly) for name in FUNCTIONS]
 )
 @pytest.mark.parametrize("shape", [(2, 0), pytest.param((0, 3), marks=pytest.mark.nightly)], ids=str)
-def test_operators(name, shape):
-    run, scores = value_and_gradient(FUNCTIONS[name]), tf.zeros(shape)
-    unknown = [tf.TensorSpec([None, None], tf.float32)]
-    check(run(scores), shape)
-    check(tf.function(run, autograph=False)(scores), shape)
-    check(tf.function(run, autograph=False, input_signature=unknown)(scores), shape)
-    check(tf.function(run, autograph=False, jit_compile=True)(scores), shape)
+@pytest.mark.parametrize(
+    "mode", ["traced", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("eager", "unknown_shape", "xla"))]
+)
+def test_operators(name, shape, mode):
+    run, options = value_and_gradient(FUNCTIONS[name]), {}
+    if mode == "unknown_shape":
+        options["input_signature"] = [tf.TensorSpec([None, None], tf.float32)]
+    if mode != "eager":
+        run = tf.function(run, autograph=False, jit_compile=mode == "xla" or None, **options)
+    check(run(tf.zeros(shape)), shape)
 
 
 @pytest.mark.parametrize("case", objects.first_of_class(objects.LAYERS), ids=str)

@@ -131,7 +131,13 @@ def value_and_gradients(operation):
     return run
 
 
-@IN_MODES
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param("xla", marks=pytest.mark.default_stack_only),
+        *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "unknown_shape")),
+    ],
+)
 @pytest.mark.parametrize("name", OTHERS)
 def test_others(name, mode):
     """The values op by op are compared with oracles elsewhere."""

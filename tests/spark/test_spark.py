@@ -27,6 +27,7 @@ def has_java():
 
 pytestmark = [
     pytest.mark.default_stack_only,
+    pytest.mark.nightly,  # Spark and its workers take a minute to start
     pytest.mark.filterwarnings("ignore"),  # PySpark's imports warn, and its sockets are left to the garbage collector
     pytest.mark.skipif(not has_java(), reason="Spark needs Java 17, and there is no java on the PATH"),
 ]
@@ -97,7 +98,6 @@ def assert_scored(table, lists):
     np.testing.assert_allclose(table["score"], truth(lists), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.nightly
 def test_scores_of_whole_groups(frame, ranker, lists):
     from keras_softsort import spark
 
@@ -111,7 +111,6 @@ def test_scores_of_whole_groups(frame, ranker, lists):
     assert_scored(spark.score(arrays, str(ranker), group="query", features=["pair", "x2"]).toPandas(), lists)
 
 
-@pytest.mark.nightly
 def test_a_worker_that_is_killed_changes_nothing(frame, ranker, lists, tmp_path):
     from keras_softsort.spark._lists import by_group
     from keras_softsort.spark.score import scored
@@ -169,7 +168,6 @@ def test_elwc_files_hold_every_list_once(frame, lists, tmp_path):
         spark.write_elwc(frame, tmp_path / "new" / "train", **roles)
 
 
-@pytest.mark.nightly
 def test_groups_of_another_type_are_strings(frame, tmp_path):
     """Times, which NumPy takes for integers, and hashes of 64 bits without a sign, which Spark has as decimals."""
     from keras_softsort import spark
@@ -188,7 +186,6 @@ def test_groups_of_another_type_are_strings(frame, tmp_path):
         assert sum(one.startswith(expected) for one in ids) >= len(SIZES) - 1  # a time is before 1970
 
 
-@pytest.mark.nightly
 def test_a_job_that_fails_leaves_no_file(frame, tmp_path):
     from keras_softsort import spark
 
@@ -230,7 +227,6 @@ def test_errors_of_arguments(frame, ranker, tmp_path):
         ({"x0": [1.0, 1e39]}, r"column 'x0' must fit into float32, got 1e\+39"),
     ],
 )
-@pytest.mark.nightly
 def test_errors_in_a_worker(ranker, columns, message):
     from keras_softsort.spark.score import scored
 

@@ -57,11 +57,11 @@ def trace(function, tensor):
 
 def files_of(run):
     """The files of the package, relative to it, with a function that runs during `run()`."""
-    files = set()
+    files, folder = set(), f"{ROOT}/"
 
     def note(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(f"{ROOT}/"):
-            files.add(Path(frame.f_code.co_filename).relative_to(ROOT).as_posix())
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            files.add(frame.f_code.co_filename.removeprefix(folder))
 
     sys.setprofile(note)
     try:

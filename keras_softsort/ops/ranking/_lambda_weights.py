@@ -86,7 +86,7 @@ class LambdaWeight:
     >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=discount)
     >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
     >>> round(float(ks.RankNetLoss(lambda_weight=weight)(labels, scores)), 4)
-    0.0828
+    0.2485
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li, N.
     Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.

@@ -23,8 +23,15 @@ def expected(scores, labels, weights, mask):
     return losses, gradient
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["TF", "XLA"])
-@pytest.mark.parametrize("signature", [None, UNKNOWN], ids=["known sizes", "unknown sizes"])
+@pytest.mark.parametrize(
+    ("signature", "compiled"),
+    [
+        pytest.param(None, True, id="known sizes, XLA"),
+        pytest.param(UNKNOWN, False, id="unknown sizes, TF"),
+        pytest.param(None, False, id="known sizes, TF", marks=pytest.mark.nightly),
+        pytest.param(UNKNOWN, True, id="unknown sizes, XLA", marks=pytest.mark.nightly),
+    ],
+)
 # Compared with all others, sorted, and too long for float32 sums; in range, and too far apart for exponentials.
 @pytest.mark.parametrize("size", [20, 200, 1100])
 @pytest.mark.parametrize("span", [1, 100])
