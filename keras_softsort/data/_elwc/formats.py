@@ -126,7 +126,9 @@ def _check(record_format: RecordFormat, records: tf.Tensor, names: tf.Tensor) ->
     """Assert that each record is one of the format whose examples and context can be parsed."""
 
     def parsed(record: tf.Tensor) -> tf.Tensor:
-        features, _ = record_format.parse(record[tf.newaxis], _ANY_CONTEXT, _ANY, 1, tf.constant([""]))
+        records = record[tf.newaxis]
+        size = tf.maximum(record_format.sizes_of(records, _ANY)[0], 1)  # the last example may be the malformed one
+        features, _ = record_format.parse(records, _ANY_CONTEXT, _ANY, size, tf.constant([""]))
         # The result must depend on what was parsed: TensorFlow leaves out operations that nothing depends on.
         return tf.reduce_all([tf.reduce_all(values == 0) for values in features.values()])
 
