@@ -1,4 +1,4 @@
-"""The layout of predictions, labels, weights and masks: one list per row, or the whole batch as one list."""
+"""The layout of predictions, labels, weights and masks: a list per row, one list, or rows with group ids."""
 
 from __future__ import annotations
 
@@ -8,22 +8,32 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 
-LISTS = ("batch", "rows")
+LISTS = ("batch", "groups", "rows")
 # The kinds of `y_pred` that a loss or metric takes.
 PREDICTS = ("scores", "logits", "matrices", "scores or matrices")
 _WAYS_OUT = (
-    "pass lists='batch' to treat the whole batch as one list, predict scores of shape [batch, n] or [batch, n, 1], or "
-    "make batches of lists from rows with a group column by keras_softsort.data (ks.data)"
+    "pass lists='batch' to treat the whole batch as one list, lists='groups' for rows with group ids, predict scores "
+    "of shape [batch, n] or [batch, n, 1], or make batches of lists from rows with a group column by "
+    "keras_softsort.data (ks.data)"
 )
 
 
 class ListInputs(NamedTuple):
-    """The call arguments of a loss or metric, with one list per row."""
+    """The call arguments of a loss or metric, with one list per row. With group ids there is one row for all lists."""
 
     y_true: Any  # [lists, n], dense or ragged
     y_pred: tf.Tensor  # [lists, n], [lists, ranks, n] or [lists, samples, ranks, n]
     sample_weight: Any  # None, a number, [lists], [lists, 1] or [lists, n]
     keras_mask: tf.Tensor | None  # [lists, n]
+    groups: tf.Tensor | None = None  # [n]: the id of the list of each item
+
+
+def checked_lists(lists: str, predicts: str) -> str:
+    """Check what one list is, for predictions of this kind."""
+    arguments.one_of("lists", lists, LISTS)
+    if lists == "groups" and predicts == "matrices":
+        raise ValueError("lists must be 'batch' or 'rows' where y_pred is a permutation matrix, got 'groups'")
+    return lists
 
 
 def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, predicts: str) -> ListInputs:
@@ -31,20 +41,48 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
 
     Ragged lists can hold more, even where no list of this batch does: their sizes are data.
     """
-    arguments.one_of("lists", lists, LISTS)
+    groups = None
+    if lists == "groups":
+        groups, y_true = groups_and_labels(y_true)
+        predicts = predicts.removesuffix(" or matrices")
     inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
     size_is_data = isinstance(y_pred, tf.RaggedTensor) and y_pred.shape[1] is None
     if isinstance(y_pred, tf.RaggedTensor):
         inputs = _dense_lists(inputs, lists, predicts)
     inputs = inputs._replace(y_pred=arguments.floating_tensor("y_pred", inputs.y_pred))
-    return _one_list(inputs, predicts) if lists == "batch" else _list_per_row(inputs, predicts, size_is_data)
+    if lists == "rows":
+        return _list_per_row(inputs, predicts, size_is_data)
+    inputs = _one_list(inputs, predicts, lists)._replace(groups=groups)
+    if groups is not None and not groups.shape.is_compatible_with(inputs.y_pred.shape[1:2]):
+        raise ValueError(f"y_true must have a group id for each row of y_pred, got {groups.shape[0]} ids")
+    return inputs
+
+
+def groups_and_labels(y_true: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """The group ids `[batch]` and the labels, of `[batch, 1 + m]` with the ids in the first column or of a pair."""
+    if isinstance(y_true, tuple) and len(y_true) == 2:  # a list may be two rows
+        groups, labels = _without_last_axis("the group ids of y_true", y_true[0], 1), y_true[1]
+    else:
+        columns = arguments.real_tensor("y_true", y_true)
+        if columns.shape.rank != 2 or columns.shape[1] == 1:
+            raise ValueError(
+                "y_true must be [batch, 2], group ids and labels, or a pair of both with lists='groups', "
+                f"got shape {columns.shape}"
+            )
+        groups, labels = columns[:, 0], columns[:, 1:]
+    if groups.dtype.is_floating:
+        largest = 2**53 if groups.dtype == tf.float64 else 2**24
+        exact = tf.logical_and(tf.abs(groups) <= largest, tf.equal(groups, tf.round(groups)))
+        rule = f"the group ids of y_true must be integers, of at most {largest} in {groups.dtype.name}, got"
+        groups = arguments.checked(groups, tf.reduce_all(exact), rule, groups)
+    return groups, labels
 
 
 def _dense_lists(inputs: ListInputs, lists: str, predicts: str) -> ListInputs:
     """Pad ragged scores, and mark the padding in the mask."""
     rank = 3 if predicts == "logits" else 2
     y_pred = _without_last_axis("y_pred", inputs.y_pred, rank)
-    if y_pred.shape.rank != rank or lists == "batch":
+    if y_pred.shape.rank != rank or lists != "rows":
         expected = "logits [batch, n, m]" if predicts == "logits" else "scores [batch, n]"
         raise TypeError(
             f"y_pred must be dense, or ragged {expected} with lists='rows', "
@@ -90,7 +128,7 @@ def _list_per_row(inputs: ListInputs, predicts: str, size_is_data: bool) -> List
     return ListInputs(y_true, y_pred, sample_weight, mask)
 
 
-def _one_list(inputs: ListInputs, predicts: str) -> ListInputs:
+def _one_list(inputs: ListInputs, predicts: str, lists: str) -> ListInputs:
     y_pred, shape = inputs.y_pred, inputs.y_pred.shape
     if predicts not in ("logits", "matrices") and shape.rank == 2 and _may_be_one(shape[-1], predicts):
         y_pred = tf.squeeze(y_pred, axis=-1)
@@ -102,12 +140,13 @@ def _one_list(inputs: ListInputs, predicts: str) -> ListInputs:
             "matrices": "a permutation matrix [rank, item]",
             "scores or matrices": "scores [batch] or [batch, 1], or a permutation matrix [rank, item],",
         }[predicts]
-        raise ValueError(f"y_pred must be {expected} with lists='batch', got shape {shape}")
+        raise ValueError(f"y_pred must be {expected} with lists={lists!r}, got shape {shape}")
     y_true, sample_weight, mask = _columns_as_lists(inputs, 1)
     for name, value in (("y_true", y_true), ("sample_weight", sample_weight)):
         rank = None if value is None else value.shape.rank
         if isinstance(value, tf.RaggedTensor) or rank not in ((1,) if name == "y_true" else (None, 0, 1)):
-            raise ValueError(f"{name} must have shape [batch] or [batch, 1] with lists='batch', got {value.shape}")
+            title = "the labels of y_true" if name == "y_true" and lists == "groups" else name
+            raise ValueError(f"{title} must have shape [batch] or [batch, 1] with lists={lists!r}, got {value.shape}")
     if sample_weight is not None and sample_weight.shape.rank == 1:
         sample_weight = sample_weight[tf.newaxis]
     return ListInputs(y_true[tf.newaxis], y_pred[tf.newaxis], sample_weight, None if mask is None else mask[tf.newaxis])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -11,6 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.keras_compat import share_of_replica
 from keras_softsort._targets.layout import ListInputs, list_inputs
+from keras_softsort.ops._core.segments import by_segment
 
 PADDINGS = ("nan_labels", "negative_labels")
 
@@ -22,6 +24,7 @@ class Lists(NamedTuple):
     mask: tf.Tensor  # [B, n] bool, True for valid items
     weights: tf.Tensor  # [B, n]; 0 where masked
     weighted: bool  # whether weights were given; otherwise those of all valid items are 1
+    groups: tf.Tensor | None = None  # [n]: the id of the list of each item, if one row holds all lists
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
         """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
@@ -62,7 +65,6 @@ def predicted_lists(
     padding: str | None = "negative_labels",
     predicts: str = "scores or matrices",
     dtype: tf.DType | None = None,
-    spread_nan: bool = True,
 ) -> tuple[Lists, tf.Tensor]:
     """Resolve the call arguments of a loss or metric: the lists, and `y_pred` with one list per row.
 
@@ -72,17 +74,31 @@ def predicted_lists(
         or logits of items `[batch, n, m]`, without the first axis for `lists="batch"`. Scores and logits may be ragged.
       sample_weight: a number, `[batch]` or `[batch, 1]` (a weight per list) or `[batch, n]` (a weight per item); with
         `lists="batch"` a number, `[batch]` or `[batch, 1]` (a weight per item).
-      lists: `"rows"`, each row is a list, or `"batch"`, the whole batch is one list.
+      lists: `"rows"`, each row is a list; `"batch"`, the whole batch is one list; or `"groups"`, rows with the same id
+        are one list.
       padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None. A Keras mask also marks it.
       predicts: the kinds of `y_pred` that are allowed, one of `layout.PREDICTS`.
       dtype: compute dtype; None takes that of `y_pred`. Half precision is computed in float32.
-      spread_nan: whether a valid label that is NaN makes all labels of its list NaN.
     """
     inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
     y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
     items = y_pred[..., 0] if predicts == "logits" else y_pred
-    resolved = _resolved(inputs, items, padding)
-    return resolved.with_nan_spread() if spread_nan else resolved, y_pred
+    return _resolved(inputs, items, padding), y_pred
+
+
+def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor) -> Any:
+    """Call `function(lists, *parts)` with one list per row. It returns a result [lists], or a nest of such results.
+
+    With group ids the results are [n]: each stands at the first item of its list, and 0 at all other items.
+    """
+    if lists.groups is None:
+        return function(lists, *parts)
+
+    def of_padded(labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor, *parts: tf.Tensor) -> Any:
+        return function(Lists(labels, mask, weights, lists.weighted), *parts)
+
+    rows = [part[0] for part in (lists.labels, lists.mask, lists.weights, *parts)]
+    return by_segment(of_padded, lists.groups, rows)
 
 
 def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:
@@ -105,7 +121,8 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
             )
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
     labels = tf.where(mask, labels, tf.zeros_like(labels))
-    return Lists(labels, mask, _item_weights(sample_weight, mask, size, dtype), sample_weight is not None)
+    weights = _item_weights(sample_weight, mask, size, dtype)
+    return Lists(labels, mask, weights, sample_weight is not None, inputs.groups)
 
 
 def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:

@@ -8,15 +8,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, keras
-from keras_softsort._targets.layout import LISTS
+from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import (
     Lists,
     WeightedLosses,
     checked_padding,
     checked_reduction,
+    for_each_list,
     predicted_lists,
     reduced,
 )
@@ -108,6 +108,7 @@ class ListLoss(WeightedLoss):
 
     Args:
       lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+        `"groups"`: the rows of the batch with the same group id.
       padding: which labels mark padding. `"negative_labels"`: labels below 0. `"nan_labels"`: NaN. None: no label does.
         Targets around 0, such as returns or residuals, need `"nan_labels"` or None; by default all negative targets
         are padding. A Keras mask of `y_pred` also marks padding.
@@ -119,11 +120,20 @@ class ListLoss(WeightedLoss):
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
+        With `lists="groups"` `[batch, 2]`: group ids and labels. See below.
       y_pred: scores `[batch, n]` or `[batch, n, 1]`, as a `Dense(1)` per item gives them, dense or ragged; with
-        `lists="batch"` `[batch]` or `[batch, 1]`. Soft permutations, for losses that take them, have the shape
-        `[batch, rank, item]`, with `lists="batch"` `[rank, item]`.
+        `lists="batch"` or `"groups"` `[batch]` or `[batch, 1]`. Soft permutations, for losses that take them, have the
+        shape `[batch, rank, item]`, with `lists="batch"` `[rank, item]`.
       sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item); with
-        `lists="batch"` one weight per item. The weight of a list is the mean weight of its items.
+        `lists="batch"` or `"groups"` one weight per item. The weight of a list is the mean weight of its items.
+
+    Groups: the rows of a group may be anywhere in the batch, and their order is that of the list. Group ids are
+    integers, up to 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. `y_true` may also be a
+    tuple of ids, of any integer type, and labels where Keras is not in between (`fit` takes tensors only). A group with
+    valid rows is a list, even if it has one row; a group of padding does not count. With reduction None there is a loss
+    per row: that of a group at its first row, and 0 at the others. XLA compiles for the worst case, as many and as long
+    groups as the rows allow, and skips what a batch does not need. Losses that draw noise draw other noise than for
+    padded lists. A group that is split between batches or replicas is several lists.
 
     Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
     padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
@@ -163,7 +173,7 @@ class ListLoss(WeightedLoss):
         dtype: Any = None,
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
-        self.lists = arguments.one_of("lists", lists, LISTS)
+        self.lists = checked_lists(lists, self.predicts)
         self.padding = checked_padding(padding)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
@@ -184,10 +194,16 @@ class ListLoss(WeightedLoss):
             padding=self.padding,
             predicts=self.predicts,
             dtype=self.given_dtype,
-            spread_nan=self._spread_nan,
         )
-        losses = self.list_losses(lists, y_pred)
-        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
+        losses, weights, sizes = for_each_list(self._losses_and_weights, lists, y_pred)
+        count = tf.size(losses) if lists.groups is None else tf.math.count_nonzero(sizes)
+        return WeightedLosses(losses, count, weights)
+
+    def _losses_and_weights(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The loss, the weight and the number of valid items of each list [batch]."""
+        lists = lists.with_nan_spread() if self._spread_nan else lists
+        sizes = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        return self.list_losses(lists, y_pred), lists.list_weights(), sizes
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -6,10 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._targets.layout import LISTS
-from keras_softsort._targets.lists import Lists, checked_padding, predicted_lists, sort_direction
+from keras_softsort._targets.layout import checked_lists
+from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 
 
 class ListMetric(keras.metrics.Mean):
@@ -17,6 +16,7 @@ class ListMetric(keras.metrics.Mean):
 
     Args:
       lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
+        `"groups"`: the rows of the batch with the same group id, see `ListLoss`.
       padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
         `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
       name: name of the metric.
@@ -27,7 +27,8 @@ class ListMetric(keras.metrics.Mean):
       y_pred: scores of such a shape, or for some metrics a soft permutation `[batch, rank, item]`.
       sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`.
 
-    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`.
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. So they do
+    with `lists="groups"`, and `y_true` has the group ids in a first column: `[batch, 2]`.
 
     Raises:
       ValueError: `lists` or `padding` is unknown; shapes do not match, or lists can only hold one item, as dense scores
@@ -47,7 +48,7 @@ class ListMetric(keras.metrics.Mean):
         dtype: Any = None,
     ) -> None:
         super().__init__(name=name or self.default_name, dtype=dtype)
-        self.lists = arguments.one_of("lists", lists, LISTS)
+        self.lists = checked_lists(lists, self.predicts)
         self.padding = checked_padding(padding)
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
@@ -57,14 +58,21 @@ class ListMetric(keras.metrics.Mean):
     @tf.autograph.experimental.do_not_convert  # which takes Keras 2 longer than the rest
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add a batch."""
-        lists, y_pred = self.resolved(y_true, y_pred, sample_weight)
-        return self.add(*self.measure(y_pred, lists))
+        return self.add_lists(*self.resolved(y_true, y_pred, sample_weight))
 
     def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Lists, tf.Tensor]:
         """The lists of a batch, and `y_pred` with one list per row."""
         return predicted_lists(
             y_true, y_pred, sample_weight, lists=self.lists, padding=self.padding, predicts=self.predicts
         )
+
+    def add_lists(self, lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> Any:
+        """Measure lists, and add them."""
+
+        def measured(lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return self.measure(y_pred, lists.with_nan_spread(), *topics)
+
+        return self.add(*for_each_list(measured, lists, y_pred, *topics))
 
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
         """Add lists with these values and weights, both [batch]."""

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._targets.layout import groups_and_labels
 from keras_softsort.metrics._ranking import RankingMetric
 from keras_softsort.ops.metrics._relevance import check_relevance
 from keras_softsort.ops.metrics._topics import item_labels
@@ -21,14 +22,16 @@ class TopicMetric(RankingMetric):
     @tf.autograph.experimental.do_not_convert
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add a batch. The label of an item, which may mark padding, is the largest of its labels."""
-        topics = arguments.real_tensor("y_true", y_true)
+        groups, labels = groups_and_labels(y_true) if self.lists == "groups" else (None, y_true)
+        topics = arguments.real_tensor("y_true", labels)
         axes = "[batch, n, topics]" if self.lists == "rows" else "[batch, topics]"
         if topics.shape.rank != axes.count(",") + 1:
             raise ValueError(f"y_true must have shape {axes} with lists={self.lists!r}, got {topics.shape}")
         topics = topics if topics.dtype.is_floating else tf.cast(topics, tf.float32)
-        lists, scores = self.resolved(item_labels(topics), y_pred, sample_weight)
+        largest = item_labels(topics)
+        lists, scores = self.resolved(largest if groups is None else (groups, largest), y_pred, sample_weight)
         topics = tf.cast(topics if self.lists == "rows" else topics[tf.newaxis], lists.labels.dtype)
-        return self.add(*self.measure(scores, lists, topics))
+        return self.add_lists(lists, scores, topics)
 
 
 @export

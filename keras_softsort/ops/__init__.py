@@ -54,6 +54,7 @@ from keras_softsort.ops.ranking.pointwise import sigmoid_cross_entropy_loss as s
 from keras_softsort.ops.ranking.ranknet import pairwise_logistic as pairwise_logistic
 from keras_softsort.ops.ranking.ranknet import ranknet_lambdas as ranknet_lambdas
 from keras_softsort.ops.ranking.ranknet import ranknet_loss as ranknet_loss
+from keras_softsort.ops.ranking.segments import per_segment as per_segment
 from keras_softsort.ops.ranking.softmax import calibrated_softmax_loss as calibrated_softmax_loss
 from keras_softsort.ops.ranking.softmax import softmax_loss as softmax_loss
 from keras_softsort.ops.ranking.softmax import unique_softmax_loss as unique_softmax_loss
