@@ -34,6 +34,8 @@ WRONG = {
     **dict.fromkeys(["votes", "statistic", "dtype", "metric", "estimator", "no_relevant"], NAME),
     **dict.fromkeys(["pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask"], (3,)),
     "distribution": ("normal",),
+    "function": ("softmax_loss",),
+    "segments": (np.array([0.5, 1.0, 1.0]), np.array([1, 2])),
     **dict.fromkeys(["scores", "logits", "cost", "permutation", "embeddings", "queries", "candidates"], FLOATING),
     **dict.fromkeys(["score_difference", "values"], FLOATING),
     **dict.fromkeys(["mask", "row_mask", "column_mask", "candidate_mask"], MASK),

@@ -60,6 +60,7 @@ NOT_LISTS = {
     "soft_neighbor_membership",
     "retrieval_loss",
     "set_loss",
+    "per_segment",
     "nearest_neighbors",
     "neighbor_votes",
 }

@@ -179,6 +179,19 @@ class WeightedLosses(NamedTuple):
     weights: tf.Tensor  # [m]
 
 
+def weighted_list_losses(
+    list_losses: Callable[[Lists, tf.Tensor], tf.Tensor], lists: Lists, y_pred: tf.Tensor
+) -> WeightedLosses:
+    """Weigh the losses of the lists [B]. Their mean is taken over all lists, but not over groups of padding."""
+
+    def found(lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        counts = tf.reduce_any(lists.mask, axis=-1)
+        return list_losses(lists, y_pred), lists.list_weights(), tf.cast(counts, tf.int32)
+
+    losses, weights, counts = for_each_list(found, lists, y_pred)
+    return WeightedLosses(losses, tf.size(losses) if lists.groups is None else tf.reduce_sum(counts), weights)
+
+
 def masked_losses(losses: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
     """Weight losses [m]. Their mean counts only entries where the mask is True."""
     return WeightedLosses(losses * weights, tf.math.count_nonzero(mask), weights)

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data._ranking_dataset import RankingDataset, check_items
 
 NEGATIVE, NAN = "negative_labels", "nan_labels"
 _PADDED_LABEL = {NEGATIVE: -1.0, NAN: math.nan}
@@ -86,14 +86,25 @@ def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
 def lists_with_items(lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
     """Return `lists` as a `RankingDataset`, which must have an item."""
     flat = RankingDataset.of(lists)
-    if not flat.labels.size:
+    if not flat.features.shape[0]:
         raise ValueError("lists must hold at least one item, got none")
     return flat
 
 
-def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:
-    """Set the number of elements of `dataset`, and turn off the optimizations that would copy the features."""
+def check_padding(lists: RankingDataset, padding: str | None) -> None:
+    """Check that no label of `lists` would be taken for padding."""
+    if padding == NEGATIVE and lists.labels is not None:
+        rule = (
+            'at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
+            'padding="nan_labels" allows them'
+        )
+        check_items("labels", lists.labels, lists.labels >= 0, lists.sizes, rule)
+
+
+def without_copies(dataset: tf.data.Dataset, cardinality: int | None) -> tf.data.Dataset:
+    """Set the number of elements of `dataset` if known, and turn off the optimizations that would copy features."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).with_options(options)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    if cardinality is not None:
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
+    return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)

@@ -23,15 +23,17 @@ class RankingDataset:
 
     `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_by_group` and `write_elwc`
     take it. It is a sequence with one pair per list, features `[n, f]` and labels `[n]`, which are views without
-    padding. With weights it holds triples. A slice, an array of list numbers or an array of booleans selects lists and
-    returns a `RankingDataset`.
+    padding. With weights it holds triples; without labels, tuples (features,). A slice, an array of list numbers or an
+    array of booleans selects lists and returns a `RankingDataset`.
 
     Args:
       features: `[items, f]`, stored as float32. Infinite values and NaN are allowed.
-      labels: `[items]`, finite, stored as float32.
+      labels: `[items]`, finite, stored as float32; or `None` for lists to score.
       sizes: number of items of each list, `[lists]`, in the order of the items.
       query_ids: identifier of each list, `[lists]`, of any type; or `None`.
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
+      rows: the row of each item in the table that it comes from, `[items]`, all different; or `None` if items are in
+        the order of the rows. `in_row_order` uses it.
 
     Float32 rounds numbers to 24 bits, about 7 decimal digits, as Keras and the losses do. It holds every integer up to
     2^24 = 16,777,216. Larger labels are rounded, and two of them that are close become equal: subtract a common number
@@ -55,22 +57,25 @@ class RankingDataset:
     """
 
     features: np.ndarray
-    labels: np.ndarray
+    labels: np.ndarray | None
     sizes: np.ndarray
     query_ids: np.ndarray | None = None
     weights: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         stored = {
             "features": _arrays.float32(self.features, "features"),
-            "labels": _arrays.float32(self.labels, "labels"),
+            "labels": None if self.labels is None else _arrays.float32(self.labels, "labels"),
             "sizes": _integers("sizes", self.sizes),
             "query_ids": None if self.query_ids is None else np.asarray(self.query_ids),
             "weights": None if self.weights is None else _arrays.float32(self.weights, "weights"),
+            "rows": None if self.rows is None else _integers("rows", self.rows),
         }
         for name, value in stored.items():
             object.__setattr__(self, name, value)
-        items, lists = self.labels.shape, self.sizes.shape
+        items = self.features.shape[:1] if self.labels is None else self.labels.shape
+        lists = self.sizes.shape
         if len(items) != 1 or self.features.ndim != 2 or len(self.features) != items[0]:
             raise ValueError(
                 f"features and labels must have shapes [items, f] and [items], got {self.features.shape} and {items}"
@@ -80,7 +85,10 @@ class RankingDataset:
             raise ValueError(f"sizes must be at least 0 and add up to the {items[0]} items, got {self.sizes}")
         if self.query_ids is not None and self.query_ids.shape != lists:
             raise ValueError(f"query_ids must have one for each of the {lists[0]} lists, got {self.query_ids.shape}")
-        check_items("labels", self.labels, np.isfinite(self.labels), self.sizes, "finite")
+        if self.labels is not None:
+            check_items("labels", self.labels, np.isfinite(self.labels), self.sizes, "finite")
+        if self.rows is not None and (self.rows.shape != items or len(np.unique(self.rows)) != items[0]):
+            raise ValueError(f"rows must have a different one for each of the {items[0]} items, got {self.rows.shape}")
         if self.weights is not None:
             if self.weights.shape != items:
                 raise ValueError(f"weights must have one for each of the {items[0]} items, got {self.weights.shape}")
@@ -143,8 +151,22 @@ class RankingDataset:
             items: Any = slice(starts[0], starts[-1] + sizes[-1])
         else:
             items = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-        features, labels, *weights = self._items(items)
-        return RankingDataset(features, labels, sizes, ids, weights[0] if weights else None)
+        labels, weights, rows = (
+            None if column is None else column[items] for column in (self.labels, self.weights, self.rows)
+        )
+        return RankingDataset(self.features[items], labels, sizes, ids, weights, rows)
+
+    def in_row_order(self, scores: Any) -> np.ndarray:
+        """Put `scores` of the items, `[items]` or `[items, 1]`, into the order of the rows of the table: `[items]`.
+
+        For a model of rows: `frame["score"] = lists.in_row_order(model.predict(lists.features))`.
+        """
+        found = np.asarray(scores)
+        items = len(self.features)
+        if found.shape not in ((items,), (items, 1)):
+            raise ValueError(f"scores must have shape ({items},) or ({items}, 1), got {found.shape}")
+        found = found.reshape(-1)
+        return found if self.rows is None else found[np.argsort(self.rows)]
 
     @cached_property
     def starts(self) -> np.ndarray:

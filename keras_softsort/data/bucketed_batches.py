@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
 from keras_softsort.data._arrays import shared_tensor
-from keras_softsort.data._ranking_dataset import RankingDataset, check_items
+from keras_softsort.data._ranking_dataset import RankingDataset
 
 
 @export
@@ -57,7 +57,8 @@ def bucketed_batches(
 
     Returns:
       A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[batch, n]` (0 in the padding), float32.
-      Its cardinality is known. A list without items is padding throughout.
+      Its cardinality is known. A list without items is padding throughout. Lists without labels give the row of each
+      item instead, int64, -1 in the padding; `models.score_rows` uses it.
 
     Raises:
       ValueError: there is no item, lists have different numbers of features, a label is not finite, a label is below 0
@@ -87,15 +88,10 @@ def bucketed_batches(
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
     flat = _batching.lists_with_items(lists)
-    if padding == _batching.NEGATIVE:
-        rule = (
-            'at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
-            'padding="nan_labels" allows them'
-        )
-        check_items("labels", flat.labels, flat.labels >= 0, flat.sizes, rule)
+    _batching.check_padding(flat, padding)
     bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
-    features, labels, starts, sizes = map(shared_tensor, (flat.features, flat.labels, flat.starts, flat.sizes))
-    weights = None if flat.weights is None else shared_tensor(flat.weights)
+    features, starts, sizes = map(shared_tensor, (flat.features, flat.starts, flat.sizes))
+    labels, weights = (None if column is None else shared_tensor(column) for column in (flat.labels, flat.weights))
     with tf.device("CPU:0"):
         padded = _batching.padded_size(sizes, bounds)
 
@@ -104,9 +100,11 @@ def bucketed_batches(
         valid = positions < tf.gather(sizes, members)[:, tf.newaxis]
         items = tf.where(valid, tf.gather(starts, members)[:, tf.newaxis] + positions, 0)
         inputs = tf.where(valid[..., tf.newaxis], tf.gather(features, items), 0)
-        targets = tf.gather(labels, items)
-        if padded_label is not None:
-            targets = tf.where(valid, targets, padded_label)
+        if labels is None:
+            targets = tf.where(valid, items if flat.rows is None else tf.gather(flat.rows, items), -1)
+        else:
+            targets = tf.gather(labels, items)
+            targets = targets if padded_label is None else tf.where(valid, targets, padded_label)
         result = ({"features": inputs, "mask": valid} if mask else inputs, targets)
         return result if weights is None else (*result, tf.where(valid, tf.gather(weights, items), 0))
 

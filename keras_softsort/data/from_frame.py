@@ -13,7 +13,12 @@ from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 
 @export
 def from_frame(
-    frame: Any, *, group: str, label: str, features: Sequence[str] | None = None, weight: str | None = None
+    frame: Any,
+    *,
+    group: str,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
 ) -> RankingDataset:
     """Turn a table into lists: the rows with the same value in a group column are one list.
 
@@ -24,12 +29,12 @@ def from_frame(
       frame: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, or a dictionary of columns.
       group: column that identifies the lists, of any type: query ids, eras, dates, strings. It becomes `query_ids`.
       label: column of numbers. Labels may have any sign; `bucketed_batches` takes those below 0 only with
-        `padding="nan_labels"` or `None`.
+        `padding="nan_labels"` or `None`. `None` for rows to score, which have no labels.
       features: columns of numbers or booleans, in the order of the features; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
 
     Returns:
-      A `RankingDataset`, float32.
+      A `RankingDataset`, float32. Its `in_row_order` puts scores of its items into the order of the rows.
 
     Raises:
       TypeError: `frame` is not such a table, for example a polars LazyFrame.
@@ -45,6 +50,12 @@ def from_frame(
     >>> lists = ks.data.from_frame(frame, group="day", label="sales")
     >>> lists.query_ids.tolist(), lists.sizes.tolist(), lists.labels.tolist(), lists.features.tolist()
     (['mon', 'tue'], [2, 1], [1.0, 2.0, 0.0], [[3.0], [4.0], [2.5]])
+
+    New rows have no labels. One score per row, in the order of the rows:
+
+    >>> lists = ks.data.from_frame(frame, group="day", features=["price"])
+    >>> lists.in_row_order(-lists.features).tolist()
+    [-3.0, -2.5, -4.0]
     """
     rows = table(frame)
     roles = Roles(rows.names, group, label, features, weight)

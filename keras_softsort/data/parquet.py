@@ -23,7 +23,7 @@ def read_parquet(
     path: str | os.PathLike | Sequence[str | os.PathLike],
     *,
     group: str,
-    label: str,
+    label: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
 ) -> RankingDataset:
@@ -36,7 +36,7 @@ def read_parquet(
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. A group may have
         rows in several files.
       group: column that identifies the lists, of any type.
-      label: column of numbers.
+      label: column of numbers; `None` for rows to score, which have no labels.
       features: columns of numbers or booleans; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
 

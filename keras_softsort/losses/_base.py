@@ -16,9 +16,9 @@ from keras_softsort._targets.lists import (
     WeightedLosses,
     checked_padding,
     checked_reduction,
-    for_each_list,
     predicted_lists,
     reduced,
+    weighted_list_losses,
 )
 from keras_softsort.losses._configs import written_option
 
@@ -195,15 +195,11 @@ class ListLoss(WeightedLoss):
             predicts=self.predicts,
             dtype=self.given_dtype,
         )
-        losses, weights, sizes = for_each_list(self._losses_and_weights, lists, y_pred)
-        count = tf.size(losses) if lists.groups is None else tf.math.count_nonzero(sizes)
-        return WeightedLosses(losses, count, weights)
 
-    def _losses_and_weights(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The loss, the weight and the number of valid items of each list [batch]."""
-        lists = lists.with_nan_spread() if self._spread_nan else lists
-        sizes = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
-        return self.list_losses(lists, y_pred), lists.list_weights(), sizes
+        def list_losses(lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
+            return self.list_losses(lists.with_nan_spread() if self._spread_nan else lists, y_pred)
+
+        return weighted_list_losses(list_losses, lists, y_pred)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -79,6 +79,19 @@ class Scorer:
         """
         return [outputs[SCORES] for outputs in self._run(DEFAULT, lists, outputs=[SCORES])]
 
+    def score_rows(self, lists: Any) -> np.ndarray:
+        """Compute one score per row of a table, in the order of its rows: `[rows]`.
+
+        For example: `frame["score"] = scorer.score_rows(data.from_frame(frame, group="query", features=columns))`.
+
+        Args:
+          lists: a `data.RankingDataset` with the features of the model, which needs no labels.
+
+        Raises:
+          ValueError: as for `score`.
+        """
+        return lists.in_row_order(np.concatenate(self.score([features for features, *_ in lists])))
+
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of the model, without padding: one dictionary of arrays per list.
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from support import models, modes
 from support.cases.collect import collected
+from support.cases.ranking import per_segment as case
 
 import keras_softsort as ks
 from keras_softsort.ops._core import segments
@@ -230,6 +231,11 @@ def test_wrong_arguments_of_per_segment(name, value, error, message):
     arguments = {"scores": SCORES, "labels": LABELS, "segments": IDS}
     with pytest.raises(error, match=message):
         ks.ops.per_segment(ks.ops.softmax_loss, **{**arguments, name: value})
+
+
+def test_per_segment_is_a_loop_over_lists():
+    scores = RANDOM.normal(size=(4, 5))
+    np.testing.assert_allclose(case.of_lists(tf.constant(scores)), case.truth(scores), rtol=1e-12)
 
 
 def test_matrices_have_no_groups():

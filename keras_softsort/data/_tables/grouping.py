@@ -19,9 +19,10 @@ class Roles:
     """The names of the columns by their role, which are among `names`. Without `features`, all others are features."""
 
     def __init__(
-        self, names: Sequence[str], group: str, label: str, features: Sequence[str] | None, weight: str | None
+        self, names: Sequence[str], group: str, label: str | None, features: Sequence[str] | None, weight: str | None
     ) -> None:
-        named = {"group": group, "label": label, **({} if weight is None else {"weight": weight})}
+        optional = {"label": label, "weight": weight}
+        named = {"group": group, **{role: name for role, name in optional.items() if name is not None}}
         others = [name for name in names if name not in named.values()]
         columns = others if features is None else list(arguments.elements("features", features, "column names"))
         for argument, name in [*named.items(), *(("features", name) for name in columns)]:
@@ -35,7 +36,7 @@ class Roles:
             raise ValueError(f"group, label, weight and features must be different columns, got {problem}")
         self.group, self.label, self.features, self.weight = group, label, columns, weight
         # All columns but that of the groups.
-        self.numbers = [label, *columns, *([] if weight is None else [weight])]
+        self.numbers = used[1:]
 
 
 class Groups:
@@ -67,10 +68,9 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
     """Gather the rows of `tables`, one after another, as lists."""
     rows = int(groups.sizes.sum())
     features = _arrays.zeros((rows, len(roles.features)))
-    labels = _arrays.zeros((rows,))
-    weights = None if roles.weight is None else _arrays.zeros((rows,))
-    # Without weights there is one name fewer.
-    targets = dict(zip(roles.numbers, [labels, *features.T, weights], strict=False))
+    labels, weights = (None if name is None else _arrays.zeros((rows,)) for name in (roles.label, roles.weight))
+    targets = dict(zip(roles.features, features.T, strict=True))
+    targets |= {name: column for name, column in ((roles.label, labels), (roles.weight, weights)) if column is not None}
     first = 0
     for table in tables:
         for start in range(0, table.size, _ROWS):
@@ -80,7 +80,9 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
             for name, target in targets.items():
                 target[places] = _numbers(table.column(name, part), name, here.start)
         first += table.size
-    return RankingDataset(features, labels, groups.sizes, groups.ids, weights)
+    # The row of each item, the inverse of the positions.
+    moved = None if groups.positions is None else np.argsort(groups.positions)
+    return RankingDataset(features, labels, groups.sizes, groups.ids, weights, moved)
 
 
 def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:

@@ -43,7 +43,8 @@ def per_segment(
       gradients are those of padded lists, in every execution mode.
 
     Raises:
-      TypeError: `scores` is not floating-point, `segments` are not integers, or `mask` is not bool.
+      TypeError: `function` cannot be called, `scores` is not floating-point, `segments` are not integers, or `mask` is
+        not bool.
       ValueError: an argument does not have one entry per row, and the errors of `function`.
 
     Cost: that of `function` for lists padded to similar sizes, with fewer than 8 cells per row for lists of up to 4096
@@ -60,6 +61,7 @@ def per_segment(
     Source: the segments of R. Jagerman, X. Wang, H. Zhuang, Z. Qin, M. Bendersky, M. Najork, "Rax: Composable
     Learning-to-Rank using JAX", KDD 2022.
     """
+    arguments.function("function", function)
     scores, labels = arguments.floating_tensor("scores", scores), arguments.real_tensor("labels", labels)
     segments = arguments.real_tensor("segments", segments)
     if not segments.dtype.is_integer:

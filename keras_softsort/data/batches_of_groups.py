@@ -1,0 +1,130 @@
+"""Flat batches of rows that hold several whole groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.data import _batching
+from keras_softsort.data._arrays import shared_tensor
+from keras_softsort.data._ranking_dataset import RankingDataset
+
+
+@export
+def batches_of_groups(
+    lists: RankingDataset | Sequence[tuple[Any, ...]],
+    rows: int = 4096,
+    *,
+    shuffle: bool = True,
+    seed: int | None = None,
+    padding: str | None = None,
+    shard: tuple[int, int] | None = None,
+) -> tf.data.Dataset:
+    """Make flat batches of whole groups for `model.fit`: features `[rows, f]` and targets `[rows, 2]`.
+
+    Use them for a model of rows that ends in `Dense(1)` and losses and metrics with `lists="groups"`. The columns of
+    the targets are the number of the group in its batch, from 0, and the label. A batch takes groups, one after
+    another, until the next one does not fit. From a table in one call:
+    `batches_of_groups(from_frame(frame, group="query", label="grade"))`.
+
+    Args:
+      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
+        that NumPy converts to arrays. Triples also hold weights `[n]`.
+      rows: the largest number of rows in a batch.
+      shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order.
+      seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
+      padding: `None` for batches of at most `rows` rows. `"negative_labels"` or `"nan_labels"` fill up each batch to
+        `rows` rows, so that XLA compiles one shape. Padded rows have features and weights 0, a group of their own, and
+        the label -1 or NaN. Losses and metrics need the same `padding`.
+      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th group, so each group belongs to
+        exactly one worker.
+
+    Returns:
+      A `tf.data.Dataset` of pairs (features, targets), or triples with weights `[rows]`, float32. Without labels there
+      are features alone, for `model.predict`. Its cardinality is known unless `shuffle` is True. Lists without items
+      are left out.
+
+    Raises:
+      ValueError: a group has more than `rows` rows (the message names it), there is no item, lists have different
+        numbers of features, a label is not finite, a label is below 0 with `padding="negative_labels"`, `padding` is
+        unknown, `shard` is not a pair, or an error of `RankingDataset`.
+      TypeError: an argument has another type.
+
+    Cost: one gather per batch, and the memory of `bucketed_batches`. XLA compiles every number of rows unless batches
+    are padded.
+
+    Example:
+
+    >>> import numpy as np
+    >>> import keras_softsort as ks
+    >>> lists = [(np.ones([n, 2]), np.arange(n)) for n in (3, 1, 2)]
+    >>> for features, targets in ks.data.batches_of_groups(lists, rows=4, shuffle=False).as_numpy_iterator():
+    ...     print(features.shape, targets.tolist())
+    (4, 2) [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0]]
+    (2, 2) [[0.0, 0.0], [0.0, 1.0]]
+    """
+    rows, seed = arguments.positive_integer("rows", rows), _batching.int64_seed(seed)
+    arguments.boolean("shuffle", shuffle)
+    index, count = _batching.checked_shard(shard)
+    padded_label = _batching.padded_label(padding, optional=True)
+    flat = _batching.lists_with_items(lists)
+    _batching.check_padding(flat, padding)
+    largest = int(flat.sizes.argmax())
+    if flat.sizes[largest] > rows:
+        name = f"lists[{largest}]" if flat.query_ids is None else f"group {flat.query_ids.tolist()[largest]!r}"
+        raise ValueError(f"rows must hold the largest group, got {rows}, and {name} has {flat.sizes[largest]} rows")
+    starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
+    features, labels, weights = (
+        None if column is None else shared_tensor(column) for column in (flat.features, flat.labels, flat.weights)
+    )
+
+    def batch(members: tf.Tensor) -> tuple:
+        own = tf.gather(sizes, members)
+        numbers = tf.repeat(tf.range(tf.size(members), dtype=tf.int64), own)
+        items = tf.range(tf.reduce_sum(own)) + tf.repeat(
+            tf.gather(starts, members) - tf.cumsum(own, exclusive=True), own
+        )
+
+        def filled(values: tf.Tensor, filler: Any = 0) -> tf.Tensor:
+            if padded_label is None:
+                return values
+            widths = [[0, rows - tf.shape(values)[0]], *[[0, 0]] * (values.shape.rank - 1)]
+            return tf.ensure_shape(tf.pad(values, widths, constant_values=filler), [rows, *values.shape[1:]])
+
+        inputs = filled(tf.gather(features, items))
+        if labels is None:
+            return (inputs,)
+        groups = filled(tf.cast(numbers, tf.float32), tf.cast(tf.size(members), tf.float32))
+        targets = tf.stack([groups, filled(tf.gather(labels, items), padded_label or 0)], axis=1)
+        return (inputs, targets) if weights is None else (inputs, targets, filled(tf.gather(weights, items)))
+
+    members = np.flatnonzero(flat.sizes)[index::count]
+    if not members.size:
+        order = tf.data.Dataset.from_tensors(tf.constant([], tf.int64))
+    else:
+        order = tf.data.Dataset.from_tensor_slices(members)
+        order = (order.shuffle(members.size, seed=seed) if shuffle else order).batch(members.size)
+    dataset = order.flat_map(lambda groups: tf.data.Dataset.from_tensor_slices(_packed(groups, sizes, rows)))
+    dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
+    batches = None if shuffle else int(_packed(tf.constant(members), sizes, rows).nrows())
+    return _batching.without_copies(dataset, batches)
+
+
+def _packed(groups: tf.Tensor, sizes: tf.Tensor, rows: int) -> tf.RaggedTensor:
+    """The groups of each batch: as many as fit into `rows` rows, in this order."""
+    ends = tf.cumsum(tf.gather(sizes, groups))
+    count = tf.size(groups)
+
+    def add(splits: tf.TensorArray, first: tf.Tensor) -> tuple:
+        before = tf.where(first > 0, tf.gather(ends, tf.maximum(first - 1, 0)), 0)
+        following = tf.searchsorted(ends, [before + rows], side="right")[0]
+        return splits.write(splits.size(), following), following
+
+    splits = tf.TensorArray(tf.int32, size=0, dynamic_size=True).write(0, 0)
+    splits, _ = tf.while_loop(lambda _, first: first < count, add, (splits, tf.constant(0)))
+    return tf.RaggedTensor.from_row_splits(groups, splits.stack())

@@ -1,0 +1,61 @@
+"""Scores of the rows of a table, by a model of lists."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.data import RankingDataset, bucketed_batches
+
+
+@export
+def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask: bool = False) -> np.ndarray:
+    """Score lists with a Keras model of padded lists: one score per row of the table, in the order of its rows.
+
+    Use it for models in which the items of a list see each other. A model of single rows needs no lists:
+    `lists.in_row_order(model.predict(lists.features))`. `serving.Scorer.score_rows` is the same for an exported ranker.
+
+    Args:
+      model: a Keras model from features `[batch, n, f]` to scores `[batch, n]` or `[batch, n, 1]`.
+      lists: a `RankingDataset`, from `data.from_frame` or `read_parquet`. It needs no labels.
+      batch_size: number of lists that the model scores at a time.
+      mask: whether the model takes a dictionary of `"features"` and `"mask"`, as for `bucketed_batches`.
+
+    Returns:
+      `[rows]`, in the dtype of the scores.
+
+    Raises:
+      ValueError: the model returns another shape, or an error of `bucketed_batches`.
+      TypeError: `lists` is not a `RankingDataset`.
+
+    Cost: that of the model on lists padded to few sizes.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> frame = {"query": [7, 9, 7], "x": [1.0, 2.0, 3.0]}
+    >>> lists = ks.data.from_frame(frame, group="query")
+    >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    >>> ks.models.score_rows(tf.keras.Sequential([tf.keras.Input((None, 1)), layer]), lists).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    if not isinstance(lists, RankingDataset):
+        raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
+    arguments.boolean("mask", mask)
+    alone = dataclasses.replace(lists, labels=None, weights=None, rows=None)
+    parts, places = [], []
+    for inputs, numbers in bucketed_batches(alone, batch_size, shuffle=False, mask=mask):
+        scores, items = np.asarray(model.predict_on_batch(inputs)), numbers.numpy()
+        if scores.shape not in (items.shape, (*items.shape, 1)):
+            raise ValueError(
+                f"model must return scores of shape {items.shape} or {(*items.shape, 1)}, got {scores.shape}"
+            )
+        parts.append(scores.reshape(items.shape)[items >= 0])
+        places.append(items[items >= 0])
+    of_items = np.concatenate(parts)[np.argsort(np.concatenate(places))]
+    return lists.in_row_order(of_items)

@@ -1,0 +1,190 @@
+"""Flat batches of whole groups: every row once, no group split; and rows without labels, scored in their order."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.data.rankers import WEIGHTS
+
+import keras_softsort as ks
+from keras_softsort import models, serving
+
+pd = pytest.importorskip("pandas")
+keras = tf.keras
+RANDOM = np.random.default_rng(2)
+SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
+ROWS = sum(SIZES)
+# A row tells its list and its place in it.
+FEATURES = np.stack([np.repeat(np.arange(len(SIZES)), SIZES), np.concatenate([*map(np.arange, SIZES)])], axis=1)
+LABELS = RANDOM.integers(0, 4, ROWS)
+LISTS = ks.data.RankingDataset(FEATURES, LABELS, SIZES, [f"q{i}" for i in range(len(SIZES))])
+
+
+def flat(lists):
+    return [number for own in lists for number in own]
+
+
+def lists_of(batches):
+    """The lists of each batch, in order; each is whole, and numbered from 0 in its batch."""
+    found = []
+    for features, targets in batches.as_numpy_iterator():
+        assert features.dtype == targets.dtype == np.float32
+        assert len(features) == len(targets)
+        numbers = features[:, 0].astype(int)
+        own = list(dict.fromkeys(numbers.tolist()))
+        assert targets[:, 0].tolist() == [own.index(number) for number in numbers]
+        for number in own:
+            places = features[numbers == number, 1].tolist()
+            assert places == list(range(SIZES[number]))
+            np.testing.assert_array_equal(targets[numbers == number, 1], LABELS[FEATURES[:, 0] == number])
+        found.append(own)
+    return found
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("rows", [20, 33, 1000])
+def test_every_row_once_in_whole_groups(rows, shuffle):
+    batches = ks.data.batches_of_groups(LISTS, rows, shuffle=shuffle, seed=3)
+    epochs = [lists_of(batches) for _ in range(2)]
+    for found in epochs:
+        assert sorted(flat(found)) == [i for i, size in enumerate(SIZES) if size]
+        totals = [sum(SIZES[i] for i in own) for own in found]
+        assert max(totals) <= rows
+        # A batch ends where the next group does not fit.
+        for own, after in itertools.pairwise(found):
+            assert sum(SIZES[i] for i in own) + SIZES[after[0]] > rows
+    assert (epochs[0] != epochs[1]) == shuffle
+    assert [lists_of(ks.data.batches_of_groups(LISTS, rows, shuffle=shuffle, seed=3))] == epochs[:1]
+    assert int(batches.cardinality()) == (tf.data.UNKNOWN_CARDINALITY if shuffle else len(epochs[0]))
+
+
+def test_another_seed_is_another_order():
+    found = [lists_of(ks.data.batches_of_groups(LISTS, 33, seed=seed)) for seed in (3, 4)]
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize(("padding", "label"), [("negative_labels", -1), ("nan_labels", np.nan)])
+def test_batches_filled_to_one_shape(padding, label):
+    weights = np.linspace(1, 2, ROWS)
+    lists = ks.data.RankingDataset(FEATURES, LABELS, SIZES, weights=weights)
+    batches = ks.data.batches_of_groups(lists, 32, shuffle=False, padding=padding)
+    assert [spec.shape for spec in batches.element_spec] == [(32, 2), (32, 2), (32,)]
+    count, total = 0, 0.0
+    for features, targets, own in batches.as_numpy_iterator():
+        valid = own > 0
+        np.testing.assert_array_equal(targets[~valid, 1], np.full(np.sum(~valid), label))
+        assert np.all(features[~valid] == 0)
+        assert np.all(targets[~valid, 0] > targets[valid, 0].max())
+        count, total = count + valid.sum(), total + own.sum()
+    assert count == ROWS
+    assert total == pytest.approx(weights.sum(), rel=1e-6)
+    # The padding changes no loss.
+    loss = ks.SoftmaxLoss(lists="groups", padding=padding)
+    unfilled = ks.data.batches_of_groups(lists, 32, shuffle=False)
+    for (x, y, w), (filled, targets, own) in zip(unfilled, batches, strict=True):
+        np.testing.assert_allclose(loss(targets, filled[:, 1], own), loss(y, x[:, 1], w), rtol=1e-6)
+
+
+def test_shards_hold_every_group_once():
+    found = [flat(lists_of(ks.data.batches_of_groups(LISTS, 33, shard=(i, 3)))) for i in range(3)]
+    assert sorted(flat(found)) == [i for i, size in enumerate(SIZES) if size]
+    assert all(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rows": 19}, ValueError, "rows must hold the largest group, got 19, and group 'q1' has 20 rows"),
+        ({"rows": 0}, ValueError, "rows must be at least 1, got 0"),
+        ({"shuffle": "no"}, TypeError, "shuffle must be True or False"),
+        ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
+        ({"seed": 0.5}, TypeError, "seed must be an integer"),
+        ({"shard": (2, 2)}, ValueError, "shard must be"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        ks.data.batches_of_groups(LISTS, **options)
+
+
+def test_negative_labels_would_be_padding():
+    lists = ks.data.RankingDataset(FEATURES, LABELS - 1, SIZES)
+    with pytest.raises(ValueError, match='labels must be at least 0 with padding="negative_labels"'):
+        ks.data.batches_of_groups(lists, padding="negative_labels")
+    with pytest.raises(ValueError, match=r"largest group, got 3, and lists\[1\] has 20 rows"):
+        ks.data.batches_of_groups(lists, 3)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """New rows of mixed groups."""
+    table = pd.DataFrame(RANDOM.normal(size=(60, 3)), columns=["x0", "x1", "x2"])
+    return table.assign(query=RANDOM.permutation(np.repeat([f"q{i}" for i in range(12)], 5))[:60])
+
+
+@pytest.mark.default_stack_only  # PyArrow needs NumPy 2
+def test_rows_without_labels_in_every_reader(frame, tmp_path):
+    frame.to_parquet(tmp_path / "new.parquet")
+    read = [
+        ks.data.from_frame(frame, group="query"),
+        ks.data.read_parquet(tmp_path / "new.parquet", group="query"),
+    ]
+    for lists in read:
+        assert lists.labels is None
+        np.testing.assert_allclose(lists.in_row_order(lists.features[:, 1]), frame["x1"], rtol=1e-6)
+        part = lists[2:7]
+        own = frame["query"].isin(part.query_ids)
+        np.testing.assert_allclose(part.in_row_order(part.features[:, :1]), frame["x0"][own], rtol=1e-6)
+        (features,) = lists[0]
+        assert features.shape == (5, 3)
+        rows = np.concatenate([x for (x,) in ks.data.batches_of_groups(lists, 20).as_numpy_iterator()])
+        assert sorted(rows[:, 0]) == sorted(np.float32(frame["x0"]))
+        for x, rows in ks.data.bucketed_batches(lists, 4).as_numpy_iterator():
+            np.testing.assert_allclose(x[rows >= 0], frame[["x0", "x1", "x2"]].to_numpy()[rows[rows >= 0]], rtol=1e-6)
+            assert np.all(x[rows < 0] == 0)
+        assert [len(x) for (x,) in ks.data.batches_by_group(lists)] == [5] * 12
+
+
+def test_a_score_per_row_in_the_order_of_the_rows(frame, tmp_path):
+    kernel = keras.initializers.Constant(WEIGHTS[:, np.newaxis])
+    inputs = keras.Input((None, 3))
+    scores = keras.layers.Dense(1, kernel_initializer=kernel)(inputs)
+    highest = keras.layers.GlobalMaxPooling1D(keepdims=True)(scores)
+    model = keras.Model(inputs, keras.layers.Subtract()([scores, highest]))
+    alone = frame[["x0", "x1", "x2"]].to_numpy() @ WEIGHTS
+    wanted = alone - pd.Series(alone).groupby(frame["query"]).transform("max")
+    lists = ks.data.from_frame(frame, group="query")
+    np.testing.assert_allclose(models.score_rows(model, lists, batch_size=5), wanted, rtol=1e-4, atol=1e-5)
+    half = lists[::2]
+    own = frame["query"].isin(half.query_ids)
+    np.testing.assert_allclose(models.score_rows(model, half), wanted[own], rtol=1e-4, atol=1e-5)
+    scorer = serving.Scorer(serving.export_ranker(model, tmp_path, item_ids=None))
+    np.testing.assert_allclose(scorer.score_rows(lists), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_score_per_row_with_a_mask(frame):
+    features, mask = keras.Input((None, 3), name="features"), keras.Input((None,), name="mask", dtype="bool")
+    scores = keras.layers.Lambda(lambda each: tf.reduce_sum(each[0], -1) + tf.cast(each[1], tf.float32))(
+        [features, mask]
+    )
+    lists = ks.data.from_frame(frame, group="query")
+    found = models.score_rows(keras.Model({"features": features, "mask": mask}, scores), lists, mask=True)
+    np.testing.assert_allclose(found, frame[["x0", "x1", "x2"]].sum(axis=1) + 1, rtol=1e-4, atol=1e-5)
+
+
+def test_wrong_scores_of_rows(frame):
+    lists = ks.data.from_frame(frame, group="query")
+    with pytest.raises(ValueError, match=r"scores must have shape \(60,\) or \(60, 1\), got \(59,\)"):
+        lists.in_row_order(np.zeros(59))
+    with pytest.raises(TypeError, match="lists must be a RankingDataset"):
+        models.score_rows(None, frame)
+    with pytest.raises(TypeError, match="mask must be True or False"):
+        models.score_rows(None, lists, mask="yes")
+    model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(2)])
+    with pytest.raises(
+        ValueError, match=r"model must return scores of shape \(12, 5\) or \(12, 5, 1\), got \(12, 5, 2\)"
+    ):
+        models.score_rows(model, lists)
+    with pytest.raises(ValueError, match="rows must have a different one for each of the 2 items"):
+        ks.data.RankingDataset(np.eye(2), [0, 1], [2], rows=[1, 1])
