@@ -94,11 +94,13 @@ def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor)
     if lists.groups is None:
         return function(lists, *parts)
 
-    def of_padded(labels: tf.Tensor, mask: tf.Tensor, weights: tf.Tensor, *parts: tf.Tensor) -> Any:
-        return function(Lists(labels, mask, weights, lists.weighted), *parts)
+    def of_padded(labels: tf.Tensor, mask: tf.Tensor, *parts: tf.Tensor) -> Any:
+        if not lists.weighted:
+            parts = (tf.cast(mask, labels.dtype), *parts)
+        return function(Lists(labels, mask, parts[0], lists.weighted), *parts[1:])
 
-    rows = [part[0] for part in (lists.labels, lists.mask, lists.weights, *parts)]
-    return by_segment(of_padded, lists.groups, rows)
+    weights = [lists.weights] if lists.weighted else []
+    return by_segment(of_padded, lists.groups, [part[0] for part in (lists.labels, lists.mask, *weights, *parts)])
 
 
 def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:

@@ -131,8 +131,8 @@ class ListLoss(WeightedLoss):
     integers, up to 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. `y_true` may also be a
     tuple of ids, of any integer type, and labels where Keras is not in between (`fit` takes tensors only). A group with
     valid rows is a list, even if it has one row; a group of padding does not count. With reduction None there is a loss
-    per row: that of a group at its first row, and 0 at the others. XLA compiles for the worst case, as many and as long
-    groups as the rows allow, and skips what a batch does not need. Losses that draw noise draw other noise than for
+    per row: that of a group at its first row, and 0 at the others. XLA compiles one program for all batches with this
+    number of rows. Losses that draw noise draw other noise than for
     padded lists. A group that is split between batches or replicas is several lists.
 
     Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not

@@ -30,6 +30,7 @@ TINY = {
     "ranking_losses": ["--losses", "hinge of pairs", "--what", "time", "--shapes", "2x5", "--repeats", "1"],
     "ranknet": ["--tables", "time", "error", "--shapes", "2x9", "--repeats", "1"],
     "growth": ["--sizes", "8", "16", "--error-sizes", "8", "--modes", "TF", "--repeats", "1"],
+    "groups": ["--rows", "300", "--losses", "softmax", "--compiled", "0", "--repeats", "1"],
     "lambda_gradients": ["--sizes", "6", "--repeats", "1", "--no-memory"],
     "retrieval": ["--images", "digits", "--losses", "circle", "--seeds", "0", "--steps", "1"],
     "slate_grid": ["--candidates", "3", "--places", "1", "2", "--seeds", "0", "--steps", "1", "--test-visits", "4"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,9 +12,9 @@ import tensorflow as tf
 from keras_softsort.ops._core.lists import tie_groups
 from keras_softsort.ops._core.tracing import is_compiled
 
-# Lists with sizes from one bound, exclusive, to the next are padded to the longest of them. However sizes vary, fewer
-# than 8 cells are then padding for each row of a list of up to 4096 rows.
-BOUNDS = (0, 8, 64, 512, 4096, tf.int32.max)
+# Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.
+# However sizes vary, lists of 17 to 4096 rows then take fewer than 4 cells per row, and shorter ones at most 16.
+BOUNDS = (0, 16, 64, 256, 1024, 4096, tf.int32.max)
 
 
 class Segments(NamedTuple):
@@ -39,31 +40,80 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
     size = tf.size(ids) if ids.shape[0] is None else ids.shape[0]
     segments, found = _segments(ids, size), []
     parts = [tf.pad(part, [[0, 1]] + [[0, 0]] * (part.shape.rank - 1)) for part in parts]
-    in_graph, may_skip = not tf.executing_eagerly(), True
-    if in_graph:
-        # One trace for lists of all sizes, except under XLA. There a branch that may be skipped needs known shapes.
+    in_graph = not tf.executing_eagerly()
+    if in_graph:  # one trace for lists of all sizes, except under XLA
         anything = [tf.TensorSpec([None, None, *part.shape[1:]], part.dtype) for part in parts]
         concrete = tf.function(function, autograph=False).get_concrete_function(*anything)
         none = tf.nest.map_structure(lambda spec: tf.zeros([size], spec.dtype), concrete.structured_outputs)
-        may_skip = not (is_compiled() and tf.is_tensor(size))
         function = function if is_compiled() else concrete
+
+    def results(rows: tf.Tensor, *parts: tf.Tensor) -> Any:
+        """The results of lists of these rows [lists, n], at their first rows."""
+        of_lists = function(*(tf.gather(part, rows) for part in parts))
+        return tf.nest.map_structure(
+            lambda result: tf.math.unsorted_segment_sum(result, rows[:, 0], size + 1)[:size], of_lists
+        )
+
     for low, high in itertools.pairwise(BOUNDS):
         if isinstance(size, int) and low > 0 and low >= size:
             break
         chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
-
-        def results(chosen: tf.Tensor = chosen, low: int = low, high: int = high) -> Any:
-            rows = _padded_rows(segments, chosen, size, low, high)
-            of_lists = function(*(tf.gather(part, rows) for part in parts))
-            return tf.nest.map_structure(
-                lambda result: tf.math.unsorted_segment_sum(result, rows[:, 0], size + 1)[:size], of_lists
-            )
-
-        if in_graph and may_skip:
-            found.append(tf.cond(tf.reduce_any(chosen), results, lambda: none))
-        elif in_graph or size == 0 or tf.reduce_any(chosen):
-            found.append(results())
+        of_class = functools.partial(_padded_rows, segments, chosen, size, low, high)
+        if not in_graph:
+            if size == 0 or tf.reduce_any(chosen):
+                found.append(results(of_class(), *parts))
+        elif not is_compiled():
+            found.append(tf.cond(tf.reduce_any(chosen), lambda rows=of_class: results(rows(), *parts), lambda: none))
+        elif tf.is_tensor(size):  # XLA's loops need known shapes
+            found.append(results(of_class(), *parts))
+        else:
+            count = tf.math.count_nonzero(chosen, dtype=tf.int32)
+            found.append(_by_block(results, of_class(), count, none, parts))
     return tf.nest.map_structure(lambda *each: tf.add_n(each), *found)
+
+
+def _by_block(
+    results: Callable[..., Any], rows: tf.Tensor, count: tf.Tensor, none: Any, parts: Sequence[tf.Tensor]
+) -> Any:
+    """The sum of `results` of blocks of lists, of which the first `count` of `rows` [lists, n] exist.
+
+    XLA compiles one block, and as many run as are needed. The gradient computes each block again: if blocks handed
+    shapes on to it, XLA would compile anew for each batch.
+    """
+    lists, longest = rows.shape
+    padding = parts[0].shape[0] - 1
+    block = max(1, padding // longest)
+    blocks = -(-lists // block)
+    rows = tf.pad(rows, [[0, blocks * block - lists], [0, 0]], constant_values=padding)
+    rows, needed = tf.reshape(rows, [blocks, block, longest]), -(-count // block)
+    is_float = [part.dtype.is_floating for part in parts]
+
+    def total(of_block: Callable[[tf.Tensor], Sequence[tf.Tensor]], start: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        def add(number: tf.Tensor, *sums: tf.Tensor) -> tuple:
+            return number + 1, *(own + more for own, more in zip(sums, of_block(rows[number]), strict=True))
+
+        return list(tf.while_loop(lambda number, *_: number < needed, add, (0, *start))[1:])
+
+    @tf.custom_gradient
+    def summed(*parts: tf.Tensor) -> tuple:
+        sources = list(itertools.compress(parts, is_float))
+
+        def gradient(*upstream: tf.Tensor) -> list[tf.Tensor | None]:
+            def of_block(rows: tf.Tensor) -> list[tf.Tensor]:
+                with tf.GradientTape() as tape:
+                    tape.watch(sources)
+                    values = tf.nest.flatten(results(rows, *parts))
+                kept = [value.dtype.is_floating for value in values]
+                floats, own = list(itertools.compress(values, kept)), list(itertools.compress(upstream, kept))
+                found = tape.gradient(floats, sources, own, unconnected_gradients="zero")
+                return [tf.convert_to_tensor(each) for each in found]  # those of gathers are sparse
+
+            found = iter(total(of_block, [tf.zeros_like(source) for source in sources]))
+            return [next(found) if own else None for own in is_float]
+
+        return tuple(total(lambda rows: tf.nest.flatten(results(rows, *parts)), tf.nest.flatten(none))), gradient
+
+    return tf.nest.pack_sequence_as(none, summed(*parts))
 
 
 def _segments(ids: tf.Tensor, size: int | tf.Tensor) -> Segments:
