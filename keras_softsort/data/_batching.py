@@ -101,10 +101,9 @@ def check_padding(lists: RankingDataset, padding: str | None) -> None:
         check_items("labels", lists.labels, lists.labels >= 0, lists.sizes, rule)
 
 
-def without_copies(dataset: tf.data.Dataset, cardinality: int | None) -> tf.data.Dataset:
-    """Set the number of elements of `dataset` if known, and turn off the optimizations that would copy features."""
+def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:
+    """Set the number of elements of `dataset`, and turn off the optimizations that would copy the features."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
-    if cardinality is not None:
-        dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
-    return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).with_options(options)
+    return dataset.prefetch(tf.data.AUTOTUNE)

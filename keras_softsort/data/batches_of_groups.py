@@ -28,15 +28,15 @@ def batches_of_groups(
     """Make flat batches of whole groups for `model.fit`: features `[rows, f]` and targets `[rows, 2]`.
 
     Use them for a model of rows that ends in `Dense(1)` and losses and metrics with `lists="groups"`. The columns of
-    the targets are the number of the group in its batch, from 0, and the label. A batch takes groups, one after
-    another, until the next one does not fit. From a table in one call:
+    the targets are the number of the group in its batch, from 0, and the label. From a table in one call:
     `batches_of_groups(from_frame(frame, group="query", label="grade"))`.
 
     Args:
       lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
         that NumPy converts to arrays. Triples also hold weights `[n]`.
       rows: the largest number of rows in a batch.
-      shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order.
+      shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
+        batch does not hold three of the largest group, only the order of the batches differs.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       padding: `None` for batches of at most `rows` rows. `"negative_labels"` or `"nan_labels"` fill up each batch to
         `rows` rows, so that XLA compiles one shape. Padded rows have features and weights 0, a group of their own, and
@@ -46,8 +46,7 @@ def batches_of_groups(
 
     Returns:
       A `tf.data.Dataset` of pairs (features, targets), or triples with weights `[rows]`, float32. Without labels there
-      are features alone, for `model.predict`. Its cardinality is known unless `shuffle` is True. Lists without items
-      are left out.
+      are features alone, for `model.predict`. Its cardinality is known. Lists without items are left out.
 
     Raises:
       ValueError: a group has more than `rows` rows (the message names it), there is no item, lists have different
@@ -104,27 +103,36 @@ def batches_of_groups(
         return (inputs, targets) if weights is None else (inputs, targets, filled(tf.gather(weights, items)))
 
     members = np.flatnonzero(flat.sizes)[index::count]
-    if not members.size:
-        order = tf.data.Dataset.from_tensors(tf.constant([], tf.int64))
+    total, longest = (int(part(flat.sizes[members], initial=0)) for part in (np.sum, np.max))
+    if shuffle and members.size and rows >= 3 * longest:
+        batches = -(-total // (rows - longest + 1))
+        order = tf.data.Dataset.from_tensor_slices(members).shuffle(members.size, seed=seed).batch(members.size)
+        dataset = order.flat_map(
+            lambda groups: tf.data.Dataset.from_tensor_slices(_of_equal_shares(groups, sizes, total, batches))
+        )
     else:
-        order = tf.data.Dataset.from_tensor_slices(members)
-        order = (order.shuffle(members.size, seed=seed) if shuffle else order).batch(members.size)
-    dataset = order.flat_map(lambda groups: tf.data.Dataset.from_tensor_slices(_packed(groups, sizes, rows)))
-    dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
-    batches = None if shuffle else int(_packed(tf.constant(members), sizes, rows).nrows())
-    return _batching.without_copies(dataset, batches)
+        packed = _packed(members, flat.sizes[members], rows)
+        batches = int(packed.nrows())
+        dataset = tf.data.Dataset.from_tensor_slices(packed)
+        dataset = dataset.shuffle(batches, seed=seed) if shuffle and batches else dataset
+    return _batching.without_copies(dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE), batches)
 
 
-def _packed(groups: tf.Tensor, sizes: tf.Tensor, rows: int) -> tf.RaggedTensor:
-    """The groups of each batch: as many as fit into `rows` rows, in this order."""
+def _of_equal_shares(groups: tf.Tensor, sizes: tf.Tensor, total: int, batches: int) -> tf.RaggedTensor:
+    """The groups of each batch, in this order: a batch ends with the group that completes its share of the rows.
+
+    Keras needs the same number of batches in each epoch. No batch is empty if no group is larger than a share.
+    """
     ends = tf.cumsum(tf.gather(sizes, groups))
-    count = tf.size(groups)
+    shares = tf.constant([-(-number * total // batches) for number in range(1, batches + 1)], ends.dtype)
+    splits = tf.searchsorted(ends, shares) + 1
+    return tf.RaggedTensor.from_row_splits(groups, tf.concat([[0], splits], axis=0))
 
-    def add(splits: tf.TensorArray, first: tf.Tensor) -> tuple:
-        before = tf.where(first > 0, tf.gather(ends, tf.maximum(first - 1, 0)), 0)
-        following = tf.searchsorted(ends, [before + rows], side="right")[0]
-        return splits.write(splits.size(), following), following
 
-    splits = tf.TensorArray(tf.int32, size=0, dynamic_size=True).write(0, 0)
-    splits, _ = tf.while_loop(lambda _, first: first < count, add, (splits, tf.constant(0)))
-    return tf.RaggedTensor.from_row_splits(groups, splits.stack())
+def _packed(groups: np.ndarray, sizes: np.ndarray, rows: int) -> tf.RaggedTensor:
+    """The groups of each batch: as many as fit into `rows` rows, in this order."""
+    ends, splits = np.cumsum(sizes), [0]
+    while splits[-1] < len(groups):
+        before = ends[splits[-1] - 1] if splits[-1] else 0
+        splits.append(int(np.searchsorted(ends, before + rows, side="right")))
+    return tf.RaggedTensor.from_row_splits(tf.constant(groups, tf.int64), splits)

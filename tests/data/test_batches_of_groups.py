@@ -43,20 +43,31 @@ def lists_of(batches):
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("rows", [20, 33, 1000])
+@pytest.mark.parametrize("rows", [20, 33, 60, 65, 1000])
 def test_every_row_once_in_whole_groups(rows, shuffle):
     batches = ks.data.batches_of_groups(LISTS, rows, shuffle=shuffle, seed=3)
-    epochs = [lists_of(batches) for _ in range(2)]
+    epochs = [lists_of(batches) for _ in range(3)]
     for found in epochs:
         assert sorted(flat(found)) == [i for i, size in enumerate(SIZES) if size]
-        totals = [sum(SIZES[i] for i in own) for own in found]
-        assert max(totals) <= rows
-        # A batch ends where the next group does not fit.
-        for own, after in itertools.pairwise(found):
-            assert sum(SIZES[i] for i in own) + SIZES[after[0]] > rows
+        assert max(sum(SIZES[i] for i in own) for own in found) <= rows
+        assert all(found)
+        assert len(found) == int(batches.cardinality())
+        if not shuffle:  # a batch ends where the next group does not fit
+            for own, after in itertools.pairwise(found):
+                assert sum(SIZES[i] for i in own) + SIZES[after[0]] > rows
     assert (epochs[0] != epochs[1]) == shuffle
-    assert [lists_of(ks.data.batches_of_groups(LISTS, rows, shuffle=shuffle, seed=3))] == epochs[:1]
-    assert int(batches.cardinality()) == (tf.data.UNKNOWN_CARDINALITY if shuffle else len(epochs[0]))
+    assert lists_of(ks.data.batches_of_groups(LISTS, rows, shuffle=shuffle, seed=3)) == epochs[0]
+
+
+def test_batches_are_filled_in_any_order():
+    sizes = RANDOM.integers(1, 100, 2000)
+    lists = ks.data.RankingDataset(np.zeros([sizes.sum(), 1]), np.zeros(sizes.sum()), sizes)
+    for _ in range(5):
+        found = [len(x) for x, _ in ks.data.batches_of_groups(lists, 1000).as_numpy_iterator()]
+        assert sum(found) == sizes.sum()
+        assert max(found) <= 1000
+        assert min(found) >= 700
+        assert np.mean(found) > 850
 
 
 def test_another_seed_is_another_order():
@@ -150,10 +161,11 @@ def test_a_score_per_row_in_the_order_of_the_rows(frame, tmp_path):
     kernel = keras.initializers.Constant(WEIGHTS[:, np.newaxis])
     inputs = keras.Input((None, 3))
     scores = keras.layers.Dense(1, kernel_initializer=kernel)(inputs)
-    highest = keras.layers.GlobalMaxPooling1D(keepdims=True)(scores)
-    model = keras.Model(inputs, keras.layers.Subtract()([scores, highest]))
+    # The sum of squares of a list, which padding with 0 does not change, shows that its rows came together.
+    of_lists = keras.layers.Lambda(lambda scores: scores + tf.reduce_sum(scores**2, axis=1, keepdims=True))
+    model = keras.Model(inputs, of_lists(scores))
     alone = frame[["x0", "x1", "x2"]].to_numpy() @ WEIGHTS
-    wanted = alone - pd.Series(alone).groupby(frame["query"]).transform("max")
+    wanted = alone + pd.Series(alone**2).groupby(frame["query"]).transform("sum")
     lists = ks.data.from_frame(frame, group="query")
     np.testing.assert_allclose(models.score_rows(model, lists, batch_size=5), wanted, rtol=1e-4, atol=1e-5)
     half = lists[::2]

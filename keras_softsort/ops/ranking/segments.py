@@ -47,8 +47,8 @@ def per_segment(
         not bool.
       ValueError: an argument does not have one entry per row, and the errors of `function`.
 
-    Cost: that of `function` for lists padded to similar sizes. Lists of 17 to 4096 rows take fewer than 4 cells per row,
-    shorter ones at most 16. XLA compiles one program for all batches with this number of rows.
+    Cost: that of `function` for lists padded to similar sizes. Lists of 17 to 4096 rows take fewer than 4 cells per
+    row, shorter ones at most 16. XLA compiles one program for all batches with this number of rows.
 
     Example:
 
