@@ -79,7 +79,7 @@ def train(loss: str | keras.losses.Loss, years: ks.data.RankingDataset, options:
     batches = ks.data.batches_of_groups(years, rows=900)
     if loss == "mse":  # which takes no group ids
         batches = batches.map(lambda rows, targets: (rows, targets[:, 1:]))
-    model.fit(batches, epochs=options.epochs, verbose=0)
+    model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0)
     return model
 
 
