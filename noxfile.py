@@ -94,7 +94,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The suite on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
-    session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
+    session.install(NO_COMPILE, ".[test,keras-rs,beam]")
     both_stacks = len(sys.argv) == 1 and tf_ranking_python() is not None
     with environment_made_beside("tests_tf_ranking") if both_stacks else contextlib.nullcontext():
         run_tests(session)

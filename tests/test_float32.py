@@ -29,7 +29,7 @@ IN_MODES = pytest.mark.parametrize(
     [
         pytest.param("unknown_shape", marks=pytest.mark.nightly),
         "traced",
-        pytest.param("xla", marks=pytest.mark.default_stack_only),
+        pytest.param("xla", marks=[pytest.mark.default_stack_only, pytest.mark.nightly]),
     ],
 )
 # An operator with each method and power, once.

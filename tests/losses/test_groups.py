@@ -25,7 +25,6 @@ TOPICS = RANDOM.integers(0, 2, (len(IDS), 3)).astype("float32")
 LISTS = [np.flatnonzero(i == IDS) for i in sorted(SIZES)]
 FIRST = np.array([rows[0] for rows in LISTS])
 GROUPED = np.stack([IDS, LABELS], axis=1).astype("float32")
-ALWAYS = [ks.RankNetLoss, ks.SoftmaxLoss, ks.SpearmanLoss]
 LOSSES = [loss for loss in collected("LOSSES") if loss.takes in {"scores", "logits"}]
 
 
@@ -50,7 +49,7 @@ def prediction(loss):
 
 
 def quick(cls, mode):
-    return mode == "eager" or (cls in ALWAYS and mode in ("traced", "xla"))
+    return mode == "eager" or (cls is ks.RankNetLoss and mode in ("traced", "xla"))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_operators_are_those_of_padded_lists(loss):
     np.testing.assert_allclose(np.array(values)[first], wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("metric", collected("METRICS"), ids=lambda metric: metric.cls.__name__)
 def test_metrics_are_those_of_padded_lists(metric, jit_compile):
     labels = TOPICS if metric.takes_topics else LABELS

@@ -391,7 +391,7 @@ def test_no_dtype(dtype):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lists": "columns"}, r"lists must be one of \['batch', 'rows'\], got 'columns'"),
+        ({"lists": "columns"}, r"lists must be one of \['batch', 'groups', 'rows'\], got 'columns'"),
         ({"padding": "zero"}, r"padding must be one of \['nan_labels', 'negative_labels'\] or None, got 'zero'"),
         ({"dtype": "int32"}, "dtype must be floating-point, got 'int32'"),
     ],
