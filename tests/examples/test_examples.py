@@ -186,7 +186,7 @@ def test_lightgbm_row_says_how_to_install_it(example, monkeypatch, tmp_path, cap
 
 
 @pytest.mark.parametrize("chosen", [[], ["--dropout", "0.1"]])
-@pytest.mark.parametrize("name", ["median", "sort_digits"])
+@pytest.mark.parametrize("name", ["median", pytest.param("sort_digits", marks=pytest.mark.nightly)])
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")
 @pytest.mark.usefixtures("eager_training")
 def test_networks_that_read_numbers_have_the_dropout_chosen(name, chosen, example, tmp_path, monkeypatch):
