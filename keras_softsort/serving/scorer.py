@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.data import RankingDataset
 from keras_softsort.serving._list_batches import batches, checked_lists
 from keras_softsort.serving._saved_model import DEFAULT, SCORES, SIZES, WITH_IDS
 from keras_softsort.serving._versions import local_path
@@ -89,7 +90,10 @@ class Scorer:
 
         Raises:
           ValueError: as for `score`.
+          TypeError: `lists` is not a `RankingDataset`.
         """
+        if not isinstance(lists, RankingDataset):
+            raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
         return lists.in_row_order(np.concatenate(self.score([features for features, *_ in lists])))
 
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:

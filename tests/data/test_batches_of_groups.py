@@ -1,6 +1,7 @@
 """Flat batches of whole groups: every row once, no group split; and rows without labels, scored in their order."""
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -185,12 +186,29 @@ def test_a_score_per_row_with_a_mask(frame):
     np.testing.assert_allclose(found, frame[["x0", "x1", "x2"]].sum(axis=1) + 1, rtol=1e-4, atol=1e-5)
 
 
-def test_wrong_scores_of_rows(frame):
+def test_as_many_lists_at_a_time_as_are_asked_for(frame):
+    class Recorder:
+        shapes: ClassVar = []
+
+        def predict_on_batch(self, features):
+            self.shapes.append(tuple(features.shape))
+            return np.zeros(features.shape[:2])
+
+    models.score_rows(Recorder(), ks.data.from_frame(frame, group="query"), batch_size=5)
+    assert Recorder.shapes == [(5, 5, 3), (5, 5, 3), (2, 5, 3)]
+
+
+def test_wrong_scores_of_rows(frame, tmp_path):
     lists = ks.data.from_frame(frame, group="query")
     with pytest.raises(ValueError, match=r"scores must have shape \(60,\) or \(60, 1\), got \(59,\)"):
         lists.in_row_order(np.zeros(59))
     with pytest.raises(TypeError, match="lists must be a RankingDataset"):
         models.score_rows(None, frame)
+    scorer = serving.Scorer(
+        serving.export_ranker(keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(1)]), tmp_path)
+    )
+    with pytest.raises(TypeError, match="lists must be a RankingDataset, got"):
+        scorer.score_rows(frame)
     with pytest.raises(TypeError, match="mask must be True or False"):
         models.score_rows(None, lists, mask="yes")
     model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(2)])

@@ -40,12 +40,12 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
     size = tf.size(ids) if ids.shape[0] is None else ids.shape[0]
     segments, found = _segments(ids, size), []
     parts = [tf.pad(part, [[0, 1]] + [[0, 0]] * (part.shape.rank - 1)) for part in parts]
-    in_graph = not tf.executing_eagerly()
+    in_graph, compiled = not tf.executing_eagerly(), is_compiled()
     if in_graph:  # one trace for lists of all sizes, except under XLA
         anything = [tf.TensorSpec([None, None, *part.shape[1:]], part.dtype) for part in parts]
         concrete = tf.function(function, autograph=False).get_concrete_function(*anything)
         none = tf.nest.map_structure(lambda spec: tf.zeros([size], spec.dtype), concrete.structured_outputs)
-        function = function if is_compiled() else concrete
+        function = function if compiled else concrete
 
     def results(rows: tf.Tensor, *parts: tf.Tensor) -> Any:
         """The results of lists of these rows [lists, n], at their first rows."""
@@ -58,11 +58,12 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
         if isinstance(size, int) and low > 0 and low >= size:
             break
         chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
-        of_class = functools.partial(_padded_rows, segments, chosen, size, low, high)
+        largest = _largest_shape(size, low, high) if compiled else None
+        of_class = functools.partial(_padded_rows, segments, chosen, size, largest)
         if not in_graph:
             if size == 0 or tf.reduce_any(chosen):
                 found.append(results(of_class(), *parts))
-        elif not is_compiled():
+        elif not compiled:
             found.append(tf.cond(tf.reduce_any(chosen), lambda rows=of_class: results(rows(), *parts), lambda: none))
         elif tf.is_tensor(size):  # XLA's loops need known shapes
             found.append(results(of_class(), *parts))
@@ -123,17 +124,19 @@ def _segments(ids: tf.Tensor, size: int | tf.Tensor) -> Segments:
     return Segments(tf.concat([order, [size]], axis=0), tf.cumsum(sizes, exclusive=True), sizes)
 
 
-def _padded_rows(segments: Segments, chosen: tf.Tensor, size: int | tf.Tensor, low: int, high: int) -> tf.Tensor:
-    """The rows [lists, n] of the `chosen` lists, which have more than `low` and up to `high`; `size` in the padding.
+def _largest_shape(size: int | tf.Tensor, low: int, high: int) -> tuple[Any, Any]:
+    """How many lists of more than `low` and up to `high` rows there can be among `size` rows, and how long."""
+    smaller, larger = (min, max) if isinstance(size, int) else (tf.minimum, tf.maximum)
+    return larger(size // (low + 1), 1), larger(smaller(size, high), 1)
 
-    XLA gets the shape of the worst case: as many lists as there can be, and as long.
-    """
-    if is_compiled():
-        smaller, larger = (min, max) if isinstance(size, int) else (tf.minimum, tf.maximum)
-        count, longest = larger(size // (low + 1), 1), larger(smaller(size, high), 1)
-    else:
+
+def _padded_rows(segments: Segments, chosen: tf.Tensor, size: int | tf.Tensor, shape: Any) -> tf.Tensor:
+    """The rows [lists, n] of the `chosen` lists, `size` in the padding; of this `shape`, or just large enough."""
+    if shape is None:
         count = tf.math.count_nonzero(chosen, dtype=tf.int32)
         longest = tf.maximum(tf.reduce_max(tf.where(chosen, segments.sizes, 0)), 1)
+    else:
+        count, longest = shape
     numbers = tf.where(chosen, tf.cumsum(tf.cast(chosen, tf.int32)) - 1, -1)
     starts, sizes = (
         tf.math.unsorted_segment_sum(each, numbers, count)[:, tf.newaxis] for each in (segments.starts, segments.sizes)

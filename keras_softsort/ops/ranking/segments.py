@@ -40,7 +40,8 @@ def per_segment(
 
     Returns:
       `[rows]`: the result of each list at its first row, and 0 at all others. The sum is that over lists. Values and
-      gradients are those of padded lists, in every execution mode.
+      gradients are those of padded lists, in every execution mode. Under XLA, options that are tensors, such as `tau`,
+      have no gradient, and there are no second derivatives.
 
     Raises:
       TypeError: `function` cannot be called, `scores` is not floating-point, `segments` are not integers, or `mask` is
