@@ -50,6 +50,8 @@ PEERS = (
     "apache-beam",
     "pyspark",
     "lightgbm",
+    "xgboost",
+    "xgboost-cpu",
 )
 Item = TypeVar("Item")
 MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -15,6 +15,7 @@ from keras_softsort import losses as losses
 from keras_softsort import metrics as metrics
 from keras_softsort import models as models
 from keras_softsort import ops as ops
+from keras_softsort import trees as trees
 from keras_softsort._internal import keras_compat as _keras_compat  # noqa: F401  first: it checks the backend
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.callbacks import *

@@ -27,7 +27,7 @@ FLOORS = {
         ["_internal.saved_functions"],
         ["_targets"],
         ["layers", "losses", "metrics", "callbacks", "data"],
-        ["models"],
+        ["models", "trees"],
         ["tf_ranking", "serving"],
         ["beam", "spark"],
     ],

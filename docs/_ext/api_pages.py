@@ -21,6 +21,7 @@ PAGES = {
     "metrics": "Metrics for `model.compile`: NDCG and its family, rank correlations, accuracies of orders.",
     "callbacks": "Callbacks for `model.fit`.",
     "distributions": "Random orders, as TensorFlow Probability distributions.",
+    "trees": "Objectives and metrics for the trees of LightGBM and XGBoost.",
     "linalg": "Soft permutations as linear operators that never form their matrix.",
     "data": "From files, frames and records to padded batches.",
     "serving": "Export, and score with, a ranker.",

@@ -13,6 +13,7 @@ from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
+from keras_softsort.ops.ranking._lists import Derivatives
 
 # What `locals()` of a constructor holds besides its options.
 NOT_OPTIONS = ("self", "kwargs", "__class__")
@@ -75,6 +76,10 @@ class ScoreLoss(ListLoss):
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
         return nan_lists(lists.failed(scores), losses, scores)
 
+    def list_derivatives(self, lists: Lists, y_pred: tf.Tensor) -> Derivatives | None:
+        """The gradient of the loss of each list and the diagonal of its hessian: here None, no closed form."""
+        return None
+
     def options(self) -> dict[str, Any]:
         """The options of the loss, as its attributes hold them now."""
         return {name: getattr(self, name) for name in self._option_names}
@@ -85,12 +90,14 @@ class OperatorLoss(ScoreLoss):
 
     The operator masks and weighs, and gives NaN for a list with any NaN. `_check` checks the options, besides `tau` and
     `seed`, and returns the checked ones. The option `seed` is an integer or None, from which each call draws a seed.
+    `_derivatives` takes the same arguments as `_operator`.
 
     A constructor passes its `locals()` as `options`: all its arguments but the keyword arguments of `ListLoss`.
     """
 
     _operator: Callable[..., tf.Tensor]
     _check: Callable[..., Any] | None = None
+    _derivatives: Callable[..., Derivatives | None] | None = None
     _spread_nan = False
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
@@ -100,11 +107,18 @@ class OperatorLoss(ScoreLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch]."""
+        return self._called(self._operator, lists, y_pred)
+
+    def list_derivatives(self, lists: Lists, y_pred: tf.Tensor) -> Derivatives | None:
+        """The gradient of the loss of each list and the diagonal of its hessian, if they have a closed form."""
+        return None if self._derivatives is None else self._called(self._derivatives, lists, y_pred)
+
+    def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
         options = self.options()
         if "seed" in options:
             options["seed"] = self._draw_seed()
         weights = lists.weights if lists.weighted else None
-        return self._operator(y_pred, lists.labels, mask=lists.mask, weights=weights, **options)
+        return operator(y_pred, lists.labels, mask=lists.mask, weights=weights, **options)
 
     def _draw_seed(self) -> tf.Tensor | None:
         """The seed of one call."""

@@ -36,13 +36,14 @@ TINY = {
     "slate_grid": ["--candidates", "3", "--places", "1", "2", "--seeds", "0", "--steps", "1", "--test-visits", "4"],
     "toy_estimators": ["--etas", "0", "--repeats", "20"],
     "set_matching": ["--shapes", "1x2x4", "--costs", "boxes", "--repeats", "1"],
+    "trees": ["--splits", "1", "--rows", "50", "--repeats", "1", "--objectives", "lambdarank", "RankNetLoss()"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
 
 
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
-SLOW |= {"first_loss"}
+SLOW |= {"first_loss", "trees"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "migration",

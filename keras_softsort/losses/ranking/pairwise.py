@@ -13,6 +13,7 @@ from keras_softsort.ops.ranking.pairwise import (
     check_soft_zero_one,
     check_yeti,
     pairwise_hinge_loss,
+    pairwise_mse_derivatives,
     pairwise_mse_loss,
     pairwise_soft_zero_one_loss,
     yeti_logistic_loss,
@@ -118,6 +119,7 @@ class PairwiseMSELoss(OperatorLoss):
 
     _operator = staticmethod(pairwise_mse_loss)
     _check = staticmethod(check_mse)
+    _derivatives = staticmethod(pairwise_mse_derivatives)
 
     def __init__(
         self,

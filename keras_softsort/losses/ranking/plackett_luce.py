@@ -11,6 +11,7 @@ from keras_softsort.ops.ranking.plackett_luce import (
     check_distil,
     check_plackett_luce,
     coupled_rank_distil_loss,
+    plackett_luce_derivatives,
     plackett_luce_loss,
 )
 
@@ -75,6 +76,7 @@ class PlackettLuceLoss(OperatorLoss):
 
     _operator = staticmethod(plackett_luce_loss)
     _check = staticmethod(check_plackett_luce)
+    _derivatives = staticmethod(plackett_luce_derivatives)
 
     def __init__(
         self,

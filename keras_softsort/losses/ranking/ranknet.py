@@ -7,7 +7,7 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking.ranknet import check_ranknet, ranknet_loss
+from keras_softsort.ops.ranking.ranknet import check_ranknet, ranknet_derivatives, ranknet_loss
 
 
 @export
@@ -87,6 +87,7 @@ class RankNetLoss(OperatorLoss):
 
     _operator = staticmethod(ranknet_loss)
     _check = staticmethod(check_ranknet)
+    _derivatives = staticmethod(ranknet_derivatives)
 
     def __init__(
         self,

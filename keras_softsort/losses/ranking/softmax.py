@@ -11,6 +11,7 @@ from keras_softsort.ops.ranking.softmax import (
     calibrated_softmax_loss,
     check_calibrated_softmax,
     check_softmax,
+    softmax_derivatives,
     softmax_loss,
     unique_softmax_loss,
 )
@@ -63,6 +64,7 @@ class SoftmaxLoss(OperatorLoss):
 
     _operator = staticmethod(softmax_loss)
     _check = staticmethod(check_softmax)
+    _derivatives = staticmethod(softmax_derivatives)
 
     def __init__(
         self,

@@ -44,6 +44,13 @@ class RankingLists(NamedTuple):
         return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
 
 
+class Derivatives(NamedTuple):
+    """The derivatives of the losses of lists with respect to their scores, `[..., n]` each."""
+
+    slopes: tf.Tensor
+    curvatures: tf.Tensor  # the diagonal of the hessian
+
+
 def checked_normalization(value: Any, kind: str) -> str:
     """Check that `value` is a normalization of losses of this kind."""
     return arguments.one_of("normalization", value, NORMALIZATIONS[kind])

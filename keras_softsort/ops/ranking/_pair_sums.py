@@ -17,7 +17,7 @@ from keras_softsort.ops.ranking._lambda_weights import (
     metric_options,
     pair_weights,
 )
-from keras_softsort.ops.ranking._lists import RankingLists, checked_normalization, relative_scores
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checked_normalization, relative_scores
 
 TIES = ("half", "ignore")
 # Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
@@ -35,6 +35,7 @@ class PairOptions(NamedTuple):
     ties: str
     normalization: str
     metric: MetricOptions | None
+    orders: int = 1  # 2 for second derivatives, too
 
 
 def pair_options(
@@ -69,9 +70,22 @@ def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
         return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.slopes
 
     losses, counts = summed(scaled)
-    if options.normalization == "none":
-        return losses
-    return losses / tf.stop_gradient(lists.sizes() if options.normalization == "list" else tf.maximum(counts, 1))
+    return losses if options.normalization == "none" else losses / tf.stop_gradient(_divisors(lists, counts, options))
+
+
+def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
+    """The derivatives of `pair_losses`. Lambda weights are constants."""
+    sums = pair_sums(scaled_scores(lists), lists, options._replace(orders=2))
+    scale = 1 / lists.tau
+    if options.normalization != "none":
+        divisors = _divisors(lists, sums.counts, options)[:, tf.newaxis]
+        sums = sums._replace(slopes=sums.slopes / divisors, curvatures=sums.curvatures / divisors)
+    return Derivatives(scale * sums.slopes, tf.square(scale) * sums.curvatures)
+
+
+def _divisors(lists: RankingLists, counts: tf.Tensor, options: PairOptions) -> tf.Tensor:
+    """What the sum of each list is divided by: [B]."""
+    return lists.sizes() if options.normalization == "list" else tf.maximum(counts, 1)
 
 
 def scaled_scores(lists: RankingLists) -> tf.Tensor:
@@ -94,16 +108,17 @@ class TileSums(NamedTuple):
     """Sums over the pairs of row items and column items."""
 
     losses: tf.Tensor  # [B]
-    rows: tf.Tensor  # [B, rows]: minus the gradient of the row items
-    columns: tf.Tensor  # [B, columns]: the gradient of the column items
+    rows: tf.Tensor  # [orders, B, rows]: the derivatives of each order, with respect to the scores of the row items
+    columns: tf.Tensor  # [orders, B, columns]: those of the column items
 
 
 class PairSums(NamedTuple):
     """Sums over the pairs of each list."""
 
     losses: tf.Tensor  # [B]: the weighted sum of the costs
-    slopes: tf.Tensor  # [B, n]: its gradient
     counts: tf.Tensor  # [B]: the number of pairs
+    slopes: tf.Tensor  # [B, n]: the gradient of the losses
+    curvatures: tf.Tensor | None = None  # [B, n]: the diagonal of their hessian
 
 
 def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> PairSums:
@@ -120,12 +135,14 @@ def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> P
     if size is None:
         pairs = tf.size(scores) * tf.shape(scores)[1]
         is_short = tf.logical_and(tf.shape(scores)[1] <= SHORT_SIZE, pairs <= TILE_PAIRS)
-        losses, slopes = tf.cond(is_short, lambda: _one_tile(items, options), lambda: _sorted_tiles(items, options))
+        sums = tf.cond(is_short, lambda: _one_tile(items, options), lambda: _sorted_tiles(items, options))
     elif size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS:
-        losses, slopes = _one_tile(items, options)
+        sums = _one_tile(items, options)
     else:
-        losses, slopes = _sorted_tiles(items, options)
-    return PairSums(losses, tf.where(lists.mask, slopes, tf.zeros_like(slopes)), _counts(lists, options.ties))
+        sums = _sorted_tiles(items, options)
+    losses, derivatives = sums
+    derivatives = tf.where(lists.mask, derivatives, tf.zeros_like(derivatives))
+    return PairSums(losses, _counts(lists, options.ties), *tf.unstack(derivatives, options.orders))
 
 
 def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
@@ -140,13 +157,13 @@ def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
 
 
 def _one_tile(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses [B] and their gradient [B, n]."""
+    """The losses [B] and their derivatives [orders, B, n]."""
     sums = _tile(items, items, options)
-    return sums.losses, sums.columns - sums.rows
+    return sums.losses, sums.columns + sums.rows
 
 
 def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses [B] and their gradient [B, n], tile by tile, with the memory of one tile.
+    """The losses [B] and their derivatives [orders, B, n], tile by tile, with the memory of one tile.
 
     Items are sorted by descending labels and cut into blocks. Only tiles of a block with itself or a later one have
     pairs.
@@ -168,47 +185,50 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
 
     parts = tf.nest.map_structure(cut, items)._replace(labels=cut(items.labels, math.nan))
 
-    def add(row: tf.Tensor, column: tf.Tensor, losses: tf.Tensor, slopes: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def add(row: tf.Tensor, column: tf.Tensor, losses: tf.Tensor, found: tf.Tensor) -> tuple[tf.Tensor, ...]:
         rows, columns = (tf.nest.map_structure(lambda part, at=at: part[at], parts) for at in (row, column))
         sums = _tile(rows, columns, options)
-        slopes = tf.tensor_scatter_nd_add(slopes, [[row], [column]], tf.stack([-sums.rows, sums.columns]))
+        found = tf.tensor_scatter_nd_add(found, [[row], [column]], tf.stack([sums.rows, sums.columns]))
         is_last = tf.equal(column, blocks - 1)
         row = tf.where(is_last, row + 1, row)
-        return row, tf.where(is_last, row, column + 1), losses + sums.losses, slopes
+        return row, tf.where(is_last, row, column + 1), losses + sums.losses, found
 
     nothing = tf.reduce_sum(tf.zeros_like(items.scores), axis=1)
-    state = (0, 0, nothing, tf.zeros_like(parts.scores))
-    _, _, losses, slopes = tf.while_loop(lambda row, *_: row < blocks, add, state, parallel_iterations=1)
-    slopes = tf.reshape(tf.transpose(slopes, [1, 0, 2]), [batch, blocks * width])[:, :size]
-    return losses, take(slopes, inverse(order))
+    state = (0, 0, nothing, tf.stack([tf.zeros_like(parts.scores)] * options.orders, axis=1))
+    _, _, losses, found = tf.while_loop(lambda row, *_: row < blocks, add, state, parallel_iterations=1)
+    found = tf.reshape(tf.transpose(found, [1, 2, 0, 3]), [options.orders, batch, blocks * width])[:, :, :size]
+    ranks = inverse(order)
+    return losses, tf.stack([take(each, ranks) for each in tf.unstack(found, options.orders)])
 
 
 # Of the lead `s_j - s_i` of pairs with label_i >= label_j, and of their gaps `label_i - label_j`: the costs of the
-# pairs, and their derivatives with respect to the lead.
-PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+# pairs, and their first and second derivatives with respect to the lead.
+PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]
 
 
-def _logistic(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _logistic(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """log(1 + exp(lead))."""
-    return tf.nn.softplus(lead), tf.sigmoid(lead)
+    slopes = tf.sigmoid(lead)
+    return tf.nn.softplus(lead), slopes, slopes * (1 - slopes)
 
 
-def _hinge(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _hinge(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """max(0, 1 + lead); the derivative at the kink is 0, as TensorFlow's."""
     costs = tf.nn.relu(1 + lead)
-    return costs, tf.cast(costs > 0, lead.dtype)
+    return costs, tf.cast(costs > 0, lead.dtype), tf.zeros_like(lead)
 
 
-def _soft_zero_one(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _soft_zero_one(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """sigmoid(lead): between 0 for a pair in the right order and 1 for one in the wrong order."""
     costs = tf.sigmoid(lead)
-    return costs, costs * (1 - costs)
+    slopes = costs * (1 - costs)
+    return costs, slopes, slopes * (1 - 2 * costs)
 
 
-def _squared(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _squared(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """(gap + lead)^2: the difference of the scores should be that of the labels."""
     error = gap + lead
-    return tf.square(error), 2 * error
+    return tf.square(error), 2 * error, 2 * tf.ones_like(lead)
 
 
 COSTS: dict[str, PairCost] = {
@@ -236,14 +256,18 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> TileSums:
         weights = _chosen(pairs, one.weights, lead)
     if options.metric is not None:
         weights *= pair_weights(options.metric, one.features, other.features)
-    costs, derivatives = COSTS[options.cost](lead, gap)
-    terms, slopes = weights * costs, weights * derivatives
+    costs, slopes, curvatures = COSTS[options.cost](lead, gap)
+    sums = [weights * each for each in (costs, slopes, curvatures)]
     # Swapping tied items changes no metric.
     if options.cost == "logistic" and options.ties == "half" and options.metric is None:
         weights = _chosen(tied, _mean_weights(one, other), lead)
-        terms += weights * (costs - lead / 2)
-        slopes += weights * (derivatives - 0.5)
-    return TileSums(tf.reduce_sum(terms, axis=[1, 2]), tf.reduce_sum(slopes, axis=2), tf.reduce_sum(slopes, axis=1))
+        of_ties = (costs - lead / 2, slopes - 0.5, curvatures)
+        sums = [total + weights * each for total, each in zip(sums, of_ties, strict=True)]
+    losses, *derivatives = sums[: 1 + options.orders]
+    signs = (-1, 1)  # of the derivatives with respect to the row items
+    of_rows = [sign * tf.reduce_sum(each, axis=2) for sign, each in zip(signs, derivatives, strict=False)]
+    of_columns = [tf.reduce_sum(each, axis=1) for each in derivatives]
+    return TileSums(tf.reduce_sum(losses, axis=[1, 2]), tf.stack(of_rows), tf.stack(of_columns))
 
 
 def _chosen(pairs: tf.Tensor, weights: tf.Tensor | tuple[()], like: tf.Tensor) -> tf.Tensor:

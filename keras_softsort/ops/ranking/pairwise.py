@@ -11,6 +11,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
+    Derivatives,
     NoiseOptions,
     RankingArguments,
     RankingLists,
@@ -19,7 +20,7 @@ from keras_softsort.ops.ranking._lists import (
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_losses, pair_options
+from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_derivatives, pair_losses, pair_options
 
 # Check the options of a loss.
 check_hinge = functools.partial(pair_options, "hinge")
@@ -189,9 +190,17 @@ def _arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) -> R
     return ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
 
 
-@per_list(have_pairs)
-def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
-    return pair_losses(lists, options)
+_losses = per_list(have_pairs)(pair_losses)
+
+
+def pairwise_mse_derivatives(
+    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+) -> Derivatives:
+    """The derivatives of `pairwise_mse_loss`; its `options` are `lambda_weight` and `normalization`."""
+    return _derivatives(_arguments(scores, labels, mask, weights, tau), check_mse(**options))
+
+
+_derivatives = per_list(have_pairs)(pair_derivatives)
 
 
 @export

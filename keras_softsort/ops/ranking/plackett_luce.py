@@ -11,9 +11,10 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.lists import descending, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import (
+    Derivatives,
     NoiseOptions,
     RankingLists,
     checked_noise,
@@ -23,7 +24,7 @@ from keras_softsort.ops.ranking._lists import (
     ranking_arguments,
     relative_scores,
 )
-from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs
+from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs, choice_derivatives
 
 TIES = ("breslow", "first")
 # The discount of position-aware ListMLE, which depends on the number of items.
@@ -193,6 +194,20 @@ def _distilled_losses(lists: RankingLists, options: DistilOptions, seed: tf.Tens
 
 def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
     """The loss of each list [B]."""
+    _, *ordered = _in_order(lists, options)
+    return choice_costs(*ordered)
+
+
+class _Ordered(NamedTuple):
+    """Items [B, n] in the order of their labels."""
+
+    items: tf.Tensor
+    scores: tf.Tensor  # in units of tau
+    weights: tf.Tensor | None
+    choices: OrderedChoices
+
+
+def _in_order(lists: RankingLists, options: PlackettLuceOptions) -> _Ordered:
     dtype = lists.scores.dtype
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
     scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
@@ -204,10 +219,26 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
     if options.k is not None or options.discount is not None:
         counted = _mean_rank_weights(choices, _rank_weights(lists, options))
         weights = tf.broadcast_to(counted, tf.shape(scores)) if weights is None else weights * counted
-    return choice_costs(take(scores, order), weights, choices)
+    return _Ordered(order, take(scores, order), weights, choices)
 
 
 _losses = per_list(_has_meaning)(negative_log_likelihood)
+
+
+def plackett_luce_derivatives(
+    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+) -> Derivatives:
+    """The derivatives of `plackett_luce_loss`, for weights of at least 0."""
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
+    return _derivatives(args, check_plackett_luce(**options))
+
+
+@per_list(_has_meaning)
+def _derivatives(lists: RankingLists, options: PlackettLuceOptions) -> Derivatives:
+    items, *ordered = _in_order(lists, options)
+    ranks, scale = inverse(items), 1 / lists.tau
+    slopes, curvatures = (take(each, ranks) for each in choice_derivatives(*ordered))
+    return Derivatives(scale * slopes, tf.square(scale) * curvatures)
 
 
 def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:

@@ -12,10 +12,11 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking._lists import RankingLists, broadcasts, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, broadcasts, per_list, ranking_arguments
 from keras_softsort.ops.ranking._pair_sums import (
     PairOptions,
     have_pairs,
+    pair_derivatives,
     pair_losses,
     pair_options,
     pair_sums,
@@ -85,9 +86,18 @@ def ranknet_loss(
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True), options)
 
 
-@per_list(have_pairs)
-def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
-    return pair_losses(lists, options)
+_losses = per_list(have_pairs)(pair_losses)
+
+
+def ranknet_derivatives(
+    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+) -> Derivatives:
+    """The derivatives of `ranknet_loss`; its `options` are `lambda_weight`, `ties` and `normalization`."""
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
+    return _derivatives(args, check_ranknet(**options))
+
+
+_derivatives = per_list(have_pairs)(pair_derivatives)
 
 
 @export

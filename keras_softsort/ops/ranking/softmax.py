@@ -13,6 +13,7 @@ from keras_softsort.ops._core.lists import descending, is_at_most, take, tied_ra
 from keras_softsort.ops.ranking._dcg import absolute_gains, discounts
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, MetricOptions, delta_features, metric_options
 from keras_softsort.ops.ranking._lists import (
+    Derivatives,
     RankingLists,
     finite_with_gain,
     per_list,
@@ -247,12 +248,8 @@ def _softmax_metric(lambda_weight: Any) -> MetricOptions | None:
 
 def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
     """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
-    relevance, metric = lists.labels, options.metric
-    if metric is not None:
-        features = delta_features(lists, metric)
-        relevance = features.gains * discounts(features.ranks, metric.discount)
     below = relative_scores(lists.scores, lists.mask, lists.tau)
-    weights = lists.weights * relevance
+    weights = _weighted_relevance(lists, options.metric)
     # A cost with weight 0 counts 0, even if it is infinite.
     counts = tf.not_equal(weights, 0)
     costs = tf.where(counts, logsumexp(below)[:, tf.newaxis] - below, tf.zeros_like(below))
@@ -261,4 +258,34 @@ def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
     return tf.reduce_sum(weights * costs, axis=-1)
 
 
+def _weighted_relevance(lists: RankingLists, metric: MetricOptions | None) -> tf.Tensor:
+    """The weights times the labels, or times their discounted gains: [B, n]."""
+    if metric is None:
+        return lists.weights * lists.labels
+    features = delta_features(lists, metric)
+    return lists.weights * features.gains * discounts(features.ranks, metric.discount)
+
+
 _losses = per_list(finite_with_gain)(softmax_losses)
+
+
+def softmax_derivatives(
+    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+) -> Derivatives | None:
+    """The derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
+    checked = check_softmax(**options)
+    return (
+        None
+        if checked.poly_epsilon
+        else _derivatives(ranking_arguments(scores, labels, mask, weights, tau=tau), checked)
+    )
+
+
+@per_list(finite_with_gain)
+def _derivatives(lists: RankingLists, options: SoftmaxOptions) -> Derivatives:
+    """With shares p and weighted labels y: `sum(y) p - y` and `sum(y) p (1 - p)`, in units of tau."""
+    below = relative_scores(lists.scores, lists.mask, lists.tau)
+    shares = tf.where(lists.mask, tf.exp(below - logsumexp(below)[:, tf.newaxis]), tf.zeros_like(below))
+    weights, scale = _weighted_relevance(lists, options.metric), 1 / lists.tau
+    expected = tf.reduce_sum(weights, axis=-1, keepdims=True) * shares
+    return Derivatives(scale * (expected - weights), tf.square(scale) * expected * (1 - shares))

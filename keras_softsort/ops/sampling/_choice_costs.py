@@ -42,6 +42,11 @@ class OrderedChoices(NamedTuple):
         sums = tf.cumsum(values, axis=1)
         return sums if self.last is None else take(sums, self.last)
 
+    def logsumexp_of_choices(self, values: tf.Tensor) -> tf.Tensor:
+        """The logarithms of the sums that `choices` makes of the exponentials of the values [B, n], of any range."""
+        logs = tf.reverse(suffix_sums(tf.reverse(values, [1])).log(), [1])
+        return logs if self.last is None else take(logs, self.last)
+
 
 class ChoicesAgainstLater(NamedTuple):
     """Choices in the order of the items: each from the chosen item and the items of all later groups."""
@@ -127,6 +132,30 @@ def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices
         weighted = tf.reduce_sum(tf.math.multiply_no_nan(logs, weights))
     # Costs depend on the peaks, too, which have no gradient here: the shares of the alternatives are all of it.
     return costs, tape.gradient(weighted, scores) - weights
+
+
+def choice_derivatives(
+    scores: tf.Tensor, weights: tf.Tensor | None, choices: OrderedChoices
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The gradient [B, n] of `choice_costs` and the diagonal of its hessian, for weights of at least 0.
+
+    With the probability p_ki of the alternative i in the choice k they are `sum_k w_k p_ki - w_i` and `sum_k w_k p_ki
+    (1 - p_ki)`, in O(n^1.5) time. Logarithms keep scores of any range; they are in float64 to keep the digits.
+    """
+    dtype, scores = scores.dtype, tf.cast(scores, tf.float64)
+    weights = tf.ones_like(scores) if weights is None else tf.cast(weights, tf.float64)
+    peaks, totals = choices.exponential_sums(scores)
+    weights = tf.where(tf.equal(totals, 0), tf.zeros_like(weights), weights)
+    logs = peaks + tf.math.log(totals)
+
+    def powers(power: int) -> tf.Tensor:
+        """`sum_k w_k p_ki^power`."""
+        lowest = tf.constant(-math.inf, tf.float64)
+        of_choices = tf.where(weights > 0, tf.math.log(weights) - power * logs, lowest)
+        return tf.exp(power * scores + choices.logsumexp_of_choices(of_choices))
+
+    expected = powers(1)
+    return tf.cast(expected - weights, dtype), tf.cast(expected - powers(2), dtype)
 
 
 def _sums_after(terms: tf.Tensor) -> tf.Tensor:

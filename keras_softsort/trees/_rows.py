@@ -1,0 +1,84 @@
+"""The rows of a data set, as LightGBM and XGBoost hand them to an objective or a metric, and padded lists of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# The sizes that lists are padded to: a function of padded lists is traced a few times at most, whatever the data. Pairs
+# of items are at most 9 / 4 times as many as without padding, beyond the first size.
+PADDED_SIZES = np.array([8] + [size * 2**power for power in range(30) for size in (12, 16)])
+# The pairs of items of a block, 4 MB in float32.
+BLOCK_PAIRS = 2**20
+
+
+class Rows(NamedTuple):
+    """Rows, list by list."""
+
+    scores: np.ndarray  # [rows]
+    labels: np.ndarray  # [rows]
+    weights: np.ndarray | None  # [rows]
+    sizes: np.ndarray  # [lists], their sum is the number of rows
+
+    def list_numbers(self) -> np.ndarray:
+        """The number of the list of each row."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+
+def is_xgboost(data: Any) -> bool:
+    """Whether `data` is a `DMatrix` of XGBoost rather than a `Dataset` of LightGBM or labels."""
+    return hasattr(data, "get_uint_info")
+
+
+def read_rows(first: Any, second: Any, weight: Any, group: Any) -> Rows:
+    """Read the arguments of a call: scores and a data set, or labels, scores, weights and the sizes of lists."""
+    labels, scores = first, second
+    if hasattr(second, "get_label"):
+        labels, scores, weight = second.get_label(), first, second.get_weight()
+        is_matrix = is_xgboost(second)
+        group = np.diff(second.get_uint_info("group_ptr").astype(np.int64)) if is_matrix else second.get_group()
+    scores, labels = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
+    if scores.shape != labels.shape or scores.ndim != 1:
+        raise ValueError(f"there must be one score for each label, got shapes {scores.shape} and {labels.shape}")
+    if group is None or not len(group):
+        raise ValueError(
+            "group must be given, the number of rows of each list: group= of lightgbm.Dataset or of fit, and group= or "
+            "qid= of xgboost.DMatrix; got none"
+        )
+    sizes = np.asarray(group, np.int64)
+    if sizes.sum() != len(scores):
+        raise ValueError(f"group must hold sizes that add up to the {len(scores)} rows, got a sum of {sizes.sum()}")
+    if np.isnan(labels).any():
+        raise ValueError("labels must be numbers, got NaN")
+    return Rows(scores, labels, _weights_of_rows(weight, sizes), sizes)
+
+
+def _weights_of_rows(weight: Any, sizes: np.ndarray) -> np.ndarray | None:
+    """LightGBM has a weight per row, and XGBoost one per list."""
+    if weight is None or not len(weight):
+        return None
+    weights = np.asarray(weight, np.float64)
+    if len(weights) == len(sizes):
+        weights = np.repeat(weights, sizes)
+    if not (weights >= 0).all():
+        raise ValueError("weights must be at least 0")
+    return weights
+
+
+@functools.lru_cache(maxsize=32)  # folds and validation sets take turns
+def blocks(sizes: bytes) -> tuple[np.ndarray, ...]:
+    """The rows [lists, n] of padded lists, for a few sizes n; the number of rows stands for padding.
+
+    `sizes` are the bytes of int64 [lists].
+    """
+    counts = np.frombuffer(sizes, np.int64)
+    rows, starts = counts.sum(), np.cumsum(counts) - counts
+    padded_sizes = PADDED_SIZES[np.searchsorted(PADDED_SIZES, counts)]
+    found: list[np.ndarray] = []
+    for size in np.unique(padded_sizes):
+        chosen, positions = np.flatnonzero(padded_sizes == size)[:, np.newaxis], np.arange(size)
+        own = np.where(positions < counts[chosen], starts[chosen] + positions, rows)
+        found.extend(np.array_split(own, -(-len(own) * size**2 // BLOCK_PAIRS)))
+    return tuple(found)

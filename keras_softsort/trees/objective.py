@@ -1,0 +1,157 @@
+"""A ranking loss as the objective of LightGBM or XGBoost: its gradient, and the diagonal of its hessian."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort._targets.lists import Lists
+from keras_softsort.losses import ScoreLoss
+from keras_softsort.trees._rows import Rows, blocks, read_rows
+
+HESSIANS = ("absolute", "auto")
+# The value of a leaf is a sum of gradients over a sum of hessians: no hessian is below this, and none that is an
+# absolute gradient below this share of the mean.
+SMALLEST_HESSIAN, SHARE_OF_MEAN = 1e-16, 0.05
+
+
+class Objective:
+    """What `objective` returns: a function of the arguments of LightGBM's and XGBoost's custom objectives."""
+
+    def __init__(self, loss: ScoreLoss, hessian: str, unit_scale: bool, normalize_lists: bool) -> None:
+        if not isinstance(loss, ScoreLoss) or loss.predicts != "scores":
+            raise TypeError(f"loss must be a ranking loss of scores, such as ks.RankNetLoss(), got {loss!r}")
+        self.loss = loss
+        self.hessian = arguments.one_of("hessian", hessian, HESSIANS)
+        self.unit_scale = arguments.boolean("unit_scale", unit_scale)
+        self.normalize_lists = arguments.boolean("normalize_lists", normalize_lists)
+        self._dtype = loss.given_dtype or tf.float32
+        self._traces: dict[tuple[int, int], Any] = {}
+
+    # LightGBM counts these arguments to tell what an estimator's objective takes.
+    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient and the diagonal of the hessian: `[rows]` each, in float32."""
+        if (getattr(second, "params", None) or {}).get("bagging_by_query"):
+            raise ValueError(
+                "bagging_by_query must be False: with it LightGBM learns nothing from a function, got True"
+            )
+        rows = read_rows(first, second, weight, group)
+        gradient, *closed = self._derivatives(rows)
+        hessian = closed[0] if closed else np.maximum(abs(gradient), SHARE_OF_MEAN * abs(gradient).mean())
+        hessian = np.maximum(hessian, SMALLEST_HESSIAN)
+        factor: Any = 1.0
+        if self.normalize_lists:
+            lists = rows.list_numbers()
+            totals = np.maximum(np.bincount(lists, abs(gradient)), SMALLEST_HESSIAN)
+            factor = (np.log2(1 + totals) / totals)[lists]
+        if self.unit_scale:
+            factor = factor / (factor * hessian).mean()
+        return (factor * gradient).astype(np.float32), (factor * hessian).astype(np.float32)
+
+    def _derivatives(self, rows: Rows) -> np.ndarray:
+        """The gradient, and the hessian if it has a closed form: `[1 or 2, rows]`."""
+        dtype = self._dtype.as_numpy_dtype
+        parts = [rows.labels, rows.scores] if rows.weights is None else [rows.labels, rows.scores, rows.weights]
+        padding = [[np.nan], [0.0], [0.0]][: len(parts)]
+        padded = np.concatenate([np.stack(parts), padding], axis=1, dtype=dtype)
+        # The last column takes what the padding gives.
+        found = np.zeros([2, padded.shape[1]], dtype)
+        for block in blocks(rows.sizes.tobytes()):
+            derivatives = self._trace(len(parts), block.shape[1])(padded[:, block]).numpy()
+            found[: len(derivatives), block] = derivatives
+        return found[: len(derivatives), :-1]
+
+    def _trace(self, parts: int, size: int) -> Any:
+        """The traced function of lists [parts, lists, size]."""
+        if (parts, size) not in self._traces:
+            spec = tf.TensorSpec([parts, None, size], self._dtype)
+            function = tf.function(self._of_block, autograph=False).get_concrete_function(spec)
+            self._traces[parts, size] = lambda padded: function(tf.constant(padded))
+        return self._traces[parts, size]
+
+    def _of_block(self, padded: tf.Tensor) -> tf.Tensor:
+        """The derivatives [1 or 2, lists, n] of lists with these labels, NaN in the padding, scores and weights."""
+        labels, scores, *given = tf.unstack(padded)
+        mask = tf.logical_not(tf.math.is_nan(labels))
+        weights = given[0] if given else tf.cast(mask, labels.dtype)
+        lists = Lists(tf.where(mask, labels, tf.zeros_like(labels)), mask, weights, bool(given))
+        closed = self.loss.list_derivatives(lists, scores) if self.hessian == "auto" else None
+        if closed is not None:
+            return tf.stack(closed)
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            total = tf.reduce_sum(self.loss.list_losses(lists, scores))
+        return tf.stack([tape.gradient(total, scores)])
+
+    def __deepcopy__(self, memo: Any) -> Objective:
+        # LightGBM copies its parameters, and a traced function cannot be copied.
+        return self
+
+    def __reduce__(self) -> Any:
+        options = (self.hessian, self.unit_scale, self.normalize_lists)
+        return _restored, (type(self.loss), self.loss.get_config(), options)
+
+
+def _restored(loss: type[ScoreLoss], config: dict[str, Any], options: tuple) -> Objective:
+    return Objective(loss.from_config(config), *options)
+
+
+@export
+def objective(
+    loss: ScoreLoss, *, hessian: str = "auto", unit_scale: bool = False, normalize_lists: bool = False
+) -> Objective:
+    """Make a ranking loss the objective of LightGBM's or XGBoost's trees.
+
+    The result serves `lightgbm.train` and `lightgbm.cv` as `params["objective"]`, `LGBMRanker(objective=...)`, and
+    `xgboost.train(..., obj=...)`. It returns the gradient of the sum of the losses of all lists with respect to the
+    scores, and the diagonal of its hessian. XGBoost's `XGBRanker` refuses objectives that are functions, and LightGBM's
+    `bagging_by_query` learns nothing from them.
+
+    Args:
+      loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Every row is a valid item:
+        `padding` does not matter, and neither do `lists` and `reduction`. The computation is in the loss's `dtype`,
+        float32 by default.
+      hessian: `"auto"`: the exact diagonal for `RankNetLoss`, `PairwiseMSELoss`, `SoftmaxLoss` (without `poly_epsilon`)
+        and `PlackettLuceLoss`, with lambda weights as constants, and `"absolute"` for other losses. `"absolute"`: the
+        absolute value of the gradient, at least a twentieth of its mean.
+      unit_scale: whether gradient and hessian are divided by the mean of the hessian. XGBoost's `reg_lambda` and
+        `min_child_weight` count in units of the hessian, which for some losses is far from 1.
+      normalize_lists: whether gradient and hessian of each list are multiplied by `log2(1 + S) / S`, where S is the sum
+        of the list's absolute gradients. It is a part of what LightGBM's `lambdarank_norm` does.
+
+    Returns:
+      A function of (scores, data set) or (labels, scores, weights, sizes of lists), which returns the gradient and the
+      hessian, `[rows]` each in float32. It can be pickled, and copies share its traces.
+
+    Weights are those of items: see the loss. LightGBM has a weight per row, XGBoost with groups one per list. A list of
+    one row, and one whose labels are all equal, has the gradient that the loss has there, mostly 0. The hessian is at
+    least 1e-16.
+
+    Raises:
+      TypeError: `loss` is not a loss of scores, or an argument has another type.
+      ValueError: `hessian` is unknown. In a call: the data set has no groups, their sizes do not add up to the number
+        of rows, a label is NaN, a weight is negative, or `bagging_by_query` is True in `lightgbm.train`.
+
+    Cost: that of the loss and its gradient. Lists are padded to 8, 12, 16, 24, 32, ... items, and the loss is traced
+    once for each of these sizes, 0.3 to 2 seconds each.
+
+    Example:
+
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> import keras_softsort as ks
+    >>> features = np.random.default_rng(0).normal(size=(300, 4))
+    >>> data = lightgbm.Dataset(features, (features[:, 0] > 0.5) + 0.0, group=[10] * 30)
+    >>> loss = ks.RankNetLoss(lambda_weight="ndcg")
+    >>> params = {"objective": ks.trees.objective(loss), "verbose": -1}
+    >>> booster = lightgbm.train(params, data, num_boost_round=5)
+    >>> bool(booster.predict([[1.0, 0, 0, 0]]) > booster.predict([[-1.0, 0, 0, 0]]))
+    True
+
+    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
+    """
+    return Objective(loss, hessian, unit_scale, normalize_lists)
