@@ -36,7 +36,7 @@ TINY = {
     "slate_grid": ["--candidates", "3", "--places", "1", "2", "--seeds", "0", "--steps", "1", "--test-visits", "4"],
     "toy_estimators": ["--etas", "0", "--repeats", "20"],
     "set_matching": ["--shapes", "1x2x4", "--costs", "boxes", "--repeats", "1"],
-    "trees": ["--splits", "1", "--rows", "50", "--repeats", "1", "--objectives", "lambdarank", "RankNetLoss()"],
+    "trees": ["--splits", "1", "--objectives", "lambdarank", "RankNetLoss()", "rank:ndcg"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
 
