@@ -202,8 +202,9 @@ def shown_command() -> str:
     if "--json" in arguments:
         at = arguments.index("--json")
         del arguments[at : at + 2]
-    if "--data-dir" in arguments:
-        arguments[arguments.index("--data-dir") + 1] = "FOLDER"
+    for option in ("--data-dir", "--letor"):
+        if option in arguments:
+            arguments[arguments.index(option) + 1] = "FOLDER"
     return shlex.join(["python", f"benchmarks/{Path(script).name}", *arguments])
 
 

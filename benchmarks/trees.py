@@ -2,8 +2,8 @@
 
 - `letor`: the 251 queries of `rank.train` and `rank.test`, the sample that LightGBM ships, in the folder `--letor`. A
   fifth is for validation and a fifth for testing.
-- `wards`: 240 lists of 20 real patients for training, 80 for validation and 240 for testing, as in `ranking_methods.py`.
-- `simulated`: 300 queries for training and 100 each for validation and testing, with 5 to 40 documents and 20 features.
+- `wards`: 240 lists of 20 real patients for training, 80 for validation, 240 for testing, as in `ranking_methods.py`.
+- `simulated`: 300 queries for training and 100 each for validation and testing, of 5 to 40 documents with 20 features.
   Labels are 0 to 4, and depend on an unknown number of each query as much as on the features.
 
 All trees have 15 leaves of at least 20 rows and a learning rate of 0.1. Of every tenth round up to 100 the one counts

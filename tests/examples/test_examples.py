@@ -24,6 +24,7 @@ TINY = {
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
     "ranknet_gradients": ["--wards", "2", "--sizes", "5"],
     "recommender_slate": ["--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"],
+    "ranking_trees": ["--splits", "1", "--rounds", "2", "--wards", "5"],
     "serve_ranker": ["--requests", "1"],
     "sort_digits": ["--steps", "2", "--test-lists", "20"],
     "tabular_ranks": ["--seeds", "1", "--epochs", "1"],
@@ -41,6 +42,7 @@ BAD = {
         (["--list-size", "4"], "--list-size must be odd"),
         (["--tau", "0"], "--tau: must be positive and finite, got 0"),
     ],
+    "ranking_trees": [(["--train", "x.txt"], "--train and --test must be given together")],
     "recommender_slate": [
         (["--places", "12"], "--places must be at most --candidates 10, got 12"),
         (["--candidates", "90"], "--candidates must be at most 89, got 90"),
