@@ -54,6 +54,7 @@ NOT_LISTS = {
     "soft_top_k_membership",
     "relaxed_top_k",
     "click_em_loss",
+    "dual_learning_loss",
     "ordinal_loss",
     "mixture_em_loss",
     "dknn_loss",

@@ -5,6 +5,10 @@ from keras_softsort.data._ranking_dataset import RankingDataset as RankingDatase
 from keras_softsort.data.batches_by_group import batches_by_group as batches_by_group
 from keras_softsort.data.batches_of_groups import batches_of_groups as batches_of_groups
 from keras_softsort.data.bucketed_batches import bucketed_batches as bucketed_batches
+from keras_softsort.data.click_log import ClickLog as ClickLog
+from keras_softsort.data.click_log import examination_curve as examination_curve
+from keras_softsort.data.click_log import simulate_clicks as simulate_clicks
+from keras_softsort.data.click_log import slate_value as slate_value
 from keras_softsort.data.elwc_batches import elwc_batches as elwc_batches
 from keras_softsort.data.from_frame import from_frame as from_frame
 from keras_softsort.data.parquet import read_parquet as read_parquet

@@ -101,12 +101,14 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return weights, tf.where(same, tf.exp(log_probs), given_first)
 
 
-def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
-    """P(fewer than `count` other items have a larger key) for each item, from float64 `logits` `[..., n]`.
+def expected_rank_weights(logits: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
+    """The sum of the `rank_weights` [k] of the ranks, times the probability of the item at that rank.
 
     Given an item's key, each other item is above it independently. A recursion over the other items gives the
-    distribution of how many are above. Items with a logit of -inf have probability 0. The result is float64 `[..., n]`.
+    distribution of how many are above. `logits` are float64 `[..., n]`, the result is `[..., n]`. Items with a logit of
+    -inf have no rank.
     """
+    count = tf.size(rank_weights) if rank_weights.shape[0] is None else rank_weights.shape[0]
     is_allowed = logits > -float("inf")
     finite = tf.where(is_allowed, logits, tf.zeros_like(logits))
     size, (nodes, log_weights) = tf.shape(logits)[-1], _quadrature(count)
@@ -124,9 +126,13 @@ def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
         return other + 1, shares * (1 - above) + one_more * above
 
     _, shares = tf.while_loop(lambda other, _: other < size, add, (0, shares), maximum_iterations=size)
-    fewer = tf.reduce_sum(shares, axis=-1)
-    total = tf.reduce_sum(tf.exp(log_weights) * fewer, axis=-1)
-    return tf.where(is_allowed, tf.clip_by_value(total, 0, 1), tf.zeros_like(total))
+    total = tf.reduce_sum(tf.exp(log_weights) * tf.linalg.matvec(shares, rank_weights), axis=-1)
+    return tf.where(is_allowed, total, tf.zeros_like(total))
+
+
+def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
+    """P(fewer than `count` other items have a larger key) for each item, from float64 `logits` `[..., n]`."""
+    return tf.clip_by_value(expected_rank_weights(logits, tf.ones([count], tf.float64)), 0, 1)
 
 
 def _quadrature(count: int | tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -22,7 +22,7 @@ from keras_softsort.distributions._orders import (
     order_by,
     ranks_in_orders,
 )
-from keras_softsort.distributions._without_replacement import draw_orders, top_k_probabilities
+from keras_softsort.distributions._without_replacement import draw_orders, expected_rank_weights, top_k_probabilities
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
 
@@ -60,9 +60,9 @@ class PlackettLuce(OrderDistribution):
     `RelaxedPlackettLuce`.
 
     In addition to the methods of every TFP distribution there are `possible`, `log_num_orders`, `marginal_top_k`,
-    `sample_without_replacement`, `estimate_entropy` and `estimate_kl_divergence`. `entropy()` and
-    `kl_divergence(other)` are exact, by enumeration, for n <= 8. For longer lists they are estimates from 1,000 samples
-    with a fixed seed. Batch shapes broadcast in `log_prob` and in both divergences.
+    `expected_examination`, `sample_without_replacement`, `estimate_entropy` and `estimate_kl_divergence`. `entropy()`
+    and `kl_divergence(other)` are exact, by enumeration, for n <= 8. For longer lists they are estimates from 1,000
+    samples with a fixed seed. Batch shapes broadcast in `log_prob` and in both divergences.
 
     The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
     `logits`, `top_k` and `mask` are attributes.
@@ -147,9 +147,33 @@ class PlackettLuce(OrderDistribution):
                 among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], items), axis=-1)
                 among = tf.logical_and(among, tf.not_equal(logits, -math.inf))
                 probabilities = tf.reduce_mean(tf.cast(among, tf.float64), axis=0)
-            is_number = tf.reduce_all(logits < math.inf, axis=-1, keepdims=True)
-            result = tf.where(is_number, probabilities, tf.constant(math.nan, tf.float64))
-            return tf.cast(result, self.logits.dtype)
+            return self._where_finite(logits, probabilities)
+
+    def expected_examination(self, rank_weights: Any) -> tf.Tensor:
+        """The expected weight `[..., n]` of the rank of each item: `sum_r rank_weights[r] P(item at rank r)`.
+
+        If `rank_weights` are the probabilities that a user looks at the ranks of a list in this random order, it is the
+        probability that the item is seen. The result is exact and differentiable, one integral over the item's Gumbel
+        key for all ranks, at the cost of `marginal_top_k`.
+
+        Args:
+          rank_weights: `[k]` real numbers, the weights of the first k ranks, k at most n. Other ranks have weight 0.
+
+        Raises:
+          ValueError: `rank_weights` is not one list of at least one and at most n numbers.
+        """
+        with self._name_and_control_scope("expected_examination"):
+            weights = tf.cast(arguments.real_tensor("rank_weights", rank_weights), tf.float64)
+            if weights.shape.rank != 1 or weights.shape[0] == 0:
+                raise ValueError(f"rank_weights must have shape [k], got {weights.shape}")
+            logits = self._valid_logits()
+            checked_count("the number of rank_weights", weights.shape[0] or 1, logits)
+            return self._where_finite(logits, expected_rank_weights(tf.cast(logits, tf.float64), weights))
+
+    def _where_finite(self, logits: tf.Tensor, results: tf.Tensor) -> tf.Tensor:
+        """The float64 results `[..., n]` in the dtype of the logits, NaN for lists with a logit of NaN or +inf."""
+        is_number = tf.reduce_all(logits < math.inf, axis=-1, keepdims=True)
+        return tf.cast(tf.where(is_number, results, tf.constant(math.nan, tf.float64)), self.logits.dtype)
 
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """Draw `num_samples` distinct orders `[num_samples, ..., k]`. The first has the distribution of `sample`.

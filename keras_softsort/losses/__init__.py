@@ -12,8 +12,9 @@ from keras_softsort.losses.ranking.approx_ndcg import ApproxNDCGLoss as ApproxND
 from keras_softsort.losses.ranking.approx_ndcg import GumbelApproxNDCGLoss as GumbelApproxNDCGLoss
 from keras_softsort.losses.ranking.approx_rank_mse import ApproxRankMSELoss as ApproxRankMSELoss
 from keras_softsort.losses.ranking.circle import CircleLoss as CircleLoss
-from keras_softsort.losses.ranking.em import ClickEMLoss as ClickEMLoss
-from keras_softsort.losses.ranking.em import MixtureEMLoss as MixtureEMLoss
+from keras_softsort.losses.ranking.clicks import ClickEMLoss as ClickEMLoss
+from keras_softsort.losses.ranking.clicks import DualLearningLoss as DualLearningLoss
+from keras_softsort.losses.ranking.clicks import MixtureEMLoss as MixtureEMLoss
 from keras_softsort.losses.ranking.neural_ndcg import NeuralNDCGLoss as NeuralNDCGLoss
 from keras_softsort.losses.ranking.pairwise import PairwiseHingeLoss as PairwiseHingeLoss
 from keras_softsort.losses.ranking.pairwise import PairwiseMSELoss as PairwiseMSELoss

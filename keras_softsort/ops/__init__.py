@@ -32,8 +32,9 @@ from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg_loss as approx_nd
 from keras_softsort.ops.ranking.approx_ndcg import gumbel_approx_ndcg_loss as gumbel_approx_ndcg_loss
 from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss as approx_rank_mse_loss
 from keras_softsort.ops.ranking.circle import circle_loss as circle_loss
-from keras_softsort.ops.ranking.em import click_em_loss as click_em_loss
-from keras_softsort.ops.ranking.em import mixture_em_loss as mixture_em_loss
+from keras_softsort.ops.ranking.clicks import click_em_loss as click_em_loss
+from keras_softsort.ops.ranking.clicks import dual_learning_loss as dual_learning_loss
+from keras_softsort.ops.ranking.clicks import mixture_em_loss as mixture_em_loss
 from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss as neural_ndcg_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_hinge_loss as pairwise_hinge_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_mse_loss as pairwise_mse_loss

@@ -36,6 +36,7 @@ LOSSES: dict[str, type] = {
     "approx_rank_mse_loss": losses.ApproxRankMSELoss,
     "circle_loss": losses.CircleLoss,
     "click_em_loss": losses.ClickEMLoss,
+    "dual_learning_loss": losses.DualLearningLoss,
     "mixture_em_loss": losses.MixtureEMLoss,
     "keras_softsort_ordinal_loss": losses.OrdinalLoss,
     "keras_softsort_pairwise_hinge_loss": losses.PairwiseHingeLoss,
@@ -77,6 +78,7 @@ def get_loss(
     - `"approx_rank_mse_loss"`: `ApproxRankMSELoss`
     - `"circle_loss"`: `CircleLoss`
     - `"click_em_loss"`: `ClickEMLoss`
+    - `"dual_learning_loss"`: `DualLearningLoss`
     - `"mixture_em_loss"`: `MixtureEMLoss`
     - `"keras_softsort_ordinal_loss"`: `OrdinalLoss`
     - `"keras_softsort_pairwise_hinge_loss"`: `PairwiseHingeLoss`

@@ -36,6 +36,40 @@ def within(found, wanted, standard_error, factor=4):
     assert np.all(np.abs(found - wanted) <= factor * np.asarray(standard_error) + 1e-12)
 
 
+@pytest.mark.parametrize("scores", LISTS.values(), ids=LISTS)
+def test_expected_examination(scores):
+    """The sum of the weights of the ranks times the differences of the marginal probabilities."""
+    curve = np.array([1.0, 0.7, 0.2, 0.0])
+    wanted = sum(
+        (weight - after) * oracles.marginal_top_k(scores, k)
+        for k, (weight, after) in enumerate(itertools.pairwise([*curve, 0.0]), start=1)
+    )
+    race = ks.PlackettLuce(scores)
+    np.testing.assert_allclose(race.expected_examination(curve), wanted, atol=1e-12)
+    np.testing.assert_allclose(race.expected_examination(np.ones(2)), race.marginal_top_k(2), atol=1e-12)
+    compiled = tf.function(lambda: race.expected_examination(curve), jit_compile=True)
+    np.testing.assert_allclose(compiled(), wanted, atol=1e-11)
+
+
+def test_expected_examination_of_lists_with_masks_and_its_gradient():
+    curve = np.array([1.0, 0.5])
+    race = ks.PlackettLuce(SCORES, mask=MASK)
+    singles = [
+        ks.PlackettLuce(oracles.masked(*each)).expected_examination(curve) for each in zip(SCORES, MASK, strict=True)
+    ]
+    np.testing.assert_allclose(race.expected_examination(curve), singles, atol=1e-12)
+    check_gradients(lambda s: ks.PlackettLuce(s, mask=MASK).expected_examination(curve), SCORES)
+    assert np.isnan(ks.PlackettLuce([0.0, np.nan]).expected_examination([1.0])).all()
+    half = ks.PlackettLuce(tf.constant(SCORES, tf.float16)).expected_examination(curve)
+    assert half.dtype == tf.float16
+
+
+@pytest.mark.parametrize("weights", [np.ones(6), np.ones([1, 2]), np.ones(0), 1.0])
+def test_errors_of_expected_examination(weights):
+    with pytest.raises(ValueError, match="rank_weights"):
+        ks.PlackettLuce(SCORES).expected_examination(weights)
+
+
 @pytest.mark.parametrize("k", [1, 2, 4, 5])
 def test_marginals(k):
     scores = np.stack(list(LISTS.values()))

@@ -80,6 +80,8 @@ def test_other_ways_to_give_lists(cls):
         (lambda: ks.MeanSquaredLoss(normalization="pairs"), ValueError, r"normalization must be one of .* got 'pairs'"),
         (lambda: ks.OrdinalLoss(use_fraction_label=1), TypeError, "use_fraction_label must be True or False, got 1"),
         (lambda: ks.ClickEMLoss(exam_loss_weight=-1), ValueError, "exam_loss_weight must be at least 0.* got -1"),
+        (lambda: ks.DualLearningLoss(max_weight=0.5), ValueError, "max_weight must be at least 1, got 0.5"),
+        (lambda: ks.DualLearningLoss()(LABELS, LOGITS[..., :1]), ValueError, r"logits must have shape"),
         (lambda: ks.MixtureEMLoss(alpha=-1), ValueError, "alpha must be at least 0 and finite, got -1"),
         (lambda: ks.CalibratedSoftmaxLoss(virtual_label=-1), ValueError, "virtual_label must be at least 0"),
         (lambda: ks.SoftmaxLoss(lambda_weight="map")(LABELS, SCORES), ValueError, "lambda_weight of a softmax must be"),

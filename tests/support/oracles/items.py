@@ -51,3 +51,12 @@ def mixture_em(labels, logits, weights, *, frozen, alpha=1.0):
         return 0.0
     likelihoods = np.exp(-alpha * np.sum(bernoulli(labels[:, None], frozen), axis=0))
     return np.sum(likelihoods / np.sum(likelihoods) * (weights @ bernoulli(labels[:, None], logits)))
+
+
+def dual_learning(labels, logits, weights, *, frozen, max_weight=20.0):
+    total = 0.0
+    for own, other in ((0, 1), (1, 0)):
+        shares = np.exp(logits[:, own]) / np.sum(np.exp(logits[:, own]))
+        ratios = np.minimum(np.exp(frozen[0, other] - frozen[:, other]), max_weight)
+        total -= np.sum(weights * labels * ratios * np.log(shares))
+    return total

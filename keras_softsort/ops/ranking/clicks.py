@@ -1,21 +1,26 @@
-"""Models of clicks, trained by expectation maximization."""
+"""Models of clicks: examination and relevance, by expectation maximization and by dual learning; mixtures."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.ranking._lists import (
+    RankingArguments,
     RankingLists,
     checked_normalization,
     finite_item_logits,
     item_logit_arguments,
     item_mean,
     per_list,
+    relative_scores,
 )
+from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 @export
@@ -68,10 +73,15 @@ def click_em_loss(
     options = check_click_em(
         exam_loss_weight=exam_loss_weight, rel_loss_weight=rel_loss_weight, normalization=normalization
     )
+    return _click_em_losses(_two_logit_arguments(logits, labels, mask, weights), options)
+
+
+def _two_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
+    """Check the arguments of losses with a logit of examination and one of relevance per item."""
     args = item_logit_arguments(logits, labels, mask, weights)
     if args.scores.shape[-1] not in (2, None):
         raise ValueError(f"logits must have shape [..., n, 2], got {args.scores.shape}")
-    return _click_em_losses(args, options)
+    return args
 
 
 class ClickEMOptions(NamedTuple):
@@ -105,6 +115,76 @@ def _click_em_losses(lists: RankingLists, options: ClickEMOptions) -> tf.Tensor:
         target = tf.stop_gradient(tf.where(clicked, tf.ones_like(posterior), posterior))
         costs += weight * tf.nn.sigmoid_cross_entropy_with_logits(target, own)
     return item_mean(lists, costs, options.normalization)
+
+
+@export
+def dual_learning_loss(
+    logits: Any, labels: Any, *, max_weight: float = 20.0, mask: Any = None, weights: Any = None
+) -> tf.Tensor:
+    """Compute the loss of dual learning: relevance and examination, each debiased by the other.
+
+    Each item has two logits, e for being examined and r for being relevant. With clicks c and weights w (1 by default)
+    the loss is `-sum_i w_i c_i (u_i log softmax(r)_i + v_i log softmax(e)_i)`, where `u_i = min(exp(e_1 - e_i),
+    max_weight)` and `v_i = min(exp(r_1 - r_i), max_weight)` have no gradient. Item 1 is the first valid item of the
+    list. So a click counts the more for relevance, the less its place is examined, and the other way round.
+
+    Args:
+      logits: `[..., n, 2]` floating-point: first of examination, then of relevance.
+      labels: `[..., n]` clicks, at least 0.
+      max_weight: largest value of u and v, at least 1.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `logits`. Masked items are left out. Lists without a click, and empty lists, give 0. A
+      logit or label that is not finite makes the result of its list NaN.
+
+    Raises:
+      TypeError: `logits` are not floating-point, or an argument has another type.
+      ValueError: `max_weight` is below 1, or shapes do not match.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.dual_learning_loss(tf.constant([[0.6, 0.9], [0.2, 0.4]]), [0.0, 1.0])), 4)
+    2.9585
+
+    Source: Q. Ai, K. Bi, C. Luo, J. Guo, W. B. Croft, "Unbiased Learning to Rank with Unbiased Propensity Estimation",
+    SIGIR 2018.
+    """
+    options = check_dual_learning(max_weight=max_weight)
+    return _dual_learning_losses(_two_logit_arguments(logits, labels, mask, weights), options)
+
+
+class DualLearningOptions(NamedTuple):
+    """The static options of dual learning."""
+
+    max_weight: float
+
+
+def check_dual_learning(*, max_weight: Any) -> DualLearningOptions:
+    """Check the options of dual learning."""
+    if arguments.positive_number("max_weight", max_weight) < 1:
+        raise ValueError(f"max_weight must be at least 1, got {max_weight!r}")
+    return DualLearningOptions(float(max_weight))
+
+
+@per_list(finite_item_logits)
+def _dual_learning_losses(lists: RankingLists, options: DualLearningOptions) -> tf.Tensor:
+    towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
+    first = tf.argmax(lists.mask, axis=-1, output_type=tf.int32)[:, tf.newaxis]
+    losses = tf.zeros_like(lists.labels[:, 0])
+    for own, other in zip(tf.unstack(lists.scores, 2, axis=-1), reversed(towers), strict=True):
+        ratios = tf.exp(tf.minimum(take(other, first) - other, math.log(options.max_weight)))
+        below = relative_scores(own, lists.mask, tf.ones([], own.dtype))
+        costs = logsumexp(below)[:, tf.newaxis] - below
+        clicked = tf.not_equal(lists.weights * lists.labels, 0)
+        terms = tf.where(clicked, lists.weights * lists.labels * ratios * costs, tf.zeros_like(costs))
+        losses += tf.reduce_sum(terms, axis=-1)
+    return losses
 
 
 @export

@@ -1,4 +1,4 @@
-"""Models of clicks, trained by expectation maximization."""
+"""Models of clicks: examination and relevance, by expectation maximization and by dual learning; mixtures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.em import check_click_em, check_mixture_em, click_em_loss, mixture_em_loss
+from keras_softsort.ops.ranking.clicks import (
+    check_click_em,
+    check_dual_learning,
+    check_mixture_em,
+    click_em_loss,
+    dual_learning_loss,
+    mixture_em_loss,
+)
 
 
 @export
@@ -64,6 +71,56 @@ class ClickEMLoss(OperatorLoss):
         normalization: str = "list",
         **kwargs: Any,
     ) -> None:
+        super().__init__(locals(), **kwargs)
+
+
+@export
+class DualLearningLoss(OperatorLoss):
+    """Compute the loss of dual learning from clicks: relevance and examination, each debiased by the other.
+
+    Use it like `ClickEMLoss`, to learn relevance from clicks that depend on the position of an item, too. By default a
+    label below 0 marks padding.
+
+    Each item has two logits, e for being examined and r for being relevant. With clicks c and weights w (1 by default)
+    the loss is `-sum_i w_i c_i (u_i log softmax(r)_i + v_i log softmax(e)_i)`, where `u_i = min(exp(e_1 - e_i),
+    max_weight)` and `v_i = min(exp(r_1 - r_i), max_weight)` have no gradient. Item 1 is the first valid item of the
+    list.
+
+    Args:
+      max_weight: largest value of u and v, at least 1.
+      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+
+    `y_pred` holds logits `[batch, n, 2]`, or `[batch, 2]` with `lists="batch"`, dense or ragged: first of examination,
+    then of relevance. `y_true` holds clicks, at least 0. For its shape, masks and weights see `ListLoss`. Lists without
+    a click, and empty lists, give 0. A logit or label that is not finite makes the loss of its list NaN.
+
+    The logits of examination must not depend on the item, nor those of relevance on its position: give each a tower of
+    its own. An optimizer with one rate moves the few logits of positions too little, so let that tower be 10 times a
+    variable.
+
+    Raises:
+      ValueError: `max_weight` is below 1, a name is unknown, or shapes do not match.
+      TypeError: an argument has another type, or `y_pred` is not floating-point.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, logits = tf.constant([[0.0, 1.0]]), tf.constant([[[0.6, 0.9], [0.2, 0.4]]])
+    >>> round(float(ks.DualLearningLoss()(labels, logits)), 4)
+    2.9585
+
+    Source: Q. Ai, K. Bi, C. Luo, J. Guo, W. B. Croft, "Unbiased Learning to Rank with Unbiased Propensity Estimation",
+    SIGIR 2018.
+    """
+
+    _operator = staticmethod(dual_learning_loss)
+    _check = staticmethod(check_dual_learning)
+    predicts = "logits"
+
+    def __init__(self, *, max_weight: float = 20.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
 
