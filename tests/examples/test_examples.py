@@ -27,6 +27,8 @@ TINY = {
     "ranking_trees": ["--splits", "1", "--rounds", "2", "--wards", "5"],
     "serve_ranker": ["--requests", "1"],
     "sort_digits": ["--steps", "2", "--test-lists", "20"],
+    "clicks_to_ranker": ["--seeds", "1", "--steps", "1", "--wards", "5", "--sessions", "50"],
+    "travel_choices": [],
     "tabular_ranks": ["--seeds", "1", "--epochs", "1"],
 }
 BAD = {
