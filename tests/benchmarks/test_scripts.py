@@ -36,6 +36,8 @@ TINY = {
     "slate_grid": ["--candidates", "3", "--places", "1", "2", "--seeds", "0", "--steps", "1", "--test-visits", "4"],
     "toy_estimators": ["--etas", "0", "--repeats", "20"],
     "set_matching": ["--shapes", "1x2x4", "--costs", "boxes", "--repeats", "1"],
+    "clicks": ["--seeds", "1", "--steps", "1", "--sessions", "50"],
+    "slate_value": ["--repeats", "2", "--sessions", "50"],
     "trees": ["--splits", "1", "--objectives", "lambdarank", "RankNetLoss()", "rank:ndcg"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
@@ -43,7 +45,7 @@ TINY = {
 
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
-SLOW |= {"first_loss", "trees"}
+SLOW |= {"first_loss", "trees", "clicks"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "migration",

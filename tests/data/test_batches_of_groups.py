@@ -135,8 +135,8 @@ def frame():
     return table.assign(query=RANDOM.permutation(np.repeat([f"q{i}" for i in range(12)], 5))[:60])
 
 
-@pytest.mark.default_stack_only  # PyArrow needs NumPy 2
 def test_rows_without_labels_in_every_reader(frame, tmp_path):
+    pytest.importorskip("pyarrow", exc_type=ImportError)  # today's needs NumPy 2, and TensorFlow 2.15 NumPy 1
     frame.to_parquet(tmp_path / "new.parquet")
     read = [
         ks.data.from_frame(frame, group="query"),
