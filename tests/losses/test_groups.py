@@ -156,6 +156,25 @@ def test_no_row_and_one_row(rows, mode):
     np.testing.assert_array_equal(gradient, np.zeros([rows, 1]))
 
 
+def test_trainable_variables_of_the_function_are_an_error_in_traced_calls():
+    factor = tf.Variable(2.0)
+
+    def scaled(scores, labels, *, mask, weights):
+        return factor * tf.reduce_sum(scores, axis=-1)
+
+    @tf.function
+    def gradient(scores):
+        with tf.GradientTape() as tape:
+            found = ks.ops.per_segment(scaled, scores, scores, tf.constant([1, 0, 1]))
+        return tape.gradient(found, factor)
+
+    with pytest.raises(ValueError, match="function must not have trainable variables in a traced call"):
+        gradient(tf.ones(3))
+    with tf.GradientTape() as tape:
+        found = ks.ops.per_segment(scaled, tf.ones(3), tf.ones(3), tf.constant([1, 0, 1]))
+    assert float(tape.gradient(found, factor)) == 3
+
+
 @pytest.mark.parametrize("mode", ["eager", "traced"])
 def test_padding_is_bounded_by_the_rows(mode):
     """One list of 4000 rows does not pad a thousand short ones to its size."""

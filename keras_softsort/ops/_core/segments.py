@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,8 @@ from keras_softsort.ops._core.tracing import is_compiled
 # Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.
 # However sizes vary, lists of 17 to 4096 rows then take fewer than 4 cells per row, and shorter ones at most 16.
 BOUNDS = (0, 16, 64, 256, 1024, 4096, tf.int32.max)
+# Lists of similar sizes, with at most so many cells per row if all are padded to the longest, are one class.
+FEW_CELLS = 2
 
 
 class Segments(NamedTuple):
@@ -23,10 +24,13 @@ class Segments(NamedTuple):
     order: tf.Tensor  # [rows + 1]: the rows, list by list, each in the order of its rows; at last a row of padding
     starts: tf.Tensor  # [rows]: where each list starts in this order
     sizes: tf.Tensor  # [rows]: the number of rows of each list, 0 beyond the last list
+    firsts: tf.Tensor  # [rows]: the first row of the list of each row
 
 
 def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.Tensor]) -> Any:
     """Call `function(*parts)` with padded lists, and return the result of each list at its first row.
+
+    In a graph there are no second derivatives, and what `function` captures has no gradient.
 
     Args:
       function: it gets parts [lists, n, ...], 0 or False in the padding, and returns a result [lists], or a nest of
@@ -38,90 +42,130 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
       [rows]: the results of the lists, and 0 at rows that are not the first of their list.
     """
     size = tf.size(ids) if ids.shape[0] is None else ids.shape[0]
-    segments, found = _segments(ids, size), []
-    parts = [tf.pad(part, [[0, 1]] + [[0, 0]] * (part.shape.rank - 1)) for part in parts]
-    in_graph, compiled = not tf.executing_eagerly(), is_compiled()
-    if in_graph:  # one trace for lists of all sizes, except under XLA
-        anything = [tf.TensorSpec([None, None, *part.shape[1:]], part.dtype) for part in parts]
-        concrete = tf.function(function, autograph=False).get_concrete_function(*anything)
-        none = tf.nest.map_structure(lambda spec: tf.zeros([size], spec.dtype), concrete.structured_outputs)
-        function = function if compiled else concrete
+    segments = _segments(ids, size)
+    if tf.executing_eagerly():
+        results = _summed_over_classes(function, segments, size, parts)
+        return tf.nest.map_structure(lambda result: result[:size], results)
+    # One trace for lists of all sizes tells the structure of the results. Only XLA traces each size again.
+    anything = [tf.TensorSpec([None, None, *part.shape[1:]], part.dtype) for part in parts]
+    concrete = tf.function(_WithSlopes(function), autograph=False).get_concrete_function(*anything)
+    function = _WithSlopes(function) if is_compiled() else concrete
+    structure, pairs = concrete.structured_outputs[0], list(concrete.structured_outputs[1])
 
-    def results(rows: tf.Tensor, *parts: tf.Tensor) -> Any:
-        """The results of lists of these rows [lists, n], at their first rows."""
-        of_lists = function(*(tf.gather(part, rows) for part in parts))
-        return tf.nest.map_structure(
-            lambda result: tf.math.unsorted_segment_sum(result, rows[:, 0], size + 1)[:size], of_lists
-        )
+    # A row takes part in one list. So its gradient is that of the result of its list, times its slope.
+    @tf.custom_gradient
+    def at_first_rows(*parts: tf.Tensor) -> tuple:
+        results, slopes = _summed_over_classes(function, segments, size, parts, concrete.structured_outputs)
 
-    for low, high in itertools.pairwise(BOUNDS):
-        if isinstance(size, int) and low > 0 and low >= size:
-            break
-        chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
-        largest = _largest_shape(size, low, high) if compiled else None
-        of_class = functools.partial(_padded_rows, segments, chosen, size, largest)
-        if not in_graph:
-            if size == 0 or tf.reduce_any(chosen):
-                found.append(results(of_class(), *parts))
-        elif not compiled:
-            found.append(tf.cond(tf.reduce_any(chosen), lambda rows=of_class: results(rows(), *parts), lambda: none))
-        elif tf.is_tensor(size):  # XLA's loops need known shapes
-            found.append(results(of_class(), *parts))
-        else:
-            count = tf.math.count_nonzero(chosen, dtype=tf.int32)
-            found.append(_by_block(results, of_class(), count, none, parts))
-    return tf.nest.map_structure(lambda *each: tf.add_n(each), *found)
+        def gradient(*upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
+            if any(variable.dtype.is_floating for variable in variables):
+                names = [variable.name for variable in variables]
+                raise ValueError(f"function must not have trainable variables in a traced call, got {names}")
+            found: list[tf.Tensor | None] = [None] * len(parts)
+            for result, part in pairs:
+                slope = slopes[result, part][:size]
+                own = tf.gather(upstream[result], segments.firsts)
+                term = slope * tf.reshape(own, [-1] + [1] * (slope.shape.rank - 1))
+                found[part] = term if found[part] is None else found[part] + term
+            return (found, [None] * len(variables)) if variables else found
+
+        return tuple(result[:size] for result in tf.nest.flatten(results)), gradient
+
+    return tf.nest.pack_sequence_as(structure, at_first_rows(*parts))
 
 
-def _by_block(
-    results: Callable[..., Any], rows: tf.Tensor, count: tf.Tensor, none: Any, parts: Sequence[tf.Tensor]
+class _WithSlopes:
+    """The results of a function of padded lists, and their derivatives with respect to the parts."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *parts: tf.Tensor) -> tuple[Any, dict[tuple[int, int], tf.Tensor]]:
+        """The results, and by the numbers of a result and of a part the derivatives, in the shape of the part."""
+        # Unknown to the caller's tape: TensorFlow makes conditions below two tapes ready for second derivatives.
+        parts = tuple(tf.stop_gradient(part) for part in parts)
+        results, slopes = self._function(*parts), {}
+        for result, values in enumerate(tf.nest.flatten(results)):
+            for part, given in enumerate(parts):
+                slope = tf.gradients(values, given)[0] if values.dtype.is_floating and given.dtype.is_floating else None
+                if slope is not None:
+                    slopes[result, part] = slope
+        return results, slopes
+
+
+def _summed_over_classes(
+    function: Callable[..., Any],
+    segments: Segments,
+    size: int | tf.Tensor,
+    parts: Sequence[tf.Tensor],
+    outputs: Any = None,
 ) -> Any:
+    """The results [rows + 1] of `function`, at the first rows of the lists, or at their rows if they are per item.
+
+    In a graph `outputs` has the specs of what the function returns.
+    """
+    parts = [tf.pad(part, [[0, 1]] + [[0, 0]] * (part.shape.rank - 1)) for part in parts]
+    none = outputs and tf.nest.map_structure(lambda spec: tf.zeros([size + 1, *spec.shape[2:]], spec.dtype), outputs)
+
+    def at_rows(result: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return tf.math.unsorted_segment_sum(result, rows[:, 0] if result.shape.rank == 1 else rows, size + 1)
+
+    def results(rows: tf.Tensor) -> Any:
+        """The results of lists of these rows [lists, n]."""
+        found = function(*(tf.gather(part, rows) for part in parts))
+        return tf.nest.map_structure(lambda result: at_rows(result, rows), found)
+
+    def of_class(low: int, high: int) -> Any:
+        """The results of the lists with sizes in this class, a list of one, or of none if no such list is known."""
+        chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
+        if tf.executing_eagerly():
+            return [results(_padded_rows(segments, chosen, size))] if tf.reduce_any(chosen) else []
+        if not is_compiled():
+            present = tf.reduce_any(chosen)
+            return [tf.cond(present, lambda: results(_padded_rows(segments, chosen, size)), lambda: none)]
+        rows = _padded_rows(segments, chosen, size, _largest_shape(size, low, high))
+        if tf.is_tensor(size):  # XLA's loops need known shapes
+            return [results(rows)]
+        return [_by_block(results, rows, tf.math.count_nonzero(chosen, dtype=tf.int32), none)]
+
+    def of_classes() -> Any:
+        bounds = [each for each in itertools.pairwise(BOUNDS) if each[0] == 0 or tf.is_tensor(size) or each[0] < size]
+        found = itertools.chain.from_iterable(itertools.starmap(of_class, bounds))
+        return tf.nest.map_structure(lambda *each: tf.add_n(each), *found)
+
+    if is_compiled():
+        return of_classes()
+    every = segments.sizes > 0
+    lists, longest = tf.math.count_nonzero(every), tf.cast(tf.reduce_max(segments.sizes, axis=0), tf.int64)
+    are_similar = lists * longest <= FEW_CELLS * tf.cast(size, tf.int64)
+    return tf.cond(are_similar, lambda: results(_padded_rows(segments, every, size)), of_classes)
+
+
+def _by_block(results: Callable[[tf.Tensor], Any], rows: tf.Tensor, count: tf.Tensor, none: Any) -> Any:
     """The sum of `results` of blocks of lists, of which the first `count` of `rows` [lists, n] exist.
 
-    XLA compiles one block, and as many run as are needed. The gradient computes each block again: if blocks handed
-    shapes on to it, XLA would compile anew for each batch.
+    XLA compiles one block, and as many run as are needed.
     """
     lists, longest = rows.shape
-    padding = parts[0].shape[0] - 1
+    padding = tf.nest.flatten(none)[0].shape[0] - 1
     block = max(1, padding // longest)
     blocks = -(-lists // block)
     rows = tf.pad(rows, [[0, blocks * block - lists], [0, 0]], constant_values=padding)
     rows, needed = tf.reshape(rows, [blocks, block, longest]), -(-count // block)
-    is_float = [part.dtype.is_floating for part in parts]
 
-    def total(of_block: Callable[[tf.Tensor], Sequence[tf.Tensor]], start: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        def add(number: tf.Tensor, *sums: tf.Tensor) -> tuple:
-            return number + 1, *(own + more for own, more in zip(sums, of_block(rows[number]), strict=True))
+    def add(number: tf.Tensor, sums: Any) -> tuple:
+        return number + 1, tf.nest.map_structure(tf.add, sums, results(rows[number]))
 
-        return list(tf.while_loop(lambda number, *_: number < needed, add, (0, *start))[1:])
-
-    @tf.custom_gradient
-    def summed(*parts: tf.Tensor) -> tuple:
-        sources = list(itertools.compress(parts, is_float))
-
-        def gradient(*upstream: tf.Tensor) -> list[tf.Tensor | None]:
-            def of_block(rows: tf.Tensor) -> list[tf.Tensor]:
-                with tf.GradientTape() as tape:
-                    tape.watch(sources)
-                    values = tf.nest.flatten(results(rows, *parts))
-                kept = [value.dtype.is_floating for value in values]
-                floats, own = list(itertools.compress(values, kept)), list(itertools.compress(upstream, kept))
-                found = tape.gradient(floats, sources, own, unconnected_gradients="zero")
-                return [tf.convert_to_tensor(each) for each in found]  # those of gathers are sparse
-
-            found = iter(total(of_block, [tf.zeros_like(source) for source in sources]))
-            return [next(found) if own else None for own in is_float]
-
-        return tuple(total(lambda rows: tf.nest.flatten(results(rows, *parts)), tf.nest.flatten(none))), gradient
-
-    return tf.nest.pack_sequence_as(none, summed(*parts))
+    return tf.while_loop(lambda number, _: number < needed, add, (0, none))[1]
 
 
 def _segments(ids: tf.Tensor, size: int | tf.Tensor) -> Segments:
     order = tf.argsort(ids, stable=True)
     numbers = tie_groups(tf.gather(ids, order)[tf.newaxis])[0]
     sizes = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, size)
-    return Segments(tf.concat([order, [size]], axis=0), tf.cumsum(sizes, exclusive=True), sizes)
+    starts = tf.cumsum(sizes, exclusive=True)
+    firsts = tf.math.unsorted_segment_sum(tf.gather(order, tf.gather(starts, numbers)), order, size)
+    return Segments(tf.concat([order, [size]], axis=0), starts, sizes, firsts)
 
 
 def _largest_shape(size: int | tf.Tensor, low: int, high: int) -> tuple[Any, Any]:
@@ -130,7 +174,7 @@ def _largest_shape(size: int | tf.Tensor, low: int, high: int) -> tuple[Any, Any
     return larger(size // (low + 1), 1), larger(smaller(size, high), 1)
 
 
-def _padded_rows(segments: Segments, chosen: tf.Tensor, size: int | tf.Tensor, shape: Any) -> tf.Tensor:
+def _padded_rows(segments: Segments, chosen: tf.Tensor, size: int | tf.Tensor, shape: Any = None) -> tf.Tensor:
     """The rows [lists, n] of the `chosen` lists, `size` in the padding; of this `shape`, or just large enough."""
     if shape is None:
         count = tf.math.count_nonzero(chosen, dtype=tf.int32)

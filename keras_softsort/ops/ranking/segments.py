@@ -40,13 +40,14 @@ def per_segment(
 
     Returns:
       `[rows]`: the result of each list at its first row, and 0 at all others. The sum is that over lists. Values and
-      gradients are those of padded lists, in every execution mode. Under XLA, options that are tensors, such as `tau`,
-      have no gradient, and there are no second derivatives.
+      gradients are those of padded lists, in every execution mode. In traced calls options that are tensors, such as
+      `tau`, have no gradient, and there are no second derivatives.
 
     Raises:
       TypeError: `function` cannot be called, `scores` is not floating-point, `segments` are not integers, or `mask` is
         not bool.
-      ValueError: an argument does not have one entry per row, and the errors of `function`.
+      ValueError: an argument does not have one entry per row, `function` has trainable variables in a traced call
+        whose gradient is taken, and the errors of `function`.
 
     Cost: that of `function` for lists padded to similar sizes. Lists of 17 to 4096 rows take fewer than 4 cells per
     row, shorter ones at most 16. XLA compiles one program for all batches with this number of rows.
