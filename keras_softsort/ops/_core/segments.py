@@ -18,6 +18,10 @@ BOUNDS = (0, 16, 64, 256, 1024, 4096, tf.int32.max)
 FEW_CELLS = 2
 
 
+# XLA computes lists in so many blocks of rows, or a few more; the last one of a class may be nearly empty.
+BLOCKS = 8
+
+
 class Segments(NamedTuple):
     """The rows of each list."""
 
@@ -148,7 +152,7 @@ def _by_block(results: Callable[[tf.Tensor], Any], rows: tf.Tensor, count: tf.Te
     """
     lists, longest = rows.shape
     padding = tf.nest.flatten(none)[0].shape[0] - 1
-    block = max(1, padding // longest)
+    block = max(1, padding // BLOCKS // longest)
     blocks = -(-lists // block)
     rows = tf.pad(rows, [[0, blocks * block - lists], [0, 0]], constant_values=padding)
     rows, needed = tf.reshape(rows, [blocks, block, longest]), -(-count // block)
