@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,8 +17,6 @@ from keras_softsort.ops._core.tracing import is_compiled
 BOUNDS = (0, 16, 64, 256, 1024, 4096, tf.int32.max)
 # Lists of similar sizes, with at most so many cells per row if all are padded to the longest, are one class.
 FEW_CELLS = 2
-
-
 # XLA computes lists in so many blocks of rows, or a few more; the last one of a class may be nearly empty.
 BLOCKS = 8
 
@@ -52,8 +51,9 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
         return tf.nest.map_structure(lambda result: result[:size], results)
     # One trace for lists of all sizes tells the structure of the results. Only XLA traces each size again.
     anything = [tf.TensorSpec([None, None, *part.shape[1:]], part.dtype) for part in parts]
-    concrete = tf.function(_WithSlopes(function), autograph=False).get_concrete_function(*anything)
-    function = _WithSlopes(function) if is_compiled() else concrete
+    function = functools.partial(_with_slopes, function)
+    concrete = tf.function(function, autograph=False).get_concrete_function(*anything)
+    function = function if is_compiled() else concrete
     structure, pairs = concrete.structured_outputs[0], list(concrete.structured_outputs[1])
 
     # A row takes part in one list. So its gradient is that of the result of its list, times its slope.
@@ -78,23 +78,17 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
     return tf.nest.pack_sequence_as(structure, at_first_rows(*parts))
 
 
-class _WithSlopes:
-    """The results of a function of padded lists, and their derivatives with respect to the parts."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, *parts: tf.Tensor) -> tuple[Any, dict[tuple[int, int], tf.Tensor]]:
-        """The results, and by the numbers of a result and of a part the derivatives, in the shape of the part."""
-        # Unknown to the caller's tape: TensorFlow makes conditions below two tapes ready for second derivatives.
-        parts = tuple(tf.stop_gradient(part) for part in parts)
-        results, slopes = self._function(*parts), {}
-        for result, values in enumerate(tf.nest.flatten(results)):
-            for part, given in enumerate(parts):
-                slope = tf.gradients(values, given)[0] if values.dtype.is_floating and given.dtype.is_floating else None
-                if slope is not None:
-                    slopes[result, part] = slope
-        return results, slopes
+def _with_slopes(function: Callable[..., Any], *parts: tf.Tensor) -> tuple[Any, dict[tuple[int, int], tf.Tensor]]:
+    """The results, and by the numbers of a result and of a part the derivatives, in the shape of the part."""
+    # Unknown to the caller's tape: TensorFlow makes conditions below two tapes ready for second derivatives.
+    parts = tuple(tf.stop_gradient(part) for part in parts)
+    results, slopes = function(*parts), {}
+    for result, values in enumerate(tf.nest.flatten(results)):
+        for part, given in enumerate(parts):
+            slope = tf.gradients(values, given)[0] if values.dtype.is_floating and given.dtype.is_floating else None
+            if slope is not None:
+                slopes[result, part] = slope
+    return results, slopes
 
 
 def _summed_over_classes(
