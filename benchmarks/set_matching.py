@@ -10,8 +10,12 @@ numbers. The candidates take turns in one process; figures are medians. Every to
 of keras-hub, whose excess has a column. What is not installed, or took more than `--limit` seconds a call at the batch
 before, is left out.
 
+With `--layers`: the loss of the sets of all decoder layers, 52 sets of 300 predictions with 20 targets each, in one
+call of `SetLoss(layer_axis=0)`, in a call per layer, and in a call per set.
+
     pip install optax keras-hub
     python benchmarks/set_matching.py
+    python benchmarks/set_matching.py --layers --json benchmarks/results/set_layers.json
 """
 
 from __future__ import annotations
@@ -131,13 +135,49 @@ def rows(shapes: list[str], kinds: list[str], repeats: int, limit: float) -> Ite
             yield row
 
 
+def in_layers(repeats: int, sets: int = 52, targets: int = 20, predictions: int = 300) -> Iterator[harness.Row]:
+    """Milliseconds of the loss of the same sets in one call and in several."""
+    random = np.random.default_rng(0)
+    functions = {
+        "pair_cost": lambda t, p: tf.reduce_sum(tf.abs(t[:, :, tf.newaxis] - p[:, tf.newaxis]), axis=-1),
+        "matched_loss": lambda t, p: tf.reduce_sum(tf.abs(t - p), axis=-1),
+    }
+    options = {"reduction": "sum", "normalization": "none"}
+    for layers in (6, 13):
+        batch = sets // layers
+        truth, found = (
+            tf.constant(random.uniform(size=shape), tf.float32)
+            for shape in ((batch, targets, 4), (layers, batch, predictions, 4))
+        )
+        for compiled in (True, False):
+            together, alone = (
+                tf.function(ks.SetLoss(**functions, **options, **more).__call__, jit_compile=compiled or None)
+                for more in ({"layer_axis": 0}, {})
+            )
+            runs: dict[str, Run] = {
+                "one call": lambda call=together, y=truth, p=found: [float(call(y, p))],
+                "a call per layer": lambda call=alone, y=truth, p=found: [sum(float(call(y, each)) for each in p)],
+                "a call per set": lambda call=alone, y=truth, p=found: [
+                    sum(float(call(y[i : i + 1], each[i : i + 1])) for each in p for i in range(len(y)))
+                ],
+            }
+            harness.check_agreement(runs, [1e-4])
+            one, *others = harness.alternating_medians(list(runs.values()), repeats)
+            ratios = {f"{name} / one call": spent / one for name, spent in zip(list(runs)[1:], others, strict=True)}
+            mode = "XLA" if compiled else "TF"
+            yield {"mode": mode, "layers": layers, "sets per layer": batch, "one call, ms": 1e3 * one, **ratios}
+
+
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help="batch x targets x predictions")
     parser.add_argument("--costs", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--limit", type=float, default=1.0, help="seconds of a call, above which it is made once")
+    parser.add_argument("--layers", action="store_true", help="measure the loss of stacked sets instead")
     options = parser.parse_args(arguments)
+    if options.layers:
+        return harness.publish("set_matching", {"layers": in_layers(options.repeats)}, options.json)
     table = rows(options.shapes, options.costs, options.repeats, options.limit)
     return harness.publish("set_matching", {"time": table}, options.json)
 

@@ -11,6 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import not_negative, row_weights
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.matching.set_loss import checked_items
 
 NORMALIZATIONS = ("batch", "set", "none")
@@ -18,16 +19,28 @@ Mask = str | Callable[[Any], Any] | None
 
 
 class Sets(NamedTuple):
-    """A batch of sets of targets and of predictions, each a tensor or a nest of tensors."""
+    """A batch of sets of targets and of predictions, each a tensor or a nest of tensors.
+
+    With layers, the batch holds the sets of the first layer, then those of the second one, and so on.
+    """
 
     targets: Any  # [batch, m, ...]
     predictions: Any  # [batch, n, ...]
     target_mask: tf.Tensor  # [batch, m] bool, True for valid items
     prediction_mask: tf.Tensor  # [batch, n] bool, True for valid items
     weights: tf.Tensor  # [batch]
+    layers: tf.Tensor | None = None  # how many layers predict each set
 
     def normalized(self, losses: tf.Tensor, normalization: str) -> WeightedLosses:
-        """Weight `losses` [batch], and find the divisor of their sum that `normalization` chooses."""
+        """Weight `losses` [batch], and find the divisor of their sum that `normalization` chooses.
+
+        With layers, the loss of a set is the sum over layers. All layers have the same targets and weights.
+        """
+        if self.layers is not None:
+            count = tf.size(losses) // self.layers
+            losses = tf.reduce_sum(tf.reshape(losses, [self.layers, count]), axis=0)
+            of_layer = self._replace(target_mask=self.target_mask[:count], weights=self.weights[:count], layers=None)
+            return of_layer.normalized(losses, normalization)
         weights = tf.cast(self.weights, losses.dtype)
         sizes = tf.reduce_sum(tf.cast(self.target_mask, losses.dtype), axis=1)
         if normalization == "batch":
@@ -41,9 +54,22 @@ class Sets(NamedTuple):
 
 
 def predicted_sets(
-    y_true: Any, y_pred: Any, sample_weight: Any, *, target_mask: Mask, prediction_mask: Mask, dtype: tf.DType | None
+    y_true: Any,
+    y_pred: Any,
+    sample_weight: Any,
+    *,
+    target_mask: Mask,
+    prediction_mask: Mask,
+    dtype: tf.DType | None,
+    layer_axis: int | None = None,
 ) -> Sets:
     """Check the call arguments of a loss of sets, and cast them to the compute dtype."""
+    if layer_axis is not None:
+        y_true, y_pred, sample_weight, layers = _of_all_layers(y_true, y_pred, sample_weight, layer_axis)
+        sets = predicted_sets(
+            y_true, y_pred, sample_weight, target_mask=target_mask, prediction_mask=prediction_mask, dtype=dtype
+        )
+        return sets._replace(layers=layers)
     keras_masks = [
         each._keras_mask for each in tf.nest.flatten(y_pred) if getattr(each, "_keras_mask", None) is not None
     ]
@@ -61,6 +87,30 @@ def predicted_sets(
         prediction_mask = tf.logical_and(prediction_mask, is_valid)
     weights = _weights(sample_weight, leaves[0], bool(keras_masks))
     return Sets(targets, predictions, target_mask, prediction_mask, weights)
+
+
+def _of_all_layers(y_true: Any, y_pred: Any, sample_weight: Any, layer_axis: int) -> tuple[Any, Any, Any, tf.Tensor]:
+    """One batch of the sets of all layers: targets and weights repeated, predictions flattened; and their number."""
+    given = tf.nest.flatten(y_pred)
+    leaves = [arguments.dense_tensor("y_pred", each) for each in given]
+    shapes = [each.shape for each in leaves]
+    if not leaves or any((shape.rank or 0) < 3 or not shape[:2].is_compatible_with(shapes[0][:2]) for shape in shapes):
+        axes = "layers, batch" if layer_axis == 0 else "batch, layers"
+        raise ValueError(f"y_pred must hold tensors [{axes}, n, ...] with layer_axis={layer_axis}, got {shapes}")
+    if any(getattr(each, "_keras_mask", None) is not None for each in given):
+        raise ValueError("y_pred must have no Keras mask with layer_axis; use prediction_mask")
+    if layer_axis == 1:
+        leaves = [tf.transpose(each, [1, 0, *range(2, each.shape.rank)]) for each in leaves]
+    leading = tf.shape(leaves[0])[:2]
+    leaves = [arguments.of_shape("y_pred", each, tf.concat([leading, tf.shape(each)[2:]], axis=0)) for each in leaves]
+
+    def repeated(each: Any) -> tf.Tensor:
+        each = arguments.dense_tensor("y_true or sample_weight", each)
+        return tf.tile(each, [leading[0], *[1] * (each.shape.rank - 1)]) if each.shape.rank else each
+
+    predictions = [flatten_lists(each, each.shape.rank - 2) for each in leaves]
+    weights = None if sample_weight is None else repeated(tf.nest.flatten(sample_weight)[0])
+    return tf.nest.map_structure(repeated, y_true), tf.nest.pack_sequence_as(y_pred, predictions), weights, leading[0]
 
 
 def _cast(structure: Any, dtype: Callable[[tf.DType], tf.DType]) -> Any:

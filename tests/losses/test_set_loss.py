@@ -185,6 +185,87 @@ def test_what_normalization_and_reduction_divide_by():
             np.testing.assert_allclose(call(loss, *inputs, given), expected, rtol=1e-6, err_msg=str(each))
 
 
+def in_layers(layer_axis, seeds=(0, 1, 2)):
+    """Targets, predictions of three layers, and the same predictions stacked along an axis."""
+    boxes, classes, *_ = sets()
+    layers = [sets(seed=seed)[2:] for seed in seeds]
+    stacked = [tf.constant(np.stack(each, axis=layer_axis)) for each in zip(*layers, strict=True)]
+    return {"boxes": boxes, "classes": classes}, layers, dict(zip(("boxes", "classes"), stacked, strict=True))
+
+
+@pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", models.NO_REDUCTION, "mean_with_sample_weight"])
+@pytest.mark.parametrize("normalization", ["batch", "set", "none"])
+@pytest.mark.parametrize("layer_axis", [0, 1])
+def test_layers_are_added_up(layer_axis, normalization, reduction):
+    targets, layers, stacked = in_layers(layer_axis)
+    weights = np.array([1.0, 0.5, 2.0, 1.5])
+    options = {"normalization": normalization, "reduction": reduction}
+    single, of_layers = boxes_loss(**options), boxes_loss(layer_axis=layer_axis, **options)
+    wanted = sum(single(targets, dict(zip(("boxes", "classes"), each, strict=True)), weights) for each in layers)
+    np.testing.assert_allclose(of_layers(targets, stacked, weights), wanted, rtol=1e-12)
+    compiled = tf.function(of_layers.__call__, jit_compile=True, autograph=False)
+    np.testing.assert_allclose(compiled(targets, stacked, weights), wanted, rtol=1e-12)
+
+
+def test_gradients_of_layers_of_unknown_number():
+    targets, layers, stacked = in_layers(0)
+    loss, single = boxes_loss(layer_axis=0), boxes_loss()
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 2], tf.float64)], autograph=False)
+    def gradient(boxes):
+        with tf.GradientTape() as tape:
+            tape.watch(boxes)
+            total = loss(targets, {"boxes": boxes, "classes": stacked["classes"]})
+        return tape.gradient(total, boxes)
+
+    def gradient_of_one(boxes, logits):
+        boxes = tf.constant(boxes)
+        with tf.GradientTape() as tape:
+            tape.watch(boxes)
+            total = single(targets, {"boxes": boxes, "classes": logits})
+        return tape.gradient(total, boxes)
+
+    found = gradient(stacked["boxes"])
+    np.testing.assert_allclose(found, [gradient_of_one(*each) for each in layers], rtol=1e-12)
+
+
+def test_fit_with_layers():
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(16, 3)).astype("float32")
+    loss = ks.SetLoss(cases.squared_distances, cases.squared_errors, layer_axis=1)
+    assert ks.SetLoss.from_config(loss.get_config()).layer_axis == 1
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(10), keras.layers.Reshape((2, 5))])
+    model.compile("adam", loss=loss)
+    history = model.fit(rng.normal(size=(16, 4)), targets, batch_size=8, epochs=3, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: boxes_loss(layer_axis=2), ValueError, "layer_axis must be None, 0 or 1, got 2"),
+        (lambda: boxes_loss(layer_axis="first"), TypeError, "layer_axis must be an integer"),
+        (
+            lambda: ks.SetLoss(cases.squared_distances, cases.squared_errors, layer_axis=0)(
+                np.ones([2, 3]), np.ones([2, 3])
+            ),
+            ValueError,
+            r"y_pred must hold tensors \[layers, batch, n, \.\.\.\] with layer_axis=0",
+        ),
+        (
+            lambda: boxes_loss(layer_axis=0)(
+                in_layers(0)[0], {"boxes": np.ones([3, 4, 5, 2]), "classes": np.ones([2, 4, 5, CLASSES])}
+            ),
+            ValueError,
+            r"y_pred must hold tensors \[layers, batch, n",
+        ),
+    ],
+)
+def test_errors_of_layers(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
 @pytest.mark.parametrize("normalization", ["batch", "set", "none"])
 def test_a_batch_without_targets(normalization):
     inputs = sets()

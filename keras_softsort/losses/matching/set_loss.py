@@ -36,6 +36,8 @@ class SetLoss(WeightedLoss):
       normalization: divisor of the sum of losses. `"batch"`: the number of valid targets in the batch, at least 1, so
         that all targets have the same weight. `"set"`: the number of valid targets of each set, at least 1, and the
         number of sets, so that all sets have the same weight. `"none"`: the number of sets.
+      layer_axis: None, or 0 or 1: the axis of `y_pred` over the layers of a decoder that each predict all sets. All
+        layers are matched in one call, and the loss of a set is the sum over layers (auxiliary losses).
       reduction: `"sum_over_batch_size"` or `"mean"`, divided as above; `"sum"`, and None or `"none"` (one loss per
         set), divided only by the targets of each set with `normalization="set"`; `"mean_with_sample_weight"`, as the
         mean, with targets or sets counted by their weight.
@@ -46,7 +48,9 @@ class SetLoss(WeightedLoss):
       y_true: targets, a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take
         them. Floating-point tensors are cast to the dtype of the predictions. Padding is replaced by 0 before any
         function sees it.
-      y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors.
+      y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors; with `layer_axis=0` `[layers, batch, n,
+        ...]`, with `layer_axis=1` `[batch, layers, n, ...]`, as a Keras model has to return them. Functions see the
+        sets of all layers as one batch, `[layers * batch, n, ...]`.
       sample_weight: a number, or one weight per set, `[batch]` or `[batch, 1]`.
 
     Masked items, even with NaN, never affect the loss or its gradient. In sets without valid targets (or with m = 0)
@@ -99,6 +103,7 @@ class SetLoss(WeightedLoss):
         target_mask: str | Callable[[Any], Any] | None = None,
         prediction_mask: str | Callable[[Any], Any] | None = None,
         normalization: str = "batch",
+        layer_axis: int | None = None,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "set_loss",
         dtype: Any = None,
@@ -112,6 +117,7 @@ class SetLoss(WeightedLoss):
                 "target_mask": _mask("target_mask", target_mask),
                 "prediction_mask": _mask("prediction_mask", prediction_mask),
                 "normalization": arguments.one_of("normalization", normalization, NORMALIZATIONS),
+                "layer_axis": _layer_axis(layer_axis),
             }
         )
 
@@ -124,6 +130,7 @@ class SetLoss(WeightedLoss):
             target_mask=self.target_mask,
             prediction_mask=self.prediction_mask,
             dtype=self.given_dtype,
+            layer_axis=self.layer_axis,
         )
         losses = ops.set_loss(
             sets.targets,
@@ -140,6 +147,13 @@ class SetLoss(WeightedLoss):
 def _optional_function(name: str, value: Any) -> Any:
     """Return `value`, a function, the config of one, or None."""
     return None if value is None else arguments.function(name, read_function(value))
+
+
+def _layer_axis(value: Any) -> int | None:
+    """Check that `value` is None, 0 or 1."""
+    if value is None or arguments.integer("layer_axis", value) in (0, 1):
+        return value
+    raise ValueError(f"layer_axis must be None, 0 or 1, got {value!r}")
 
 
 def _mask(name: str, value: Any) -> Any:
