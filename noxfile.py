@@ -74,7 +74,10 @@ def passes(session: nox.Session, *command: str) -> bool:
 
 @contextlib.contextmanager
 def environment_made_beside(name: str) -> Iterator[None]:
-    """Install the environment of the session `name` meanwhile: pip mostly waits for the network."""
+    """Install the environment of the session `name` meanwhile, if all run: pip mostly waits for the network."""
+    if len(sys.argv) > 1:
+        yield
+        return
     with subprocess.Popen([sys.executable, "-m", "nox", "--install-only", "--session", name], **SILENT) as process:
         yield
         process.wait()
@@ -85,18 +88,18 @@ def lint(session: nox.Session) -> None:
     """Format, lint, types and spelling, as pre-commit does."""
     dev = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["dev"]
     session.install(*[tool for tool in dev if tool.startswith(("ruff", "mypy", "codespell"))], "numpy")
-    session.run("ruff", "format", "--check", ".")
-    session.run("ruff", "check", ".")
-    session.run("mypy")
-    session.run("codespell")
+    with environment_made_beside("tests"):
+        session.run("ruff", "format", "--check", ".")
+        session.run("ruff", "check", ".")
+        session.run("mypy")
+        session.run("codespell")
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """The suite on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
     session.install(NO_COMPILE, ".[test,keras-rs,beam,choices]")
-    both_stacks = len(sys.argv) == 1 and tf_ranking_python() is not None
-    with environment_made_beside("tests_tf_ranking") if both_stacks else contextlib.nullcontext():
+    with environment_made_beside("tests_tf_ranking") if tf_ranking_python() else contextlib.nullcontext():
         run_tests(session)
 
 

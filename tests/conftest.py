@@ -43,7 +43,9 @@ ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order",
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
 ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "knn_classifier"))
 ON_DEFAULT_STACK += ("layers/test_plackett_luce_sampler.py", "metrics/test_correlations.py")
-ON_DEFAULT_STACK += ("metrics/test_shared_arguments.py", "serving/test_scorer.py")
+ON_DEFAULT_STACK += ("metrics/test_shared_arguments.py", "metrics/test_ranking_metrics.py", "serving/test_scorer.py")
+ON_DEFAULT_STACK += ("losses/test_groups.py", "layers/test_wrong_inputs.py", "trees", "test_float32.py")
+ON_DEFAULT_STACK += ("test_docstrings.py", "test_keras_objects_are_thin.py", "serving/test_model_server.py")
 
 # Files of few long tests. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")

@@ -100,10 +100,14 @@ def _summed_over_classes(
 ) -> Any:
     """The results [rows + 1] of `function`, at the first rows of the lists, or at their rows if they are per item.
 
-    In a graph `outputs` has the specs of what the function returns.
+    In a graph `outputs` has the specs of the results and slopes that the function returns.
     """
     parts = [tf.pad(part, [[0, 1]] + [[0, 0]] * (part.shape.rank - 1)) for part in parts]
-    none = outputs and tf.nest.map_structure(lambda spec: tf.zeros([size + 1, *spec.shape[2:]], spec.dtype), outputs)
+    none: Any = None
+    if outputs is not None:
+        results_like, slopes_like = outputs
+        zeros = tf.nest.map_structure(lambda spec: tf.zeros([size + 1], spec.dtype), results_like)
+        none = zeros, {pair: tf.zeros_like(parts[pair[1]]) for pair in slopes_like}
 
     def at_rows(result: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         return tf.math.unsorted_segment_sum(result, rows[:, 0] if result.shape.rank == 1 else rows, size + 1)

@@ -39,4 +39,7 @@ def count_inversions(permutation: tf.Tensor, weights: tf.Tensor | None = None) -
     lists = (permutation,) if weights is None else (permutation, weights)
     unknown = (tf.TensorShape([]), tf.TensorShape([None]), *[tf.TensorShape([None, None]) for _ in lists])
     state = (bits - 1, tf.zeros([batch], dtype), *lists)
-    return tf.while_loop(lambda bit, *_: bit >= 0, sort_by_bit, state, shape_invariants=unknown)[1]
+    # XLA compiles a gradient, even an unused one, only with a limit.
+    return tf.while_loop(lambda bit, *_: bit >= 0, sort_by_bit, state, shape_invariants=unknown, maximum_iterations=31)[
+        1
+    ]

@@ -23,12 +23,14 @@ class Measures(NamedTuple):
 
 
 def metric_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
-    """Check the arguments that all metrics share. Items of weight 0 are masked."""
+    """Check the arguments that all metrics share. Items of weight 0 are masked. Metrics have no gradient."""
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
+    args = args._replace(scores=tf.stop_gradient(args.scores))
     if args.weights is None:
         return args
-    counts = tf.broadcast_to(args.weights > 0, tf.shape(args.labels))
-    return args._replace(mask=counts if args.mask is None else tf.logical_and(counts, args.mask))
+    weights = tf.stop_gradient(args.weights)
+    counts = tf.broadcast_to(weights > 0, tf.shape(args.labels))
+    return args._replace(weights=weights, mask=counts if args.mask is None else tf.logical_and(counts, args.mask))
 
 
 def checked_ties(ties: Any) -> str:
