@@ -119,8 +119,9 @@ def test_a_file_of_cases_too_few_too_many_or_of_another_name_is_found():
     assert [*complaints([*others, renamed])] == ["harden stands in ['hard']", "hard holds ['harden']"]
 
 
-# The tests of losses and metrics named test_shared_arguments.py try these with every class.
-SHARED = {"dtype", "lists", "padding"}
+# The tests of losses and metrics named test_shared_arguments.py try these with every class, and tests/losses/
+# test_set_loss.py the last one, which needs predictions of another shape.
+SHARED = {"dtype", "lists", "padding", "layer_axis"}
 
 
 def test_every_argument_has_a_case_away_from_its_default():

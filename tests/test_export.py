@@ -42,7 +42,7 @@ def test_every_exported_name_is_imported_by_its_folder(folder):
 
 def test_the_top_level_has_keras_objects_distributions_and_eight_operators():
     modules = {name for name in ks.__all__ if isinstance(getattr(ks, name), types.ModuleType)}
-    assert modules == {*(each.__name__.split(".")[1] for each in KERAS_OBJECTS), "data", "models", "ops"}
+    assert modules == {*(each.__name__.split(".")[1] for each in KERAS_OBJECTS), "data", "models", "ops", "trees"}
     assert set(ks.__all__) - modules == {name for each in KERAS_OBJECTS for name in each.__all__} | OPERATORS
     assert {name for name in ks.ops.__all__ if hasattr(ks, name)} == OPERATORS
 
