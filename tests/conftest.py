@@ -38,12 +38,13 @@ OF_DEFAULT_STACK = ("examples", "benchmarks", "test_docs.py", "test_frame.py")
 # Folders and files whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the
 # layers and losses above them run on both.
 ON_DEFAULT_STACK = (*OF_DEFAULT_STACK, "ops", "distributions", "linalg")
-ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "frames", "svmlight"))
+ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "batches_of_groups", "frames", "svmlight"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order", "pl_rank", "plackett_luce", "ranknet"))
 ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
 ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "knn_classifier"))
 ON_DEFAULT_STACK += ("layers/test_plackett_luce_sampler.py", "metrics/test_correlations.py")
 ON_DEFAULT_STACK += ("metrics/test_shared_arguments.py", "metrics/test_ranking_metrics.py", "serving/test_scorer.py")
+ON_DEFAULT_STACK += ("data/test_write_elwc.py", "losses/test_ragged.py")
 ON_DEFAULT_STACK += ("losses/test_groups.py", "layers/test_wrong_inputs.py", "trees", "test_float32.py")
 ON_DEFAULT_STACK += ("test_docstrings.py", "test_keras_objects_are_thin.py", "serving/test_model_server.py")
 

@@ -48,14 +48,14 @@ def prediction(loss):
     return np.stack([SCORES, -SCORES[::-1]], axis=1) if loss.takes == "logits" else SCORES
 
 
-def quick(cls, mode):
-    return mode == "eager" or (cls is ks.RankNetLoss and mode in ("traced", "xla"))
+# What runs each time: all modes of one loss, and one of scores, of logits and of several traces in the others.
+QUICK = {ks.RankNetLoss: ("eager", "traced", "xla"), ks.OrdinalLoss: ("unknown_shape",), ks.SpearmanLoss: ("eager",)}
 
 
 @pytest.mark.parametrize(
     ("loss", "mode"),
     [
-        pytest.param(loss, mode, marks=[] if quick(loss.cls, mode) else [pytest.mark.nightly])
+        pytest.param(loss, mode, marks=[] if mode in QUICK.get(loss.cls, ()) else [pytest.mark.nightly])
         for loss in LOSSES
         if not loss.noisy
         for mode in ("eager", "traced", "xla", "unknown_shape")
@@ -81,7 +81,11 @@ def test_losses_are_those_of_padded_lists(loss, mode):
     np.testing.assert_allclose(gradient, flat(slopes.numpy()), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.cls.__name__)
+@pytest.mark.parametrize(
+    "loss",
+    [pytest.param(loss, marks=[] if loss.cls in QUICK or loss.noisy else [pytest.mark.nightly]) for loss in LOSSES],
+    ids=lambda loss: loss.cls.__name__,
+)
 def test_operators_are_those_of_padded_lists(loss):
     """With noise, too: these lists are padded to one size, as here, and then it is the same."""
     one_size = np.isin(IDS, [i for i, size in SIZES.items() if size < 9])

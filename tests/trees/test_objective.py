@@ -64,8 +64,15 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "weighted"),
+    [
+        ("float32", True),
+        ("float64", False),
+        pytest.param("float32", False, marks=pytest.mark.nightly),
+        pytest.param("float64", True, marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("name", CLOSED)
 def test_closed_forms_are_those_of_float64_differences(name, weighted, dtype):
     random = np.random.default_rng(3)
