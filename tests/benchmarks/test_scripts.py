@@ -78,6 +78,12 @@ def without_tracing():
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.mark.nightly
+def test_layers_of_sets(script):
+    (table,) = script("set_matching").main(["--layers", "--repeats", "1"])["tables"].values()
+    assert [row["layers"] for row in table] == [6, 6, 13, 13]
+
+
 @pytest.mark.filterwarnings(
     "ignore:invalid value encountered:RuntimeWarning",
     "ignore:overflow:RuntimeWarning",
