@@ -131,13 +131,8 @@ def value_and_gradients(operation):
     return run
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        pytest.param("xla", marks=pytest.mark.default_stack_only),
-        *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "unknown_shape")),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("mode", ["xla", "traced", "unknown_shape"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_others(name, mode):
     """The values op by op are compared with oracles elsewhere."""

@@ -109,7 +109,16 @@ def check_run(module, name, arguments, folder, printed):
 
 
 # Those that take seconds with any settings.
-SLOW = {"clicks_to_ranker", "digit_detector", "number_sorting", "recommender_slate", "tabular_ranks"}
+SLOW = {
+    "clicks_to_ranker",
+    "jigsaw",
+    "learning_to_rank",
+    "median",
+    "digit_detector",
+    "number_sorting",
+    "recommender_slate",
+    "tabular_ranks",
+}
 
 
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")

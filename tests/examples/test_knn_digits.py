@@ -170,6 +170,7 @@ def test_a_resumed_run_equals_one_without_interruption(tmp_path):
         trained(tmp_path / "b", [], "--resume", "--tau", "3")
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
 @pytest.mark.usefixtures("without_tracing")
 def test_it_runs_and_reports_accuracies_on_test_images(tmp_path):

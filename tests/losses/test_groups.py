@@ -110,7 +110,14 @@ def test_operators_are_those_of_padded_lists(loss):
 
 
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("metric", collected("METRICS"), ids=lambda metric: metric.cls.__name__)
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(metric, marks=[] if metric.cls in (ks.NDCG, ks.KendallTau) else [pytest.mark.nightly])
+        for metric in collected("METRICS")
+    ],
+    ids=lambda metric: metric.cls.__name__,
+)
 def test_metrics_are_those_of_padded_lists(metric, jit_compile):
     labels = TOPICS if metric.takes_topics else LABELS
     rows, lists = metric.cls(lists="groups"), metric.cls()
@@ -143,7 +150,15 @@ def test_ids_of_64_bits():
         np.testing.assert_array_equal(ks.RankNetLoss(lists="groups")(y_true, SCORES), wanted)
 
 
-@pytest.mark.parametrize("mode", ["eager", "traced", "xla", "unknown_shape", "unknown_xla"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "eager",
+        "traced",
+        "xla",
+        *(pytest.param(f"unknown_{each}", marks=pytest.mark.nightly) for each in ("shape", "xla")),
+    ],
+)
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_row_and_one_row(rows, mode):
     def step(y_true, scores):

@@ -359,10 +359,9 @@ def test_position_aware_list_mle():
     assert np.isfinite(ks.ops.plackett_luce_loss(long, long, discount="exponential"))
 
 
-@pytest.mark.parametrize(
-    "loss", [ks.ops.plackett_luce_loss, pytest.param(ks.ops.unique_softmax_loss, marks=pytest.mark.nightly)]
-)
-@pytest.mark.parametrize("size", [pytest.param(6, marks=pytest.mark.nightly), 30], ids=["compared", "sorted"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("loss", [ks.ops.plackett_luce_loss, ks.ops.unique_softmax_loss])
+@pytest.mark.parametrize("size", [6, 30], ids=["compared", "sorted"])
 def test_second_derivatives_of_masked_lists(size, loss):
     scores, labels, weights = np.random.default_rng(size).normal(size=(3, 1, size))
     labels = np.abs(labels)

@@ -74,8 +74,9 @@ def measured(metric, labels, scores):
     return metric.result()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("cls", [*CLASSES, ks.MixtureEMLoss, *METRICS])
-@pytest.mark.parametrize("column", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("column", [False, True])
 def test_lists_of_at_most_one_item(cls, column):
     """The longest list of a batch depends on the data: eagerly and in a graph it is no error, as in a wider batch."""
     labels, scores = ragged(ONE_ITEM), ragged([[0.3], [-0.2], []])
