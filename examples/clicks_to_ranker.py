@@ -11,7 +11,7 @@ of positions by `ClickEMLoss` and `DualLearningLoss`. Training on the labels of 
 measure is NDCG@5 on unseen lists, over seeds of the log and of the first weights. The last ranker is exported without
 any input of positions, and its scores by TensorFlow's C API are compared with its own.
 
-    python examples/clicks_to_ranker.py                # a fixed log, five seeds, two minutes
+    python examples/clicks_to_ranker.py                # a fixed log, five seeds, over a minute
     python examples/clicks_to_ranker.py --log random
     python examples/clicks_to_ranker.py --train rank.train --test rank.test
 """
@@ -43,11 +43,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--hidden", type=at_least(0), default=0, help="width of a hidden layer of the ranker; 0 for none")
     add("--learning-rate", type=command_line.positive, default=3e-3, help="of Adam")
     options = command_line.parse(parser, arguments, quick)
-    if (options.train is None) != (options.test is None):
-        parser.error("--train and --test must be given together")
-    for path in filter(None, (options.train, options.test)):
-        if not path.is_file():
-            parser.error(f"{path} is not a file")
+    command_line.check_files(parser, options)
     return options
 
 

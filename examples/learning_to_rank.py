@@ -51,14 +51,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--learning-rate", type=command_line.positive, default=1e-3, help="of Adam")
     add("--dropout", type=command_line.fraction, default=0.2, help="share of the inputs of each layer dropped")
     options = command_line.parse(parser, arguments, quick)
-    if (options.train is None) != (options.test is None):
-        parser.error("--train and --test must be given together")
     options.losses = LOSSES if "all" in options.losses else options.losses
     if options.valid and not options.train:
         parser.error("--valid must be given with --train and --test")
-    for path in filter(None, (options.train, options.valid, options.test)):
-        if not path.is_file():
-            parser.error(f"{path} is not a file")
+    command_line.check_files(parser, options)
     return options
 
 

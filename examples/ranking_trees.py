@@ -36,11 +36,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     add("--rounds", type=command_line.at_least(1), default=60, help="trees of each training")
     options = command_line.parse(parser, arguments, quick, needs=("sklearn", "lightgbm", "matplotlib"))
-    if (options.train is None) != (options.test is None):
-        parser.error("--train and --test must be given together")
-    for path in filter(None, (options.train, options.test)):
-        if not path.is_file():
-            parser.error(f"{path} is not a file")
+    command_line.check_files(parser, options)
     return options
 
 

@@ -106,6 +106,15 @@ def _check_data(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
         parser.error(f"argument --data-dir: expected a file {paths[0]} or {paths[1]} (_shared/labelled_images.py)")
 
 
+def check_files(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """`--train` and `--test` are given together, and they and `--valid`, where there is one, are files."""
+    if (options.train is None) != (options.test is None):
+        parser.error("--train and --test must be given together")
+    for path in filter(None, (options.train, getattr(options, "valid", None), options.test)):
+        if not path.is_file():
+            parser.error(f"{path} is not a file")
+
+
 def at_least(least: int) -> Callable[[str], int]:
     """A type for integers from `least` on."""
 

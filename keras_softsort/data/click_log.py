@@ -51,7 +51,8 @@ class ClickLog:
                 f"{lists.shape}, {items.shape} and {clicks.shape}"
             )
         if not np.isin(clicks, (-1, 0, 1)).all():
-            raise ValueError("clicks must be 1, 0, or -1 in the padding")
+            others = sorted(set(clicks[~np.isin(clicks, (-1, 0, 1))].tolist()))
+            raise ValueError(f"clicks must be 1, 0, or -1 in the padding, got {others[:3]}")
         for name, value in (("lists", lists), ("items", items), ("clicks", clicks)):
             object.__setattr__(self, name, value)
 
@@ -118,7 +119,8 @@ def simulate_clicks(
     if not isinstance(lists, RankingDataset):
         raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
     if lists.labels is None or (lists.labels < 0).any():
-        raise ValueError("lists must have labels of at least 0")
+        least = "none" if lists.labels is None else lists.labels.min()
+        raise ValueError(f"lists must have labels of at least 0, got {least}")
     given = np.asarray(scores, np.float64)
     if given.shape != lists.labels.shape:
         raise ValueError(f"scores must have one for each of the {len(lists.labels)} items, got shape {given.shape}")
@@ -257,7 +259,8 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
         raise ValueError(f"old and new must have one for each of the {count} items, got {len(old)} and {len(new)}")
     clicked = log.clicks > 0
     if not (old[log.items[clicked]] > 0).all():
-        raise ValueError("old must be above 0 for all items that were clicked")
+        never = log.items[clicked][old[log.items[clicked]] == 0]
+        raise ValueError(f"old must be above 0 for all items that were clicked, got 0 for item {never[0]}")
     ratios = np.divide(new, old, out=np.zeros_like(new), where=old > 0)
     values = np.where(clicked, ratios[log.items], 0).sum(axis=1)
     _, strata, sizes = np.unique(log.lists, return_inverse=True, return_counts=True)

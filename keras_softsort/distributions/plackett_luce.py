@@ -154,7 +154,7 @@ class PlackettLuce(OrderDistribution):
 
         If `rank_weights` are the probabilities that a user looks at the ranks of a list in this random order, it is the
         probability that the item is seen. The result is exact and differentiable, one integral over the item's Gumbel
-        key for all ranks, at the cost of `marginal_top_k`.
+        key for all ranks, at the cost of `marginal_top_k`. An item that cannot be chosen has 0.
 
         Args:
           rank_weights: `[k]` real numbers, the weights of the first k ranks, k at most n. Other ranks have weight 0.

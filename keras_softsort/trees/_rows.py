@@ -62,8 +62,12 @@ def _weights_of_rows(weight: Any, sizes: np.ndarray) -> np.ndarray | None:
     weights = np.asarray(weight, np.float64)
     if len(weights) == len(sizes):
         weights = np.repeat(weights, sizes)
+    if len(weights) != sizes.sum():
+        raise ValueError(
+            f"there must be a weight for each of the {sizes.sum()} rows or {len(sizes)} lists, got {len(weights)}"
+        )
     if not (weights >= 0).all():
-        raise ValueError("weights must be at least 0")
+        raise ValueError(f"weights must be at least 0, got {weights[~(weights >= 0)][0]}")
     return weights
 
 

@@ -35,6 +35,8 @@ def metric(name: str, k: int | None = None) -> Metric:
         groups, their sizes do not add up to the number of rows, a label is NaN, or a weight is negative.
       TypeError: `k` is not an integer.
 
+    Ties and lists that do not count: as in these metrics.
+
     Cost: O(n log n) time per list.
 
     Example:
@@ -44,6 +46,8 @@ def metric(name: str, k: int | None = None) -> Metric:
     >>> name, value, _ = evaluate([2, 0, 1, 1, 0], [0.3, 0.9, 0.4, 2.0, 1.0], None, [3, 2])
     >>> name, round(value, 4)
     ('ndcg@2', 0.5869)
+
+    Source: that of the metrics.
     """
     return Metric(name, k)
 

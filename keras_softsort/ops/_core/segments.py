@@ -53,13 +53,15 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
     anything = [tf.TensorSpec([None, None, *part.shape[1:]], part.dtype) for part in parts]
     function = functools.partial(_with_slopes, function)
     concrete = tf.function(function, autograph=False).get_concrete_function(*anything)
-    function = function if is_compiled() else concrete
+    compiled = is_compiled()
+    function = function if compiled else concrete
     structure, pairs = concrete.structured_outputs[0], list(concrete.structured_outputs[1])
 
     # A row takes part in one list. So its gradient is that of the result of its list, times its slope.
     @tf.custom_gradient
     def at_first_rows(*parts: tf.Tensor) -> tuple:
-        results, slopes = _summed_over_classes(function, segments, size, parts, concrete.structured_outputs)
+        outputs = concrete.structured_outputs
+        results, slopes = _summed_over_classes(function, segments, size, parts, outputs=outputs, compiled=compiled)
 
         def gradient(*upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
             if any(variable.dtype.is_floating for variable in variables):
@@ -96,7 +98,9 @@ def _summed_over_classes(
     segments: Segments,
     size: int | tf.Tensor,
     parts: Sequence[tf.Tensor],
+    *,
     outputs: Any = None,
+    compiled: bool = False,
 ) -> Any:
     """The results [rows + 1] of `function`, at the first rows of the lists, or at their rows if they are per item.
 
@@ -122,7 +126,7 @@ def _summed_over_classes(
         chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
         if tf.executing_eagerly():
             return [results(_padded_rows(segments, chosen, size))] if tf.reduce_any(chosen) else []
-        if not is_compiled():
+        if not compiled:
             present = tf.reduce_any(chosen)
             return [tf.cond(present, lambda: results(_padded_rows(segments, chosen, size)), lambda: none)]
         rows = _padded_rows(segments, chosen, size, _largest_shape(size, low, high))
@@ -135,7 +139,7 @@ def _summed_over_classes(
         found = itertools.chain.from_iterable(itertools.starmap(of_class, bounds))
         return tf.nest.map_structure(lambda *each: tf.add_n(each), *found)
 
-    if is_compiled():
+    if compiled:
         return of_classes()
     every = segments.sizes > 0
     lists, longest = tf.math.count_nonzero(every), tf.cast(tf.reduce_max(segments.sizes, axis=0), tf.int64)
