@@ -60,6 +60,11 @@ def positive_integer(name: str, value: Any) -> int:
     return number
 
 
+def optional_positive_integer(name: str, value: Any) -> int | None:
+    """`value` as an int, at least 1, or None."""
+    return None if value is None else positive_integer(name, value)
+
+
 def non_negative_integer(name: str, value: Any) -> int:
     """`value` as an int, at least 0."""
     number = integer(name, value)
@@ -277,9 +282,8 @@ def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:
 
 def top_k_rows(top_k: int | None, scores: tf.Tensor) -> tf.Tensor:
     """Check that the optional `top_k` is from 1 to the list size of `scores`, and return `scores`."""
-    if top_k is None:
-        return scores
-    return at_most_list_size("top_k", positive_integer("top_k", top_k), scores)
+    top_k = optional_positive_integer("top_k", top_k)
+    return scores if top_k is None else at_most_list_size("top_k", top_k, scores)
 
 
 def compute_dtype(dtype: tf.DType) -> tf.DType:

@@ -11,9 +11,13 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import groups_and_labels
 from keras_softsort.metrics._ranking import RankingMetric
-from keras_softsort.ops.metrics._relevance import check_relevance
-from keras_softsort.ops.metrics._topics import item_labels
-from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, check_alpha_dcg, precision_ia_measures
+from keras_softsort.ops.metrics._ranked_lists import check_relevance
+from keras_softsort.ops.metrics.diversity import (
+    alpha_dcg_measures,
+    check_alpha_dcg,
+    item_labels,
+    precision_ia_measures,
+)
 
 
 class TopicMetric(RankingMetric):

@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.metrics._ranking import RankingMetric
-from keras_softsort.ops.metrics._relevance import check_relevance
+from keras_softsort.ops.metrics._ranked_lists import check_relevance
 from keras_softsort.ops.metrics.first_relevant import hits_measures, mrr_measures
 from keras_softsort.ops.metrics.relevance import (
     mean_average_precision_measures,

@@ -44,7 +44,7 @@ class NewVersion:
 
     def __init__(self, base: Path | str, version: int | None) -> None:
         self._base = base
-        self._version = None if version is None else arguments.positive_integer("version", version)
+        self._version = arguments.optional_positive_integer("version", version)
         if version is not None and version > _LARGEST:
             raise ValueError(f"version must be at most 2^63 - 1, which a server can read, got {version}")
         if isinstance(base, str):

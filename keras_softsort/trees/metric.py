@@ -57,7 +57,7 @@ class Metric:
 
     def __init__(self, name: str, k: int | None) -> None:
         self.name = arguments.one_of("name", name, METRICS)
-        self.k = None if k is None else arguments.positive_integer("k", k)
+        self.k = arguments.optional_positive_integer("k", k)
         if k is not None and name != "ndcg":
             raise ValueError(f"k must be None with name={name!r}, got {k!r}")
 

@@ -98,7 +98,7 @@ class KNNClassifier(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.k = arguments.positive_integer("k", k)
-        self.num_classes = None if num_classes is None else arguments.positive_integer("num_classes", num_classes)
+        self.num_classes = arguments.optional_positive_integer("num_classes", num_classes)
         self.votes = arguments.one_of("votes", votes, VOTES)
         self.distance = arguments.one_of("distance", distance, DISTANCES)
         if votes == "distance" and distance == "dot":

@@ -90,7 +90,7 @@ class PlackettLuceSampler(SortingLayer):
             power = _methods.checked_power(power, _methods.checked_method(method))
         self._keep_options(
             num_samples=arguments.positive_integer("num_samples", num_samples),
-            top_k=None if top_k is None else arguments.positive_integer("top_k", top_k),
+            top_k=arguments.optional_positive_integer("top_k", top_k),
             method=method,
             power=power,
             hard=arguments.boolean("hard", hard),

@@ -35,7 +35,7 @@ class PermutationLayer(SortingLayer):
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
         self._keep_options(
             returns=arguments.one_of("returns", returns, RESULTS),
-            top_k=None if top_k is None else arguments.positive_integer("top_k", top_k),
+            top_k=arguments.optional_positive_integer("top_k", top_k),
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
         )

@@ -104,7 +104,7 @@ class DkNNLoss(WeightedLoss):
             {
                 **checked_search(k=k, distance=distance, method=method, power=power),
                 "tau": arguments.positive_number("tau", tau),
-                "num_queries": None if num_queries is None else arguments.positive_integer("num_queries", num_queries),
+                "num_queries": arguments.optional_positive_integer("num_queries", num_queries),
                 "objective": arguments.one_of("objective", objective, OBJECTIVES),
                 "stochastic": arguments.boolean("stochastic", stochastic),
                 "num_samples": arguments.positive_integer("num_samples", num_samples),

@@ -1,4 +1,4 @@
-"""Lists in the order of their scores, and what a ranking metric finds in them."""
+"""Lists in the order of their scores, what a ranking metric finds in them, and which items are relevant."""
 
 from __future__ import annotations
 
@@ -113,3 +113,26 @@ def masked_last(keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Sort keys [B, n] with -inf for masked items, which is lower than all others: a valid -inf becomes finite."""
     finite = tf.maximum(plus_zeros(keys), keys.dtype.min)
     return tf.where(mask, finite, tf.constant(-math.inf, keys.dtype))
+
+
+class RelevanceOptions(NamedTuple):
+    """The checked options of metrics of relevant items."""
+
+    k: int | None
+    min_label: float
+    ties: str
+
+
+def check_relevance(*, k: Any, min_label: Any, ties: Any) -> RelevanceOptions:
+    """Check the options of metrics of relevant items."""
+    return RelevanceOptions(
+        k=arguments.optional_positive_integer("k", k),
+        min_label=arguments.number("min_label", min_label),
+        ties=checked_ties(ties),
+    )
+
+
+def relevant_items(lists: RankingLists, options: RelevanceOptions) -> tuple[tf.Tensor, RankedLists]:
+    """1 for relevant items, else 0 [B, n], and the lists in the order of their scores."""
+    relevant = tf.logical_and(lists.labels >= options.min_label, lists.mask)
+    return tf.cast(relevant, lists.scores.dtype), ranked_lists(lists, options.ties)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
+    RelevanceOptions,
     by_relevance,
     can_be_ranked,
+    check_relevance,
+    metric_arguments,
     ranked_lists,
     sizes_of_first,
 )
-from keras_softsort.ops.metrics._relevance import RelevanceOptions, check_relevance
-from keras_softsort.ops.metrics._topics import covered, topic_arguments
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
-from keras_softsort.ops.ranking._lists import RankingLists, per_list
+from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list
 
 
 class AlphaOptions(NamedTuple):
@@ -33,7 +37,7 @@ class AlphaOptions(NamedTuple):
 def check_alpha_dcg(*, k: Any, alpha: Any, discount: Any) -> AlphaOptions:
     """Check the options of alpha-DCG."""
     return AlphaOptions(
-        k=None if k is None else arguments.positive_integer("k", k),
+        k=arguments.optional_positive_integer("k", k),
         alpha=arguments.fraction("alpha", alpha),
         discount=discount if callable(discount) else arguments.one_of("discount", discount, DISCOUNTS),
     )
@@ -157,3 +161,23 @@ def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: Relev
     found = ranked_lists(lists, options.ties).sum_of_first(options.k, topics_of_item)
     values = tf.math.divide_no_nan(found, topics_of_list * sizes_of_first(lists, options.k))
     return by_relevance(lists, values, tf.cast(topics_of_item > 0, values.dtype))
+
+
+def topic_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> tuple[RankingArguments, tf.Tensor]:
+    """Check the arguments of metrics with labels `[..., n, topics]`: those of the items, and the topics [B, n, t]."""
+    scores = arguments.list_tensor("scores", scores)
+    topics = tf.cast(arguments.real_tensor("labels", labels), compute_dtype(scores.dtype))
+    if topics.shape.rank != scores.shape.rank + 1:
+        raise ValueError(f"labels must have shape [..., n, topics] with scores {scores.shape}, got {topics.shape}")
+    return metric_arguments(scores, item_labels(topics), mask, weights), flatten_lists(topics, 2)
+
+
+def item_labels(topics: tf.Tensor) -> tf.Tensor:
+    """The largest label of each item: `[..., n]`; NaN if one is NaN."""
+    has_nan = tf.reduce_any(tf.math.is_nan(topics), axis=-1)
+    return tf.where(has_nan, tf.constant(math.nan, topics.dtype), tf.reduce_max(topics, axis=-1))
+
+
+def covered(topics: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """The labels [B, n, topics] of valid items; 0 for labels below 0 and for the other items."""
+    return tf.where(mask[..., tf.newaxis], tf.nn.relu(topics), tf.zeros_like(topics))

@@ -10,11 +10,13 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
     RankedLists,
+    RelevanceOptions,
     by_relevance,
     can_be_ranked,
+    check_relevance,
     metric_arguments,
+    relevant_items,
 )
-from keras_softsort.ops.metrics._relevance import RelevanceOptions, check_relevance, relevant_items
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
 
 

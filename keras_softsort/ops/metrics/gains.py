@@ -40,7 +40,7 @@ class GainOptions(NamedTuple):
 def check_gains(*, k: Any, gain: Any, discount: Any, ties: Any) -> GainOptions:
     """Check the options of DCG and NDCG."""
     return GainOptions(
-        k=None if k is None else arguments.positive_integer("k", k),
+        k=arguments.optional_positive_integer("k", k),
         gain=gain if callable(gain) else arguments.one_of("gain", gain, GAINS),
         discount=discount if callable(discount) else arguments.one_of("discount", discount, DISCOUNTS),
         ties=checked_ties(ties),

@@ -10,12 +10,14 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
+    RelevanceOptions,
     by_relevance,
     can_be_ranked,
+    check_relevance,
     metric_arguments,
+    relevant_items,
     sizes_of_first,
 )
-from keras_softsort.ops.metrics._relevance import RelevanceOptions, check_relevance, relevant_items
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
 
 

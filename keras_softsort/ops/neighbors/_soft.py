@@ -44,7 +44,7 @@ def soft_neighbor_options(
         raise ValueError(f"num_samples and seed must be given together, got {num_samples!r} and {seed!r}")
     return SoftNeighborOptions(
         tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
-        num_samples=None if num_samples is None else arguments.positive_integer("num_samples", num_samples),
+        num_samples=arguments.optional_positive_integer("num_samples", num_samples),
         seed=None if seed is None else gumbel_noise.seed_tensor(seed),
         **checked_search(**search),
     )

@@ -146,7 +146,7 @@ def checked_metric(*, metric: Any, k: Any, distance: Any) -> dict[str, Any]:
         raise ValueError(f"k must be given with metric={metric!r}, got None")
     return {
         "metric": metric,
-        "k": None if k is None else arguments.positive_integer("k", k),
+        "k": arguments.optional_positive_integer("k", k),
         "distance": arguments.one_of("distance", distance, DISTANCES),
     }
 

@@ -47,7 +47,7 @@ def ndcg_options(*, k: Any, gain: Any, discount: Any, normalization: Any, ranks_
     if isinstance(discount, str) or ranks_are_soft:
         arguments.one_of("discount", discount, DISCOUNTS)
     return NDCGOptions(
-        k=None if k is None else arguments.positive_integer("k", k),
+        k=arguments.optional_positive_integer("k", k),
         gain=arguments.one_of("gain", gain, GAINS),
         discount=discount if isinstance(discount, str) else _checked_discounts(discount),
         normalization=checked_normalization(normalization, "gains"),

@@ -115,7 +115,7 @@ class LambdaWeight:
             raise ValueError(f"smooth_fraction must be None with version=2, got {smooth_fraction!r}")
         if version not in (None, 1, 2):
             raise ValueError(f"version must be 1 or 2, got {version!r}")
-        self.k = None if k is None else arguments.positive_integer("k", k)
+        self.k = arguments.optional_positive_integer("k", k)
         self.gain = None if gain is None else _name_or_function("gain", gain, GAINS)
         self.discount = None if discount is None else _name_or_function("discount", discount, DISCOUNTS)
         self.smooth_fraction = None if smooth_fraction is None else _fraction(smooth_fraction)

@@ -107,7 +107,7 @@ def check_plackett_luce(*, k: Any = None, ties: Any = "breslow", discount: Any =
     """Check the options of the Plackett-Luce loss."""
     known = discount is None or callable(discount)
     return PlackettLuceOptions(
-        k=None if k is None else arguments.positive_integer("k", k),
+        k=arguments.optional_positive_integer("k", k),
         ties=arguments.one_of("ties", ties, TIES),
         discount=discount if known else arguments.one_of("discount", discount, (*DISCOUNTS, EXPONENTIAL)),
     )
