@@ -8,6 +8,8 @@ from keras_softsort.ops.matching.set_loss import set_loss as set_loss
 from keras_softsort.ops.matching.sinkhorn import SinkhornResult as SinkhornResult
 from keras_softsort.ops.matching.sinkhorn import gumbel_sinkhorn as gumbel_sinkhorn
 from keras_softsort.ops.matching.sinkhorn import sinkhorn as sinkhorn
+from keras_softsort.ops.matching.transport import sinkhorn_divergence as sinkhorn_divergence
+from keras_softsort.ops.matching.transport import transport_cost as transport_cost
 from keras_softsort.ops.metrics.correlation import kendall_tau as kendall_tau
 from keras_softsort.ops.metrics.correlation import spearman_correlation as spearman_correlation
 from keras_softsort.ops.metrics.diversity import alpha_dcg as alpha_dcg

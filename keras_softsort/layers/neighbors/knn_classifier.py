@@ -15,7 +15,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.layers._base import known_shape
-from keras_softsort.ops.neighbors._embeddings import DISTANCES
+from keras_softsort.ops._core.distances import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 

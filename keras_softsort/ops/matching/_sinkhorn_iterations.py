@@ -40,30 +40,42 @@ class Plan(NamedTuple):
         return -(-self.num_iterations // self.length)
 
 
-def sinkhorn_weights(matrices: SinkhornMatrices, num_iterations: int, tolerance: float | None) -> tf.Tensor:
-    """The weights [B, N, M] after the iterations, differentiable with respect to scores and tau."""
+def sinkhorn_weights(
+    matrices: SinkhornMatrices, num_iterations: int, tolerance: float | None
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The weights [B, N, M] after the iterations, and their largest error of a row sum [B].
+
+    The weights are differentiable with respect to the scores, tau, the sums and the exponent.
+    """
     plan = Plan(num_iterations, tolerance)
 
     @tf.custom_gradient
-    def weights(scores: tf.Tensor, inverse_tau: tf.Tensor) -> tuple:
-        given = matrices._replace(scores=scores, inverse_tau=inverse_tau)
+    def weights(scores: tf.Tensor, inverse_tau: tf.Tensor, *sums: tf.Tensor) -> tuple:
+        differentiable = dict(zip(("rows", "columns", "exponent"), sums, strict=False))
+        given = matrices._replace(scores=scores, inverse_tau=inverse_tau, **differentiable)
         solvers = solvers_by_speed(given)
         # All solvers return states of one dtype.
-        result, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan, tf.float64))
+        result, error, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan, tf.float64))
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            (d_logits,) = _with_first_that_fits(solvers, lambda solver: [_backward(solver, plan, run, upstream)])
+        def gradient(upstream: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            d_logits, *d_sums = _with_first_that_fits(solvers, lambda solver: _backward(solver, plan, run, upstream))
             d_scores = d_logits * tf.cast(inverse_tau, d_logits.dtype)
-            # The rows of the gradient sum to 0, so scores relative to their row have the same gradient and more
-            # precision.
+            # If sums must hold, the rows of the gradient sum to 0, so scores relative to their row have the same
+            # gradient and more precision.
             products = d_logits * given.row_centered(d_logits.dtype)
-            axes = [1, 2] if inverse_tau.shape.rank else None
-            d_inverse_tau = tf.reduce_sum(products, axis=axes, keepdims=bool(axes))
-            return d_scores, tf.cast(d_inverse_tau, inverse_tau.dtype)
+            return d_scores, _summed_like(products, inverse_tau), *map(_summed_like, d_sums, sums)
 
-        return result, gradient
+        return (result, error), gradient
 
-    return weights(matrices.scores, matrices.inverse_tau)
+    exponent = [] if matrices.exponent is None else [matrices.exponent]
+    return weights(matrices.scores, matrices.inverse_tau, matrices.rows, matrices.columns, *exponent)
+
+
+def _summed_like(tensor: tf.Tensor, template: tf.Tensor) -> tf.Tensor:
+    """Sum `tensor` over the axes along which `template`, a scalar or of the same rank, has the size 1."""
+    rank = template.shape.rank
+    axes = [axis for axis in range(tensor.shape.rank) if not rank or (template.shape[axis] == 1 and axis > 0)]
+    return tf.cast(tf.reduce_sum(tensor, axis=axes, keepdims=bool(rank)) if axes else tensor, template.dtype)
 
 
 def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float) -> tf.Tensor:
@@ -82,10 +94,10 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     def normalized(kernel: tf.Tensor) -> tuple:
         matrices = unit_matrices(kernel)
         solver = Scalings(matrices, kernel, matrices.columns)
-        result, *run = _forward(solver, plan, kernel.dtype)
+        result, _, *run = _forward(solver, plan, kernel.dtype)
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            return tf.math.divide_no_nan(_backward(solver, plan, run, upstream), kernel)
+            return tf.math.divide_no_nan(_backward(solver, plan, run, upstream)[0], kernel)
 
         return result, gradient
 
@@ -102,7 +114,7 @@ def _with_first_that_fits(solvers: list[tuple], compute: Callable[[Solver], list
 
 
 def _forward(solver: Solver, plan: Plan, dtype: tf.DType) -> list[tf.Tensor]:
-    """Return the weights, the last state, the history of states, and the number of iterations made [B].
+    """Return the weights, their error, the last state, the history of states, and the number of iterations made [B].
 
     The history holds the states after each iteration, or before each segment if there are several. States are returned
     in `dtype`.
@@ -123,8 +135,12 @@ def _forward(solver: Solver, plan: Plan, dtype: tf.DType) -> list[tf.Tensor]:
             is_running=lambda index, state: tf.reduce_any(index * plan.length < state[2]),
         )
     a, b, num_iterations_made = state
-    result = tf.cast(solver.weights(a, b), solver.matrices.scores.dtype)
-    return [result, *(tf.cast(each, dtype) for each in (a, b, *history)), num_iterations_made]
+    matrices = solver.matrices
+    result = tf.cast(solver.weights(a, b), matrices.scores.dtype)
+    row_sums = tf.cast(tf.reduce_sum(result, axis=2), matrices.rows.dtype)
+    error = matrices.row_error(row_sums) if matrices.exponent is None else solver.step(a, b)[0]
+    states = (tf.cast(each, dtype) for each in (a, b, *history))
+    return [result, tf.cast(error, result.dtype), *states, num_iterations_made]
 
 
 def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bool) -> tuple[State, State]:
@@ -132,9 +148,8 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
 
     def step(t: Any, state: State) -> tuple[State, State]:
         a, b, num_iterations_made = state
-        row_sums, new_a, new_b = solver.step(a, b)
+        error, new_a, new_b = solver.step(a, b)
         if plan.tolerance is not None:
-            error = solver.matrices.row_error(row_sums)
             converged = tf.logical_and(error <= plan.tolerance, start + t > 0)
             num_iterations_made = tf.where(converged, tf.minimum(num_iterations_made, start + t), num_iterations_made)
         is_made = (start + t < num_iterations_made)[:, tf.newaxis]
@@ -150,8 +165,8 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
     )
 
 
-def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Tensor) -> tf.Tensor:
-    """The exact gradient of the iterations made with respect to the logits [B, N, M]."""
+def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Tensor) -> list[tf.Tensor]:
+    """The exact gradients of the iterations made: of the logits [B, N, M], the sums, and an exponent."""
     *states, num_iterations_made = run
     first = solver.first()
     a, b, *history = (tf.cast(each, first[0].dtype) for each in states)
@@ -164,7 +179,9 @@ def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Ten
         states = a, b, tf.concat([b_before[tf.newaxis], b[:-1]], axis=0)
         return _reverse(solver, states, num_iterations_made - start, d_rows, gradients)
 
-    gradients = d_logits, d_columns
+    matrices = solver.matrices
+    exponent = () if matrices.exponent is None else (tf.zeros_like(d_columns[:, :1]),)
+    gradients = d_logits, d_columns, tf.zeros_like(d_rows), tf.zeros_like(d_columns), *exponent
     if plan.segments == 1:
         gradients = reverse_segment(0, first[1], tuple(history), gradients)
     else:
@@ -174,13 +191,16 @@ def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Ten
             _, after = _segment(solver, plan, start, (a, b, num_iterations_made), stored=True)
             return reverse_segment(start, b, after, gradients), ()
 
-        gradients, _ = _scan(segment, gradients, tuple(history), length=plan.segments, reverse=True)
-    return tf.cast(gradients[0], upstream.dtype)
+        made = -(-tf.reduce_max(num_iterations_made) // plan.length)
+        gradients, _ = _scan(segment, gradients, tuple(history), length=plan.segments, reverse_from=made)
+    d_logits, _, *d_sums = gradients
+    return [tf.cast(each, upstream.dtype) for each in (d_logits, *d_sums)]
 
 
 def _reverse(solver: Solver, states: State, num_iterations: tf.Tensor, d_rows: tf.Tensor, gradients: State) -> State:
-    """Reverse consecutive iterations: return the gradients of the logits [B, N, M] and of the column state before them.
+    """Reverse consecutive iterations, and return the gradients.
 
+    They are those of the logits [B, N, M], the column state before, the rows, the columns, and an exponent.
     `states` are the row and column states after each iteration and the column states before it, each [T, B, .].
     `num_iterations` [B] is the number of iterations that a matrix makes from the first of these on. `d_rows` [B, N] is
     the gradient of the row state after the last one.
@@ -197,13 +217,15 @@ def _reverse(solver: Solver, states: State, num_iterations: tf.Tensor, d_rows: t
 
     (d_logits, d_columns), outputs = _scan(
         reverse_step,
-        gradients,
+        gradients[:2],
         states,
-        outputs_like=solver.outputs(states[0][0], states[1][0]),
+        outputs_like=(d_rows, gradients[1]),
         length=states[0].shape[0],
-        reverse=True,
+        # The states after the last iteration of all matrices are not those of any.
+        reverse_from=tf.clip_by_value(tf.reduce_max(num_iterations), 0, states[0].shape[0]),
     )
-    return solver.finish(d_logits, states, outputs), d_columns
+    d_logits, *d_sums = solver.finish(d_logits, states, outputs)
+    return d_logits, d_columns, *map(tf.add, gradients[2:], d_sums)
 
 
 def _scan(
@@ -213,10 +235,12 @@ def _scan(
     *,
     outputs_like: State = (),
     length: int,
-    reverse: bool = False,
+    reverse_from: tf.Tensor | None = None,
     is_running: Callable[..., tf.Tensor] | None = None,
 ) -> tuple[State, State]:
-    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or backward; return the states and outputs.
+    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or from `reverse_from - 1` back to 0.
+
+    Return the state and the outputs.
 
     A step returns its new state and outputs with the shapes of `outputs_like`, which are stacked along a new first
     axis. The graph does not grow with `length`. The loop ends once `is_running(t, state)` is false; the remaining
@@ -224,7 +248,7 @@ def _scan(
     """
 
     def time(count: tf.Tensor) -> tf.Tensor:
-        return length - 1 - count if reverse else count
+        return count if reverse_from is None else reverse_from - 1 - count
 
     def body(count: tf.Tensor, state: State, outputs: State) -> tuple:
         t = time(count)
@@ -233,7 +257,7 @@ def _scan(
         return count + 1, state, tuple(map(lambda rows, row: _put(rows, t, row), outputs, new))
 
     def unfinished(count: tf.Tensor, state: State, _: State) -> tf.Tensor:
-        more = count < length
+        more = count < (length if reverse_from is None else reverse_from)
         return more if is_running is None else tf.logical_and(more, is_running(time(count), state))
 
     start = (tf.constant(0), tuple(state), tuple(_zeros(length, each) for each in outputs_like))

@@ -39,11 +39,11 @@ class Scalings(NamedTuple):
         return tf.ones_like(self.matrices.rows), self.start
 
     def step(self, u: tf.Tensor, v: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The row sums before an iteration, and the scalings after it."""
+        """The largest error [B] of a row sum before an iteration, and the scalings after it."""
         products = self._times(v)
         new_u = tf.math.divide_no_nan(self.matrices.rows, products)
         new_v = tf.math.divide_no_nan(self.matrices.columns, self._transposed_times(new_u))
-        return u * products, new_u, new_v
+        return self.matrices.row_error(u * products), new_u, new_v
 
     def weights(self, u: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
         """The matrix [B, N, M] of a state."""
@@ -63,15 +63,15 @@ class Scalings(NamedTuple):
         x = u * tf.math.divide_no_nan(d_rows - u * self._times(y), self.matrices.rows)
         return d_logits, -v_before * self._transposed_times(x), (x, y)
 
-    def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> tf.Tensor:
-        """The gradient of the logits after `reverse` of several iterations, whose states and outputs are [T, B, .]."""
-        (u, v_before), (x, y) = (states[0], states[2]), outputs
-        terms = tf.einsum("tbn,tbm->bnm", tf.concat([u, x], axis=0), tf.concat([y, v_before], axis=0))
-        return d_logits - self.kernel * terms
+    def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> Outputs:
+        """The gradients of the logits, rows and columns after `reverse` of several iterations.
 
-    def outputs(self, u: tf.Tensor, v: tf.Tensor) -> Outputs:
-        """Tensors like the outputs of `reverse`."""
-        return u, v
+        Their states and outputs are [T, B, .].
+        """
+        (u, v, v_before), (x, y) = states, outputs
+        terms = tf.einsum("tbn,tbm->bnm", tf.concat([u, x], axis=0), tf.concat([y, v_before], axis=0))
+        d_rows, d_columns = (tf.reduce_sum(tf.math.divide_no_nan(*each), axis=0) for each in ((x, u), (y, v)))
+        return d_logits - self.kernel * terms, d_rows, d_columns
 
     def _times(self, v: tf.Tensor) -> tf.Tensor:
         """The kernel times [B, M]: [B, N]."""
@@ -92,9 +92,10 @@ class Scalings(NamedTuple):
 class Potentials(NamedTuple):
     """Iterations on float64 potentials f, g, for any range of logits L, including -inf.
 
-    The weights are exp(L_ij + f_i + g_j), and an iteration is f_i = log rows_i - logsumexp_j(L_ij + g_j),
-    g_j = log columns_j - logsumexp_i(L_ij + f_i). Scores of 1e4 with a tau of 1e-3 give logits for which float32
-    numbers are 1 apart. Exponentials are computed in the dtype of the scores, since their arguments are small.
+    The weights are exp(L_ij + f_i + g_j), and an iteration is f_i = rho (log rows_i - logsumexp_j(L_ij + g_j)),
+    g_j = rho (log columns_j - logsumexp_i(L_ij + f_i)). The exponent rho is 1 if the sums must hold.
+    Scores of 1e4 with a tau of 1e-3 give logits for which float32 numbers are 1 apart. Exponentials are computed in the
+    dtype of the scores, since their arguments are small.
     Iterations take 3 to 10 times as long as those on float64 scalings.
     """
 
@@ -105,12 +106,17 @@ class Potentials(NamedTuple):
         return tf.zeros_like(self.matrices.rows, tf.float64), tf.zeros_like(self.matrices.columns, tf.float64)
 
     def step(self, f: tf.Tensor, g: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The row sums before an iteration, and the potentials after it."""
+        """The largest error [B] of a row sum before an iteration, and the potentials after it.
+
+        The error is the change that the step of the rows makes: to the sum that a row should have, if it must hold.
+        """
         rows, columns = self.matrices.rows, self.matrices.columns
         new_f = self._potential(self._logits(tf.zeros_like(f), g), rows, axis=2)
         new_g = self._potential(self._logits(new_f, tf.zeros_like(g)), columns, axis=1)
-        # The new potential makes up for the difference of the old sum.
-        return rows * tf.exp(tf.cast(f - new_f, rows.dtype)), new_f, new_g
+        # Potentials that would make the sums right, which is what they are if the sums must hold.
+        right_f = self._unpenalized(new_f)
+        before, after = (rows * tf.exp(tf.cast(each - right_f, rows.dtype)) for each in (f, new_f))
+        return tf.reduce_max(tf.abs(after - before), axis=-1), new_f, new_g
 
     def weights(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:
         """The matrix [B, N, M] of a state."""
@@ -121,21 +127,26 @@ class Potentials(NamedTuple):
     ) -> tuple[tf.Tensor, tf.Tensor, Outputs]:
         """Reverse an iteration, as `Scalings.reverse`; `states` are f and g after it, and g before it."""
         f, g, g_before = states
-        after, before = self.weights(f, g), self.weights(f, g_before)
-        y = tf.math.divide_no_nan(d_columns, self.matrices.columns)
-        x = tf.math.divide_no_nan(d_rows - tf.linalg.matvec(after, y), self.matrices.rows)
+        # Whose columns, and whose rows, have the right sums.
+        after, before = self.weights(f, self._unpenalized(g)), self.weights(self._unpenalized(f), g_before)
+        y = self._penalized(tf.math.divide_no_nan(d_columns, self.matrices.columns))
+        x = self._penalized(tf.math.divide_no_nan(d_rows - tf.linalg.matvec(after, y), self.matrices.rows))
         d_logits -= after * y[:, tf.newaxis, :] + before * x[:, :, tf.newaxis]
-        return d_logits, -tf.linalg.matvec(before, x, transpose_a=True), ()
+        return d_logits, -tf.linalg.matvec(before, x, transpose_a=True), (x, y)
 
-    def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> tf.Tensor:
-        """The gradient of the logits, which `reverse` has completed."""
-        del states, outputs
-        return d_logits
-
-    def outputs(self, f: tf.Tensor, g: tf.Tensor) -> Outputs:
-        """Tensors like the outputs of `reverse`: none."""
-        del f, g
-        return ()
+    def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> Outputs:
+        """The gradients of the logits, rows and columns, and with an exponent its gradient [B, 1]."""
+        (f, g, _), (x, y) = states, outputs
+        gradients = d_logits, tf.reduce_sum(x, axis=0), tf.reduce_sum(y, axis=0)
+        if self.matrices.exponent is None:
+            return gradients
+        rows, columns = self.matrices.rows, self.matrices.columns
+        # The gradient of a potential before the exponent is x rows / rho, and that of the exponent this times f / rho.
+        d_f, d_g = (
+            tf.reduce_sum(each * sums * tf.cast(potential, each.dtype), axis=[0, 2])
+            for each, sums, potential in ((x, rows, f), (y, columns, g))
+        )
+        return *gradients, (d_f + d_g)[:, tf.newaxis] / tf.cast(self.matrices.exponent**2, d_f.dtype)
 
     def _logits(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:
         """[B, N, M] float64, never stored where XLA fuses it."""
@@ -145,11 +156,19 @@ class Potentials(NamedTuple):
         return tf.where(matrices.is_allowed, logits, tf.constant(-math.inf, logits.dtype))
 
     def _potential(self, logits: tf.Tensor, marginal: tf.Tensor, axis: int) -> tf.Tensor:
-        """The potential log(marginal) - logsumexp(logits); 0 where the marginal is 0."""
+        """The potential rho (log(marginal) - logsumexp(logits)); 0 where the marginal is 0."""
         peak = self.matrices.peak(logits, axis)
         total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, marginal.dtype)), axis=axis)
         ratio = tf.where(marginal > 0, total / tf.where(marginal > 0, marginal, 1), tf.ones_like(total))
-        return -tf.squeeze(peak, axis) - tf.math.log(tf.cast(ratio, tf.float64))
+        return self._penalized(-tf.squeeze(peak, axis) - tf.math.log(tf.cast(ratio, tf.float64)))
+
+    def _penalized(self, potential: tf.Tensor) -> tf.Tensor:
+        exponent = self.matrices.exponent
+        return potential if exponent is None else potential * tf.cast(exponent, potential.dtype)
+
+    def _unpenalized(self, potential: tf.Tensor) -> tf.Tensor:
+        exponent = self.matrices.exponent
+        return potential if exponent is None else potential / exponent
 
 
 Solver = Scalings | Potentials
@@ -159,8 +178,11 @@ def solvers_by_speed(matrices: SinkhornMatrices) -> list[tuple[tf.Tensor | None,
     """The solvers, the fastest first, each with the condition under which it fits all matrices.
 
     float32 scalings take 0.2 to 0.8 of the time of float64 ones, which take 0.1 to 0.4 of the time of potentials.
+    With a penalty the level of the logits matters, which scalings leave out.
     """
-    largest, own = _logit_range(matrices), matrices.scores.dtype
+    if matrices.exponent is not None:
+        return [(None, lambda: Potentials(matrices))]
+    largest, own = _logit_range(matrices) + matrices.sum_range, matrices.scores.dtype
     solvers: list[tuple] = [(largest <= MAX_RANGE[own], lambda: _scalings(matrices, own))]
     if own != tf.float64:
         solvers.append((largest <= MAX_RANGE[tf.float64], lambda: _scalings(matrices, tf.float64)))

@@ -16,7 +16,7 @@ from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import assign
 from keras_softsort.ops.matching._sinkhorn_iterations import sinkhorn_weights
-from keras_softsort.ops.matching._sinkhorn_matrices import sinkhorn_matrices
+from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
 
 
 @export
@@ -37,6 +37,9 @@ def sinkhorn(
     hard: bool = False,
     row_mask: Any = None,
     column_mask: Any = None,
+    row_sums: Any = None,
+    column_sums: Any = None,
+    marginal_penalty: float | None = None,
     return_residual: bool = False,
 ) -> tf.Tensor | SinkhornResult:
     """Compute a soft matching of rows and columns by normalizing the rows and columns of `exp(logits / tau)` in turn.
@@ -52,6 +55,12 @@ def sinkhorn(
     If there are more columns than rows, the rows sum to 1 and the columns to at most 1: a slack row with uniform logits
     takes the rest. If there are more rows than columns, it is the other way round.
 
+    With `row_sums` and `column_sums` the result is a transport plan: `sinkhorn(-costs, tau, row_sums=a,
+    column_sums=b)`. If one side has more mass, its sums are upper bounds (partial transport). With a `marginal_penalty`
+    p the sums need not hold (unbalanced transport): P has the largest `sum(P * logits) + tau entropy(P)
+    - p KL(row sums of P, row_sums) - p KL(column sums of P, column_sums)`, with `entropy(P) = -sum(P log(P) - P)` and
+    `KL(x, y) = sum(x log(x / y) - x + y)`.
+
     Args:
       logits: `[..., n, m]`, float16, bfloat16, float32 or float64. A pair with -inf is never matched.
       tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
@@ -61,6 +70,10 @@ def sinkhorn(
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
       row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0 and change nothing.
       column_mask: bool `[..., m]`, True for valid columns.
+      row_sums: `[n]` or `[..., n]`, the sums that rows should have, at least 0 and finite. None for 1 each. A row with
+        the sum 0 is masked. Masses that differ by less than 1e-5 of the larger one (1e-10 in float64) count as equal.
+      column_sums: `[m]` or `[..., m]`, as `row_sums`. Gradients flow to both.
+      marginal_penalty: a positive number in units of the logits: the price of sums that differ. None makes them hold.
       return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
@@ -68,20 +81,24 @@ def sinkhorn(
       float64. Equal logits share evenly. A matrix with a valid NaN or +inf is NaN and changes no other matrix. So is
       one with a valid row or column of -inf only, unless it is on the longer side and may stay unmatched. If -inf
       allows no complete matching, no matrix has the right sums: the residual stays large, and `hard` gives NaN. Without
-      valid rows or columns the matrix is 0. The residual `[...]` is the largest `|row sum - 1|` of the soft matrix
-      (including the slack row; 0 without rows), and has no gradient.
+      valid rows or columns the matrix is 0. A sum that is negative, NaN or infinite makes its matrix NaN where it is
+      not known when traced. The residual `[...]` is the largest `|row sum - 1|` of the soft matrix, or distance from
+      `row_sums` (including the slack row; 0 without rows), and has no gradient. With a `marginal_penalty` it is the
+      largest change of a row sum by the first half of another iteration.
 
     Raises:
       TypeError: `logits` is not floating-point, a mask is not bool, or `num_iterations` is not an integer.
-      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, `logits` has fewer than
-        two axes, or a mask has another shape.
+      ValueError: `tau` or `marginal_penalty` is not positive, `num_iterations` is below 1, `tolerance` is below 0,
+        `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative, or `hard` is set
+        together with sums or a penalty.
 
     Gradients are the exact gradients of the iterations made. After convergence they equal the implicit gradient.
     `tf.vectorized_map`, `tape.jacobian` and second derivatives also work. Forward mode raises a RuntimeError.
 
     Cost: O(n m) time per iteration, forward and backward. If no logit is further than 24 * tau below the largest of its
     row and column (200 * tau in float64), an iteration is two matrix-vector products. Otherwise every normalization
-    takes an exponential of the matrix. Memory is O(n m) plus sqrt(num_iterations) (n + m). `hard` adds the cost of
+    takes an exponential of the matrix, as always with a `marginal_penalty`. The logarithm of the largest sum over the
+    smallest adds to the range. Memory is O(n m) plus sqrt(num_iterations) (n + m). `hard` adds the cost of
     `linear_assignment`.
 
     Example:
@@ -93,13 +110,24 @@ def sinkhorn(
     [[58, 21, 21], [21, 58, 21], [21, 21, 58]]
     >>> round(float(ks.ops.sinkhorn(logits, tau=0.1, return_residual=True).residual), 3)
     0.033
+    >>> plan = ks.ops.sinkhorn(logits, row_sums=[0.5, 0.25, 0.25], column_sums=[0.2, 0.4, 0.4])
+    >>> [round(float(total), 4) for total in tf.reduce_sum(plan, axis=0)]
+    [0.2, 0.4, 0.4]
 
     Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
     Networks", ICLR 2018; R. Sinkhorn, P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices",
     1967; for the stabilized iterations B. Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized
-    Transport Problems", 2019.
+    Transport Problems", 2019; for the penalty L. Chizat, G. Peyre, B. Schmitzer, F.-X. Vialard, "Scaling Algorithms for
+    Unbalanced Transport Problems", 2018.
     """
     given = _checked(logits, tau, row_mask, column_mask, num_iterations=num_iterations, tolerance=tolerance, hard=hard)
+    given = given._replace(
+        row_sums=checked_sums("row_sums", row_sums, given.logits, -2),
+        column_sums=checked_sums("column_sums", column_sums, given.logits, -1),
+        penalty=None if marginal_penalty is None else arguments.positive_number("marginal_penalty", marginal_penalty),
+    )
+    if given.hard and any(each is not None for each in (row_sums, column_sums, marginal_penalty)):
+        raise ValueError("hard must be False with row_sums, column_sums or marginal_penalty, got True")
     permutation, residual = _soft_matching(given)
     if arguments.boolean("return_residual", return_residual):
         return SinkhornResult(permutation, residual)
@@ -175,6 +203,9 @@ class SinkhornArguments(NamedTuple):
     num_iterations: int
     tolerance: float | None
     hard: bool
+    row_sums: tf.Tensor | None = None  # [..., n]
+    column_sums: tf.Tensor | None = None  # [..., m]
+    penalty: float | None = None
 
 
 def _checked(
@@ -204,12 +235,20 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
     if logits.shape.num_elements() == 0:
         return logits, tf.zeros(shape[:-2], logits.dtype)
     tau = temperature_per_list(given.tau, logits, inner=2)
-    matrices = sinkhorn_matrices(logits, tau, given.row_mask, given.column_mask)
-    weights = sinkhorn_weights(matrices, given.num_iterations, given.tolerance)
+    matrices = sinkhorn_matrices(
+        logits,
+        tau,
+        row_mask=given.row_mask,
+        column_mask=given.column_mask,
+        row_sums=None if given.row_sums is None else flatten_lists(given.row_sums),
+        column_sums=None if given.column_sums is None else flatten_lists(given.column_sums),
+        penalty=given.penalty,
+    )
+    weights, error = sinkhorn_weights(matrices, given.num_iterations, given.tolerance)
     failed = matrices.failed[:, tf.newaxis, tf.newaxis]
     result = weights[:, : shape[-2], : shape[-1]]
     result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)
-    residual = nan_where(matrices.failed, matrices.row_error(tf.stop_gradient(tf.reduce_sum(weights, axis=2))))
+    residual = nan_where(matrices.failed, tf.stop_gradient(error))
     result = tf.cast(tf.reshape(result, shape), logits.dtype)
     if given.hard:
         result = straight_through(_hard(given), result)

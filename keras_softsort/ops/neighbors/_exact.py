@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.distances import paired_distances
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
-from keras_softsort.ops.neighbors._embeddings import paired_distances
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
 CHUNK_SIZE = 32  # the number of references that share a bound

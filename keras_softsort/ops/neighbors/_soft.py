@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops.neighbors._embeddings import DISTANCES, pairwise_distances
+from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops.neighbors._embeddings import DISTANCES
+from keras_softsort.ops._core.distances import DISTANCES
 from keras_softsort.ops.neighbors._exact import nearest_references
 
 VOTES = ("count", "distance")

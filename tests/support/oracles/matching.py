@@ -6,24 +6,42 @@ import numpy as np
 from scipy.special import logsumexp
 
 
-def sinkhorn_with_slack(logits, tau, num_iterations):
-    """Mena et al. (2018), eq. 2, on one matrix; what rows or columns have too many goes to one slack of that mass."""
+def sinkhorn_with_slack(logits, tau, num_iterations, masses, penalty):
+    """Mena et al. (2018), eq. 2, on one matrix; what rows or columns have too many goes to one slack of that mass.
+
+    With a penalty the scaling iterations of Chizat et al. (2018), without a slack.
+    """
     n, m = logits.shape
+    row_masses, column_masses = masses
     logits = np.asarray(logits, np.float64) / tau
-    row_masses, column_masses = np.ones(n), np.ones(m)
-    if n < m:
-        logits, row_masses = np.vstack([logits, np.zeros(m)]), np.append(row_masses, m - n)
-    if n > m:
-        logits, column_masses = np.column_stack([logits, np.zeros(n)]), np.append(column_masses, n - m)
+    surplus = np.sum(column_masses) - np.sum(row_masses)
+    if penalty is None and surplus > 1e-9:
+        logits, row_masses = np.vstack([logits, np.zeros(m)]), np.append(row_masses, surplus)
+    if penalty is None and surplus < -1e-9:
+        logits, column_masses = np.column_stack([logits, np.zeros(n)]), np.append(column_masses, -surplus)
+    rho = 1.0 if penalty is None else penalty / (penalty + tau)
+    g = np.zeros(len(column_masses))
     for _ in range(num_iterations):
-        logits = logits + np.log(row_masses)[:, None] - logsumexp(logits, axis=1, keepdims=True)
-        logits = logits + np.log(column_masses) - logsumexp(logits, axis=0, keepdims=True)
-    return np.exp(logits)
+        f = rho * (np.log(row_masses) - logsumexp(logits + g, axis=1))
+        g = rho * (np.log(column_masses) - logsumexp(logits + f[:, None], axis=0))
+    return np.exp(logits + f[:, None] + g)
 
 
-def sinkhorn(logits, tau=1.0, *, num_iterations=20, row_mask=None, column_mask=None):
+def sinkhorn(
+    logits,
+    tau=1.0,
+    *,
+    num_iterations=20,
+    row_mask=None,
+    column_mask=None,
+    row_sums=None,
+    column_sums=None,
+    marginal_penalty=None,
+):
     """The matrices [..., n, m], 0 where a row or column is masked; masked entries are never read."""
     logits = np.asarray(logits, np.float64)
+    row_sums = np.broadcast_to(1.0 if row_sums is None else row_sums, logits.shape[:-1])
+    column_sums = np.broadcast_to(1.0 if column_sums is None else column_sums, logits.shape[:-2] + logits.shape[-1:])
     result = np.zeros(logits.shape)
     for index in np.ndindex(logits.shape[:-2]):
         n, m = logits.shape[-2:]
@@ -31,6 +49,18 @@ def sinkhorn(logits, tau=1.0, *, num_iterations=20, row_mask=None, column_mask=N
         columns = np.arange(m) if column_mask is None else np.flatnonzero(column_mask[index])
         if len(rows) and len(columns):
             kept = np.ix_(rows, columns)
-            whole = sinkhorn_with_slack(logits[index][kept], tau, num_iterations)
+            masses = row_sums[index][rows], column_sums[index][columns]
+            whole = sinkhorn_with_slack(logits[index][kept], tau, num_iterations, masses, marginal_penalty)
             result[index][kept] = whole[: len(rows), : len(columns)]
     return result
+
+
+def transport_cost(x, y, tau=1.0, *, x_weights=None, y_weights=None, num_iterations=20):
+    """The entropic cost of two clouds [n, d] and [m, d] for squared distances."""
+    a, b = (
+        np.full(len(points), 1 / len(points)) if weights is None else np.asarray(weights) / np.sum(weights)
+        for points, weights in ((x, x_weights), (y, y_weights))
+    )
+    distances = np.sum((np.asarray(x, np.float64)[:, None] - y) ** 2, axis=-1)
+    plan = sinkhorn(-distances, tau, num_iterations=num_iterations, row_sums=a, column_sums=b)
+    return np.sum(plan * distances) + tau * np.sum(plan * np.log(plan / (a[:, None] * b)))

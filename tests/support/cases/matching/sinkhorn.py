@@ -1,6 +1,7 @@
 """Cases of `sinkhorn` and its layer."""
 
 import numpy as np
+import tensorflow as tf
 
 import keras_softsort as ks
 from support import models
@@ -19,6 +20,8 @@ LAYERS = [
 OPERATIONS = [
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, num_iterations=3), PAIRS),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, hard=True), PAIRS, "hard"),
+    Operation("sinkhorn", lambda x: ks.sinkhorn(x, row_sums=tf.nn.softmax(x[..., 0])), PAIRS, "sums"),
+    Operation("sinkhorn", lambda x: ks.sinkhorn(x, marginal_penalty=1.0), PAIRS, "penalty"),
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"sinkhorn": {"logits": PAIRS[0]}}
@@ -30,11 +33,14 @@ IN_EVERY_WAY = {
         (),
     ),
     "sinkhorn with a tolerance": (lambda x, tau: ks.sinkhorn(x, tau, tolerance=1e-3, num_iterations=70), ()),
+    "sinkhorn with sums": (lambda x, tau: ks.sinkhorn(x, tau, row_sums=[1.0, 0.5, 2.0], num_iterations=4), ()),
+    "sinkhorn with a penalty": (lambda x, tau: ks.sinkhorn(x, tau, marginal_penalty=0.5, num_iterations=4), ()),
     "sinkhorn in segments": (lambda x, tau: ks.sinkhorn(x, tau, num_iterations=40), ()),
 }
 RNG = np.random.default_rng(4)
 SQUARE, WIDE, TALL = (RNG.normal(size=(2, *shape)) for shape in [(4, 4), (3, 5), (5, 3)])
 ROW_MASK = np.array([[True, False, True, True], [True, True, True, True]])
+ROW_SUMS, WIDE_SUMS = RNG.uniform(0.5, 2, [2, 4]), RNG.uniform(0.5, 2, [2, 3])
 COLUMN_MASK = np.array([[False, True, True, True], [True, False, True, True]])
 # Matrices with masks, of any proportion.
 INPUTS = {
@@ -44,4 +50,13 @@ INPUTS = {
     "row mask": (SQUARE, {"row_mask": ROW_MASK}),
     "column mask": (SQUARE, {"column_mask": COLUMN_MASK}),
     "both masks": (SQUARE, {"row_mask": ROW_MASK, "column_mask": COLUMN_MASK}),
+}
+# Sums of rows and columns: of other mass on each side, and at a penalty.
+SUMS = {
+    "sums": (SQUARE, {"row_sums": ROW_SUMS, "column_sums": ROW_SUMS[::-1]}),
+    "sums of rows": (WIDE, {"row_sums": WIDE_SUMS}),
+    "sums of columns": (TALL, {"column_sums": WIDE_SUMS}),
+    "sums and masks": (SQUARE, {"row_sums": ROW_SUMS, "row_mask": ROW_MASK, "column_mask": COLUMN_MASK}),
+    "penalty": (WIDE, {"row_sums": WIDE_SUMS, "marginal_penalty": 0.6}),
+    "penalty and masks": (SQUARE, {"row_mask": ROW_MASK, "column_mask": COLUMN_MASK, "marginal_penalty": 2.0}),
 }

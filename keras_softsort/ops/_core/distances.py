@@ -1,0 +1,92 @@
+"""Distances of vectors: of every query to every candidate, and of pairs."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
+
+
+def pairwise_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
+    """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
+
+    `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The Euclidean ones multiply
+    differences to the mean of the candidates, since embeddings far from 0 would lose digits in the product.
+    """
+    if distance == "cityblock":
+        return cityblock_distances(queries, candidates)
+    if distance == "dot":
+        return -tf.matmul(queries, candidates, transpose_b=True)
+    if distance == "cosine":
+        return 1 - tf.matmul(unit_vectors(queries), unit_vectors(candidates), transpose_b=True)
+    center = tf.stop_gradient(tf.reduce_mean(candidates, axis=-2, keepdims=True))
+    queries, candidates = queries - center, candidates - center
+    lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
+    other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]
+    squared = lengths + other_lengths - 2 * tf.matmul(queries, candidates, transpose_b=True)
+    squared = tf.where(squared < 0, tf.zeros_like(squared), squared)
+    return squared if distance == "squared_euclidean" else _root(squared)
+
+
+def paired_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
+    """Distances [...] of `queries` and `candidates` [..., d], from differences: equal vectors have distance 0."""
+    if distance == "cityblock":
+        return tf.reduce_sum(tf.abs(queries - candidates), axis=-1)
+    if distance == "dot":
+        return -tf.reduce_sum(queries * candidates, axis=-1)
+    if distance == "cosine":
+        queries, candidates = unit_vectors(queries), unit_vectors(candidates)
+        similar = tf.reduce_sum(queries * candidates, axis=-1)
+        # For unit vectors |u - v|^2 / 2 = 1 - u v, which is exact if they are near each other.
+        near = tf.reduce_sum(tf.square(queries - candidates), axis=-1) / 2
+        return tf.where(similar > 0.5, near, 1 - similar)
+    squared = tf.reduce_sum(tf.square(queries - candidates), axis=-1)
+    return squared if distance == "squared_euclidean" else _root(squared)
+
+
+def _root(squared: tf.Tensor) -> tf.Tensor:
+    """The square root, with gradient 0 at 0."""
+    at_zero = tf.equal(squared, 0)
+    root = tf.sqrt(tf.where(at_zero, tf.ones_like(squared), squared))
+    return tf.where(at_zero, tf.zeros_like(root), root)
+
+
+def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
+    """Vectors scaled to length 1, zeros unchanged; scaled to maximum 1 first, so that no length over- or underflows."""
+    largest = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
+    vectors = vectors / tf.where(tf.equal(largest, 0), tf.ones_like(largest), largest)
+    squared = tf.reduce_sum(tf.square(vectors), axis=-1, keepdims=True)
+    lengths = tf.sqrt(tf.where(tf.equal(squared, 0), tf.ones_like(squared), squared))
+    # A root and a quotient are rounded alike in every vector, but the rounding of rsqrt depends on the position in the
+    # tensor. The maximum changes no value, since lengths are at least 1 here. It keeps TensorFlow from replacing the
+    # root and the quotient by rsqrt.
+    return vectors / tf.maximum(lengths, 1)
+
+
+@tf.custom_gradient
+def cityblock_distances(queries: tf.Tensor, candidates: tf.Tensor) -> tuple:
+    """Sums of absolute differences of [..., q, d] and [..., c, d]: [..., q, c], with gradient 0 where they are equal.
+
+    A loop over dimensions, also for the gradient: memory is O(q c), not O(q c d).
+    """
+    dimensions = tf.shape(queries)[-1]
+    total = tf.zeros_like(tf.matmul(queries[..., :1], candidates[..., :1], transpose_b=True))
+
+    def differences(i: tf.Tensor) -> tf.Tensor:
+        return queries[..., :, tf.newaxis, i] - candidates[..., tf.newaxis, :, i]
+
+    def add(i: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return i + 1, total + tf.abs(differences(i))
+
+    _, total = tf.while_loop(lambda i, _: i < dimensions, add, (0, total), maximum_iterations=dimensions)
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        def slopes(i: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            signed = upstream * tf.sign(differences(i))
+            return tf.reduce_sum(signed, axis=-1), -tf.reduce_sum(signed, axis=-2)
+
+        pairs = tf.map_fn(slopes, tf.range(dimensions), fn_output_signature=(upstream.dtype, upstream.dtype))
+        d_queries, d_candidates = (tf.einsum("d...->...d", each) for each in pairs)
+        return tf.ensure_shape(d_queries, queries.shape), tf.ensure_shape(d_candidates, candidates.shape)
+
+    return total, gradient

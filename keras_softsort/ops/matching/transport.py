@@ -1,0 +1,212 @@
+"""Entropic transport of point clouds: its cost, and the divergence that is 0 for equal clouds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.export import export
+from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
+from keras_softsort.ops._core.gradients import nan_lists, refuse_forward_mode
+from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
+from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.matching._sinkhorn_iterations import sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
+
+
+@export
+def transport_cost(
+    x: Any,
+    y: Any,
+    tau: Any = 1.0,
+    *,
+    x_weights: Any = None,
+    y_weights: Any = None,
+    x_mask: Any = None,
+    y_mask: Any = None,
+    distance: str = "squared_euclidean",
+    num_iterations: int = 1000,
+    tolerance: float | None = 1e-6,
+) -> tf.Tensor:
+    """Compute the entropic cost of transporting the points x to the points y.
+
+    `cost = min_P sum(P * C) + tau sum(P log(P / (a b^T)))` over plans P with row sums a and column sums b. C holds the
+    distances, and a and b the weights, divided by their sums. As tau goes to 0 it becomes the exact cost of transport.
+    For large tau it becomes the mean distance. Sinkhorn iterations find the plan.
+
+    Args:
+      x: points `[..., n, d]`, float16, bfloat16, float32 or float64.
+      y: points `[..., m, d]`.
+      tau: temperature, in units of the distances. A positive number, or a tensor that is a scalar or broadcasts against
+        the leading axes. A tensor that is not positive gives NaN.
+      x_weights: weights of x, `[n]` or `[..., n]`, at least 0. None for equal weights.
+      y_weights: weights of y, `[m]` or `[..., m]`.
+      x_mask: bool `[..., n]`, True for valid points. Masked points, even NaN, change nothing.
+      y_mask: bool `[..., m]`, True for valid points.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` (1 - cos) or `"dot"` (minus the inner
+        product).
+      num_iterations: maximum number of Sinkhorn iterations.
+      tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
+
+    Returns:
+      `[...]` in the dtype of x. Half precision is computed in float32. A NaN or infinite point or weight gives NaN. A
+      pair with a cloud without valid points costs 0. A small tau may need more than `num_iterations`:
+      `ops.sinkhorn(-distances, tau, row_sums=a, column_sums=b, return_residual=True)` tells how close the sums are.
+
+    Raises:
+      TypeError: `x` or `y` is not floating-point, their dtypes differ, or a mask is not bool.
+      ValueError: `tau` is not positive, a weight is negative, shapes do not match, `distance` is unknown,
+        `num_iterations` is below 1, or `tolerance` is below 0.
+
+    Gradients are those of the iterations made, with respect to points, weights and tau.
+
+    Cost: O(n m d) for the distances and O(n m) time per iteration, forward and backward; see `ops.sinkhorn`.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> x, y = tf.constant([[0.0], [1.0]]), tf.constant([[3.0], [2.0]])
+    >>> round(float(ks.ops.transport_cost(x, y, tau=0.01)), 2)
+    4.01
+
+    Source: M. Cuturi, "Sinkhorn Distances", NIPS 2013; A. Genevay, G. Peyre, M. Cuturi, "Learning Generative Models
+    with Sinkhorn Divergences", AISTATS 2018.
+    """
+    source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
+    options = _checked_options(distance=distance, num_iterations=num_iterations, tolerance=tolerance)
+    return _cost(source, target, _checked_tau(source, target, tau), options)
+
+
+@export
+def sinkhorn_divergence(
+    x: Any,
+    y: Any,
+    tau: Any = 1.0,
+    *,
+    x_weights: Any = None,
+    y_weights: Any = None,
+    x_mask: Any = None,
+    y_mask: Any = None,
+    distance: str = "squared_euclidean",
+    num_iterations: int = 1000,
+    tolerance: float | None = 1e-6,
+) -> tf.Tensor:
+    """Compute the Sinkhorn divergence of two point clouds, which is 0 for equal clouds.
+
+    `divergence = cost(x, y) - cost(x, x) / 2 - cost(y, y) / 2`, with the costs of `transport_cost`. Unlike these it has
+    no bias: it is positive for clouds that differ, and its gradient moves x to y instead of to the center of y. As tau
+    goes to 0 it becomes the exact cost of transport; for large tau and squared distances, the squared distance of the
+    means.
+
+    Args:
+      x: points `[..., n, d]`, as in `transport_cost`.
+      y: points `[..., m, d]`.
+      tau: temperature, in units of the distances, as in `transport_cost`.
+      x_weights: weights of x, `[n]` or `[..., n]`. None for equal weights.
+      y_weights: weights of y, `[m]` or `[..., m]`.
+      x_mask: bool `[..., n]`, True for valid points.
+      y_mask: bool `[..., m]`, True for valid points.
+      distance: as in `transport_cost`. It is positive for `"squared_euclidean"`, `"euclidean"` and `"cityblock"`.
+      num_iterations: maximum number of Sinkhorn iterations.
+      tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
+
+    Returns:
+      `[...]` in the dtype of x. NaN, empty clouds and errors are treated as by `transport_cost`.
+
+    Raises:
+      TypeError, ValueError: the errors of `transport_cost`.
+
+    Cost: three times that of `transport_cost`, for n * m, n * n and m * m pairs.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> x = tf.constant([[0.0, 1.0], [2.0, 0.0]])
+    >>> round(float(ks.ops.sinkhorn_divergence(x, x + 3.0)), 4)
+    18.0
+
+    Source: J. Feydy, T. Sejourne, F.-X. Vialard, S. Amari, A. Trouve, G. Peyre, "Interpolating between Optimal
+    Transport and MMD using Sinkhorn Divergences", AISTATS 2019.
+    """
+    source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
+    options = _checked_options(distance=distance, num_iterations=num_iterations, tolerance=tolerance)
+    tau = _checked_tau(source, target, tau)
+    of_both, of_source, of_target = (
+        _cost(*clouds, tau, options) for clouds in ((source, target), (source, source), (target, target))
+    )
+    return of_both - (of_source + of_target) / 2
+
+
+class TransportOptions(NamedTuple):
+    """The checked options."""
+
+    distance: str
+    num_iterations: int
+    tolerance: float | None
+
+
+class Cloud(NamedTuple):
+    """Points and their weights, 0 if masked."""
+
+    points: tf.Tensor  # [..., n, d], as given; 0 where masked
+    weights: tf.Tensor  # [..., n] in the compute dtype, with the sum 1 if any is positive
+
+
+def _cloud(name: str, points: Any, weights: Any, mask: Any) -> Cloud:
+    points = arguments.matrix_tensor(name, points)
+    mask = arguments.axis_mask(f"{name}_mask", mask, points, -2)
+    weights = checked_sums(f"{name}_weights", weights, points, -2)
+    if weights is None:
+        weights = tf.ones(tf.shape(points)[:-1], compute_dtype(points.dtype))
+    if mask is not None:
+        points = tf.where(mask[..., tf.newaxis], points, tf.zeros_like(points))
+        weights = tf.where(mask, weights, tf.zeros_like(weights))
+    return Cloud(points, tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis=-1, keepdims=True)))
+
+
+def _checked_options(*, distance: Any, num_iterations: Any, tolerance: Any) -> TransportOptions:
+    return TransportOptions(
+        distance=arguments.one_of("distance", distance, DISTANCES),
+        num_iterations=arguments.positive_integer("num_iterations", num_iterations),
+        tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
+    )
+
+
+def _checked_tau(source: Cloud, target: Cloud, tau: Any) -> tf.Tensor:
+    """Check that two clouds match, and the temperature."""
+    x, y = source.points, target.points
+    if x.dtype != y.dtype:
+        raise TypeError(f"x and y must have the same dtype, got {x.dtype.name} and {y.dtype.name}")
+    fits = x.shape[:-2].is_compatible_with(y.shape[:-2]) and x.shape[-1:].is_compatible_with(y.shape[-1:])
+    if not fits:
+        raise ValueError(f"x and y must have shapes [..., n, d] and [..., m, d], got {x.shape} and {y.shape}")
+    tau = arguments.temperature(tau, tf.float64, x, inner=2)
+    refuse_forward_mode("Sinkhorn", x, y, tau)
+    return tau
+
+
+@traced_if_eager
+def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, options: TransportOptions) -> tf.Tensor:
+    """The cost [...] of transport from `source` to `target`."""
+    x, y = source.points, target.points
+    tau = temperature_per_list(tau, x, inner=2)
+    leading = tf.shape(x)[:-2]
+    b = arguments.of_shape("y", target.weights, tf.concat([leading, tf.shape(y)[-2:-1]], axis=0))
+    a, b = flatten_lists(source.weights), flatten_lists(b)
+    x, y = (tf.cast(flatten_lists(points, inner=2), a.dtype) for points in (x, y))
+    distances = pairwise_distances(x, y, options.distance)
+    matrices = sinkhorn_matrices(-distances, tau, row_sums=a, column_sums=b)
+    weights, _ = sinkhorn_weights(matrices, options.num_iterations, options.tolerance)
+    plan = weights[:, : tf.shape(distances)[1], : tf.shape(distances)[2]]
+    independent = a[:, :, tf.newaxis] * b[:, tf.newaxis, :]
+    is_used = tf.logical_and(plan > 0, independent > 0)
+    ratio = tf.where(is_used, plan, 1) / tf.where(is_used, independent, 1)
+    entropic = tf.cast(tau, plan.dtype) * tf.math.log(ratio)
+    costs = tf.reduce_sum(plan * (distances + entropic), axis=[1, 2])
+    costs = tf.cast(nan_lists(matrices.failed, costs, x), source.points.dtype)
+    return tf.ensure_shape(tf.reshape(costs, leading), source.points.shape[:-2])
