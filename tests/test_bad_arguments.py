@@ -29,6 +29,7 @@ WRONG = {
     "poly_epsilon": (np.inf, "a"),
     "version": (3,),
     **dict.fromkeys(["hard", "stochastic", "learn_tau", "approximate", "return_residual"], FLAG),
+    "implicit_gradient": FLAG,
     **dict.fromkeys(["exclude_self", "neighbors_only"], FLAG),
     **dict.fromkeys(["direction", "method", "returns", "ties", "lambda_weight", "gain", "discount"], NAME),
     **dict.fromkeys(["normalization", "distance", "objective", "target", "lists", "padding", "reduction"], NAME),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops.matching._sinkhorn_implicit import implicit_gradients
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
 from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, solvers_by_speed
 
@@ -26,11 +27,12 @@ class Plan(NamedTuple):
 
     num_iterations: int
     tolerance: float | None
+    has_implicit_gradient: bool = False  # which needs no states of iterations
 
     @property
     def length(self) -> int:
         """The number of iterations in a segment."""
-        if self.num_iterations <= STORED_ITERATIONS:
+        if self.num_iterations <= STORED_ITERATIONS or self.has_implicit_gradient:
             return self.num_iterations
         return max(MIN_SEGMENT, math.isqrt(self.num_iterations - 1) + 1)
 
@@ -40,14 +42,11 @@ class Plan(NamedTuple):
         return -(-self.num_iterations // self.length)
 
 
-def sinkhorn_weights(
-    matrices: SinkhornMatrices, num_iterations: int, tolerance: float | None
-) -> tuple[tf.Tensor, tf.Tensor]:
+def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor, tf.Tensor]:
     """The weights [B, N, M] after the iterations, and their largest error of a row sum [B].
 
     The weights are differentiable with respect to the scores, tau, the sums and the exponent.
     """
-    plan = Plan(num_iterations, tolerance)
 
     @tf.custom_gradient
     def weights(scores: tf.Tensor, inverse_tau: tf.Tensor, *sums: tf.Tensor) -> tuple:
@@ -58,7 +57,12 @@ def sinkhorn_weights(
         result, error, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan, tf.float64))
 
         def gradient(upstream: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            d_logits, *d_sums = _with_first_that_fits(solvers, lambda solver: _backward(solver, plan, run, upstream))
+            if plan.has_implicit_gradient:
+                d_logits, *d_sums = implicit_gradients(result, upstream, plan.num_iterations)
+            else:
+                d_logits, *d_sums = _with_first_that_fits(
+                    solvers, lambda solver: _backward(solver, plan, run, upstream)
+                )
             d_scores = d_logits * tf.cast(inverse_tau, d_logits.dtype)
             # If sums must hold, the rows of the gradient sum to 0, so scores relative to their row have the same
             # gradient and more precision.
@@ -121,7 +125,7 @@ def _forward(solver: Solver, plan: Plan, dtype: tf.DType) -> list[tf.Tensor]:
     """
     state = (*solver.first(), tf.fill(tf.shape(solver.matrices.failed), plan.num_iterations))
     if plan.segments == 1:
-        state, history = _segment(solver, plan, 0, state, stored=True)
+        state, history = _segment(solver, plan, 0, state, stored=not plan.has_implicit_gradient)
     else:
 
         def segment(index: tf.Tensor, state: State) -> tuple[State, State]:

@@ -15,7 +15,7 @@ from keras_softsort.ops._core.gradients import nan_where, refuse_forward_mode, s
 from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import assign
-from keras_softsort.ops.matching._sinkhorn_iterations import sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_iterations import Plan, sinkhorn_weights
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
 
 
@@ -40,6 +40,7 @@ def sinkhorn(
     row_sums: Any = None,
     column_sums: Any = None,
     marginal_penalty: float | None = None,
+    implicit_gradient: bool = False,
     return_residual: bool = False,
 ) -> tf.Tensor | SinkhornResult:
     """Compute a soft matching of rows and columns by normalizing the rows and columns of `exp(logits / tau)` in turn.
@@ -74,6 +75,8 @@ def sinkhorn(
         the sum 0 is masked. Masses that differ by less than 1e-5 of the larger one (1e-10 in float64) count as equal.
       column_sums: `[m]` or `[..., m]`, as `row_sums`. Gradients flow to both.
       marginal_penalty: a positive number in units of the logits: the price of sums that differ. None makes them hold.
+      implicit_gradient: whether to compute the gradient from the matrix alone, as after convergence. It is faster than
+        the gradient of the iterations made, and needs a `tolerance`, about whose size its error is.
       return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
@@ -89,10 +92,11 @@ def sinkhorn(
     Raises:
       TypeError: `logits` is not floating-point, a mask is not bool, or `num_iterations` is not an integer.
       ValueError: `tau` or `marginal_penalty` is not positive, `num_iterations` is below 1, `tolerance` is below 0,
-        `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative, or `hard` is set
-        together with sums or a penalty.
+        `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative, `hard` is set
+        together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
 
-    Gradients are the exact gradients of the iterations made. After convergence they equal the implicit gradient.
+    Gradients are the exact gradients of the iterations made, unless `implicit_gradient` is set. After convergence both
+    are equal.
     `tf.vectorized_map`, `tape.jacobian` and second derivatives also work. Forward mode raises a RuntimeError.
 
     Cost: O(n m) time per iteration, forward and backward. If no logit is further than 24 * tau below the largest of its
@@ -124,10 +128,13 @@ def sinkhorn(
     given = given._replace(
         row_sums=checked_sums("row_sums", row_sums, given.logits, -2),
         column_sums=checked_sums("column_sums", column_sums, given.logits, -1),
+        implicit_gradient=arguments.boolean("implicit_gradient", implicit_gradient),
         penalty=None if marginal_penalty is None else arguments.positive_number("marginal_penalty", marginal_penalty),
     )
     if given.hard and any(each is not None for each in (row_sums, column_sums, marginal_penalty)):
         raise ValueError("hard must be False with row_sums, column_sums or marginal_penalty, got True")
+    if given.implicit_gradient and (given.tolerance is None or given.penalty is not None):
+        raise ValueError("implicit_gradient must be False without a tolerance or with marginal_penalty, got True")
     permutation, residual = _soft_matching(given)
     if arguments.boolean("return_residual", return_residual):
         return SinkhornResult(permutation, residual)
@@ -206,6 +213,7 @@ class SinkhornArguments(NamedTuple):
     row_sums: tf.Tensor | None = None  # [..., n]
     column_sums: tf.Tensor | None = None  # [..., m]
     penalty: float | None = None
+    implicit_gradient: bool = False
 
 
 def _checked(
@@ -244,7 +252,8 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
         column_sums=None if given.column_sums is None else flatten_lists(given.column_sums),
         penalty=given.penalty,
     )
-    weights, error = sinkhorn_weights(matrices, given.num_iterations, given.tolerance)
+    plan = Plan(given.num_iterations, given.tolerance, given.implicit_gradient)
+    weights, error = sinkhorn_weights(matrices, plan)
     failed = matrices.failed[:, tf.newaxis, tf.newaxis]
     result = weights[:, : shape[-2], : shape[-1]]
     result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)

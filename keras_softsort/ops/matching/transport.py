@@ -13,7 +13,7 @@ from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops._core.gradients import nan_lists, refuse_forward_mode
 from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._sinkhorn_iterations import sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_iterations import Plan, sinkhorn_weights
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
 
 
@@ -201,7 +201,7 @@ def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, options: TransportOption
     x, y = (tf.cast(flatten_lists(points, inner=2), a.dtype) for points in (x, y))
     distances = pairwise_distances(x, y, options.distance)
     matrices = sinkhorn_matrices(-distances, tau, row_sums=a, column_sums=b)
-    weights, _ = sinkhorn_weights(matrices, options.num_iterations, options.tolerance)
+    weights, _ = sinkhorn_weights(matrices, Plan(options.num_iterations, options.tolerance))
     plan = weights[:, : tf.shape(distances)[1], : tf.shape(distances)[2]]
     independent = a[:, :, tf.newaxis] * b[:, tf.newaxis, :]
     is_used = tf.logical_and(plan > 0, independent > 0)

@@ -246,6 +246,60 @@ def test_gradient_at_convergence_is_the_implicit_one():
     np.testing.assert_allclose(many, implicit_gradient(SQUARE, 0.8, weights), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.parametrize(("kind", "mode"), modes.of_first(list(INPUTS)))
+def test_implicit_gradient_is_that_of_many_iterations(kind, mode):
+    scores, masks = INPUTS[kind]
+    weights = fixed_weights(scores.shape)
+    tensors = [tf.constant(scores), tf.constant(0.8, tf.float64)]
+
+    def run(implicit):
+        options = {"num_iterations": 200, "tolerance": 1e-12, "implicit_gradient": implicit, **masks}
+        return modes.run(mode, lambda s, t, *_: ops.sinkhorn(s, t, **options), tensors, weights)
+
+    (value, gradients), (wanted, right) = run(True), run(False)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    for found, each in zip(gradients, right, strict=True):
+        np.testing.assert_allclose(found, each, rtol=1e-6, atol=1e-8)
+
+
+def test_implicit_gradient_of_sums():
+    """Along a direction that keeps the masses equal."""
+    weights, direction = fixed_weights(SQUARE.shape), np.array([0.3, -0.4, 0.2, -0.1])
+    sums = tf.constant([[0.2, 0.3, 0.1, 0.4], [0.25, 0.25, 0.25, 0.25]], tf.float64)
+
+    def slope(implicit):
+        options = {"num_iterations": 400, "tolerance": 1e-12, "implicit_gradient": implicit}
+        _, gradients = tape_gradients(
+            lambda rows, columns: ops.sinkhorn(SQUARE, 0.8, row_sums=rows, column_sums=columns, **options),
+            [sums, sums[::-1]],
+            weights,
+        )
+        return [np.sum(each * direction) for each in gradients]
+
+    np.testing.assert_allclose(slope(implicit=True), slope(implicit=False), rtol=1e-6)
+
+
+def test_implicit_gradient_is_nearer_to_the_limit_than_that_of_the_iterations():
+    weights = fixed_weights(SQUARE.shape)
+    limit = implicit_gradient(SQUARE, 0.3, weights)
+    errors = []
+    for implicit in (True, False):
+        options = {"tolerance": 1e-2, "num_iterations": 100, "implicit_gradient": implicit}
+        _, (gradient,) = tape_gradients(
+            lambda s, options=options: ops.sinkhorn(s, 0.3, **options), [tf.constant(SQUARE)], weights
+        )
+        errors.append(np.linalg.norm(gradient - limit))
+    assert 0 < errors[0] < errors[1]
+
+
+@pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3, "marginal_penalty": 1.0}], ids=str)
+def test_implicit_gradient_needs_a_tolerance_and_sums_that_hold(options):
+    with pytest.raises(
+        ValueError, match="implicit_gradient must be False without a tolerance or with marginal_penalty"
+    ):
+        ops.sinkhorn(SQUARE, implicit_gradient=True, **options)
+
+
 def implicit_gradient(scores, tau, weights):
     """P * (W - a_i - b_j) / tau, with a and b such that rows and columns of it sum to 0."""
     results = []

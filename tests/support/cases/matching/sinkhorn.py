@@ -22,6 +22,7 @@ OPERATIONS = [
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, hard=True), PAIRS, "hard"),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, row_sums=tf.nn.softmax(x[..., 0])), PAIRS, "sums"),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, marginal_penalty=1.0), PAIRS, "penalty"),
+    Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, implicit_gradient=True), PAIRS, "implicit"),
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"sinkhorn": {"logits": PAIRS[0]}}
@@ -35,6 +36,10 @@ IN_EVERY_WAY = {
     "sinkhorn with a tolerance": (lambda x, tau: ks.sinkhorn(x, tau, tolerance=1e-3, num_iterations=70), ()),
     "sinkhorn with sums": (lambda x, tau: ks.sinkhorn(x, tau, row_sums=[1.0, 0.5, 2.0], num_iterations=4), ()),
     "sinkhorn with a penalty": (lambda x, tau: ks.sinkhorn(x, tau, marginal_penalty=0.5, num_iterations=4), ()),
+    "sinkhorn with an implicit gradient": (
+        lambda x, tau: ks.sinkhorn(x, tau, tolerance=1e-13, num_iterations=150, implicit_gradient=True),
+        (),
+    ),
     "sinkhorn in segments": (lambda x, tau: ks.sinkhorn(x, tau, num_iterations=40), ()),
 }
 RNG = np.random.default_rng(4)
