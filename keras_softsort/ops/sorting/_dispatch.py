@@ -130,15 +130,19 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
 
 
 @traced_if_eager
-def membership(args: SortArguments, k: int, hard: bool = False) -> tf.Tensor:
-    """How much of the first k ranks each item holds: [..., n]."""
+def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> tf.Tensor:
+    """How much of the first k ranks each item holds: [..., n]. A tensor k is a scalar or has one per list [...]."""
     lists, method = _ordered(args), _methods.get(args.method)
+    k_lists = tf.reshape(tf.convert_to_tensor(k, tf.int32), [-1, 1])
     if method.membership is not None:
-        soft = method.membership(lists, k)
-    else:
+        soft = method.membership(lists, k_lists)
+    elif isinstance(k, int):  # O(k n)
         soft = tf.reduce_sum(_matrix(args, lists, _leading_ranks(lists, k)), axis=1)
+    else:
+        counted = tf.cast(_leading_ranks(lists) < k_lists, lists.scores.dtype)
+        soft = _transposed_product(args, lists, counted[:, :, tf.newaxis])[:, :, 0]
     if hard:
-        soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k, soft.dtype)), soft)
+        soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k_lists, soft.dtype)), soft)
     return _finish(soft, args)
 
 
@@ -290,9 +294,6 @@ def _leading_ranks(lists: OrderedLists, count: int | None = None) -> tf.Tensor:
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:
     """Leading axes and dtype as those of the scores."""
-    scores = args.scores
-    leading = tf.shape(scores)[:-1]
-    result = tf.cast(result, scores.dtype)
-    shaped = tf.reshape(result, tf.concat([leading, tf.shape(result)[1:]], axis=0))
-    shaped.set_shape(scores.shape[:-1].concatenate(result.shape[1:]))
-    return shaped
+    scores, result = args.scores, tf.cast(result, args.scores.dtype)
+    shaped = tf.reshape(result, tf.concat([tf.shape(scores)[:-1], tf.shape(result)[1:]], axis=0))
+    return tf.ensure_shape(shaped, scores.shape[:-1].concatenate(result.shape[1:]))

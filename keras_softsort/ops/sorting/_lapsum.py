@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.decay_scan import laplace_sums
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
+from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
 def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
@@ -27,11 +27,8 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
     return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
 
 
-def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
-    """`F((s_i - b) / tau)` with the threshold b for which they sum to k: [L, n].
-
-    If at most k items are valid, they get 1, and the masked ones share the rest evenly.
-    """
+def lapsum_membership(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
+    """`F((s_i - b) / tau)` with the threshold b for which they sum to k: [L, n]."""
     positions, valid = _positions(lists)
     counts = tf.cast(lists.valid_counts(), tf.float64)
     # There is no threshold for k >= counts; its value is not used.
@@ -43,24 +40,12 @@ def lapsum_membership(lists: OrderedLists, k: int) -> tf.Tensor:
     membership = tf.where(
         below, tf.exp(tf.where(below, distance, zeros)) / 2, 1 - tf.exp(-tf.where(below, zeros, distance)) / 2
     )
-    # 1 for every item, or NaN for a list with a score that is not finite.
-    everyone = tf.where(tf.math.is_nan(positions), positions, tf.ones_like(positions))
-    membership = tf.where(counts <= k, everyone, membership)
-    rest = tf.maximum(k - counts, 0) / tf.maximum(tf.cast(tf.shape(positions)[1], tf.float64) - counts, 1)
-    membership = tf.where(valid, membership, rest * everyone)
-    return take(tf.cast(membership, lists.scores.dtype), lists.ranks)
+    return lists.completed_membership(membership, positions, k)
 
 
 def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
-    """Minus the sorted scores [L, n] in units of tau, relative to the middle valid one, and which ranks are valid.
-
-    Masked items have the position of the last valid one.
-    """
-    ranks, last = tf.range(tf.shape(lists.scores)[1]), tf.maximum(lists.valid_counts() - 1, 0)
-    scores = take(lists.scores, take(lists.order, tf.minimum(ranks, last)))
-    origin = tf.stop_gradient(take(tf.pad(scores, [[0, 0], [0, 1]]), last // 2))  # there is one in an empty list too
-    apart = tf.cast(origin, tf.float64) - tf.cast(scores, tf.float64)
-    return in_temperatures(apart, lists.tau), ranks < lists.valid_counts()
+    """Minus the sorted scores [L, n] in units of tau, relative to the middle valid one, and which ranks are valid."""
+    return lists.positions((lists.valid_counts() - 1) // 2)
 
 
 @tf.custom_gradient

@@ -21,6 +21,7 @@ from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_prod
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._matrix_free.soft_sort import soft_sort_products
 from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._permutahedron.memberships import projected_membership
 from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
 
 
@@ -40,7 +41,7 @@ class Method(NamedTuple):
     matrix_free: Callable[[float], MatrixFree | None] = lambda power: None
     ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
     sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
-    membership: Callable[[OrderedLists, int], tf.Tensor] | None = None  # [B, n], summing to k
+    membership: Callable[[OrderedLists, tf.Tensor], tf.Tensor] | None = None  # [B, n], summing to k [B or 1, 1]
     takes_power: bool = False
 
 
@@ -165,6 +166,7 @@ for _name, _entropic in (("projection", False), ("projection_kl", True)):
             _name,
             ranks=functools.partial(projected_ranks, entropic=_entropic),
             sorted_scores=functools.partial(projected_scores, entropic=_entropic),
+            membership=functools.partial(projected_membership, entropic=_entropic),
         )
     )
 register(Method("lapsum", ranks=lapsum_ranks, membership=lapsum_membership))

@@ -54,6 +54,31 @@ class OrderedLists(NamedTuple):
         ranks = tf.range(tf.shape(self.scores)[1])
         return take(self.order, tf.minimum(ranks, tf.maximum(self.valid_counts() - 1, 0)))
 
+    def positions(self, origin: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Minus the sorted scores [B, n] in units of tau, in float64, and which ranks are valid.
+
+        They are relative to the score at the rank `origin` [B, 1]. Masked items have the last valid one's position.
+        """
+        ranks, last = tf.range(tf.shape(self.scores)[1]), tf.maximum(self.valid_counts() - 1, 0)
+        scores = take(self.scores, take(self.order, tf.minimum(ranks, last)))
+        padded = tf.pad(scores, [[0, 0], [0, 1]])  # there is an origin in an empty list too
+        apart = tf.cast(tf.stop_gradient(take(padded, tf.maximum(origin, 0))), tf.float64) - tf.cast(scores, tf.float64)
+        return in_temperatures(apart, self.tau), ranks < self.valid_counts()
+
+    def completed_membership(self, shares: tf.Tensor, positions: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
+        """Memberships of items in the k [B, 1] largest from the `shares` [B, n] of ranks with these `positions`.
+
+        If at most k items are valid, they get 1, and the masked ones share the rest evenly.
+        """
+        counts = self.valid_counts()
+        # 1 for every item, or NaN for a list with a score that is not finite.
+        everyone = tf.where(tf.math.is_nan(positions), positions, tf.ones_like(positions))
+        shares = tf.where(counts <= k, everyone, shares * everyone)
+        size = tf.shape(positions)[1]
+        rest = tf.maximum(k - counts, 0) / tf.maximum(size - counts, 1)
+        shares = tf.where(tf.range(size) < counts, shares, tf.cast(rest, shares.dtype) * everyone)
+        return take(tf.cast(shares, self.scores.dtype), self.ranks)
+
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] with the same score as each rank."""
         return tied_ranks(self.sort_keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
@@ -81,7 +82,7 @@ def soft_top_k(
 @export
 def soft_top_k_membership(
     scores: Any,
-    k: int,
+    k: Any,
     tau: Any = 1.0,
     *,
     method: str = "lapsum",
@@ -93,19 +94,26 @@ def soft_top_k_membership(
     """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
 
     With `"lapsum"`, `p_i = F((s_i - b) / tau)`, where F is the distribution function of the Laplace distribution, and b
-    is the threshold for which the memberships sum to k, found in closed form. Each membership lies in [0, 1]. The k
-    items are not ordered, so `soft_top_k` does not have this method.
+    is the threshold for which the memberships sum to k, found in closed form.
+
+    With `"projection"`, `p_i = clip(s_i / tau - b, 0, 1)`: the vector of memberships nearest to the scores. Items that
+    are far enough from the threshold get exactly 0 or 1, and no gradient. With `"projection_kl"`,
+    `p_i = min(exp(s_i / tau - b), 1)`: exactly 1 for the first items, and above 0 for the others.
+
+    With these three each membership lies in [0, 1]. The k items are not ordered, so `soft_top_k` does not have these
+    methods.
 
     With `"neural_sort"` and `"soft_sort"`, the memberships are the sums of the columns of `P[..., :k, :]`, which may
     exceed 1 at a high tau.
 
     Args:
       scores: floating-point `[..., n]`.
-      k: number of items, from 1 to n.
-      tau: temperature, in the units of `method`: scores for `"lapsum"`, scores times list size for `"neural_sort"`,
-        scores to the `power` for `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or
-        broadcasts against the leading axes (a temperature per list).
-      method: `"lapsum"`, `"neural_sort"` or `"soft_sort"`.
+      k: number of items, from 1 to n. An integer, or an integer tensor that is a scalar or has the shape of the leading
+        axes (a number per list). With a tensor the matrix methods take O(n^2) time.
+      tau: temperature, in the units of `method`: scores for `"lapsum"` and the projections, scores times list size for
+        `"neural_sort"`, scores to the `power` for `"soft_sort"`. A positive number, or a tensor or variable that is a
+        scalar or broadcasts against the leading axes (a temperature per list).
+      method: `"lapsum"`, `"projection"`, `"projection_kl"`, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       hard: whether to return 1 for the first k items and 0 for the others, with the gradient of the soft memberships.
         Of tied items, the first are chosen.
@@ -114,15 +122,16 @@ def soft_top_k_membership(
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
-      rest evenly, and with `"lapsum"` every valid item gets 1 and zero gradient. Tied items have equal memberships,
-      unless `hard`. A list with a valid score that is not finite gives NaN.
+      rest evenly, and with `"lapsum"` and the projections every valid item gets 1 and zero gradient. Tied items have
+      equal memberships, unless `hard`. A list with a valid score that is not finite gives NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
       ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
         a method that has none, `mask` has another shape, `direction` is unknown, or `method` has no memberships.
 
-    Cost: O(n log n) time and O(n) memory with `"lapsum"`, for any k; that of `soft_top_k` with the others.
+    Cost: O(n log n) time and O(n) memory with `"lapsum"` and the projections, for any k; that of `soft_top_k` with the
+    others.
 
     Example:
 
@@ -135,11 +144,32 @@ def soft_top_k_membership(
     2.0
 
     Source: L. Struski, M. Bednarczyk, I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking,
-    Sorting and Top-k Selection", ICML 2025, https://arxiv.org/abs/2503.06242.
+    Sorting and Top-k Selection", ICML 2025, https://arxiv.org/abs/2503.06242; for the projections M. Blondel,
+    O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable Sorting and Ranking", ICML 2020.
     """
-    k = arguments.positive_integer("k", k)
     args = sort_arguments(
         scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership"
     )
-    args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
+    k = _checked_counts(k, args.scores)
+    args = args._replace(scores=arguments.at_most_list_size("k", _largest(k), args.scores))
     return _dispatch.membership(args, k, arguments.boolean("hard", hard))
+
+
+def _checked_counts(k: Any, scores: tf.Tensor) -> int | tf.Tensor:
+    """Check k: a Python integer, or an int32 tensor that is a scalar or has the leading axes of `scores`."""
+    if not (tf.is_tensor(k) or isinstance(k, (np.ndarray, list, tuple))):
+        return arguments.positive_integer("k", k)
+    k = arguments.dense_tensor("k", k)
+    if not k.dtype.is_integer:
+        raise TypeError(f"k must be an integer or hold integers, got dtype {k.dtype.name}")
+    leading = scores.shape[:-1]
+    if k.shape.rank != 0:
+        if not k.shape.is_compatible_with(leading):
+            raise ValueError(f"k must be a scalar or have the shape of the leading axes, {leading}, got {k.shape}")
+        k = arguments.of_shape("k", k, tf.shape(scores)[:-1])
+    k = tf.cast(k, tf.int32)
+    return arguments.checked(k, tf.reduce_all(k >= 1), "k must be at least 1, got", tf.reduce_min(k))
+
+
+def _largest(k: int | tf.Tensor) -> Any:
+    return k if isinstance(k, int) else tf.reduce_max(k)

@@ -295,7 +295,6 @@ def test_no_projection_where_a_permutation_is_needed():
     for call in (
         lambda: ops.soft_top_k(scores, 2, method="projection"),
         lambda: ops.soft_quantile(scores, 0.5, method="projection"),
-        lambda: ops.soft_top_k_membership(scores, 2, method="projection"),
         lambda: ks.NeuralNDCGLoss(method="projection"),
         lambda: ks.SoftTopKLayer(2, method="projection"),
         lambda: ks.RelaxedPlackettLuce(scores, 1.0, method="projection"),

@@ -63,6 +63,22 @@ def lapsum_membership(x, tau, k):
     return laplace(x - (low + high) / 2)
 
 
+def projected_membership(x, tau, k, entropic=False):
+    """The memberships with the sum k that are nearest to x / tau, or by Kullback-Leibler to its exponential."""
+    if k >= len(x):
+        return np.ones(len(x))
+    x = (x - np.sort(x)[-k]) / tau
+    low, high = -2.0 if not entropic else -60.0, 60.0
+
+    def shares(threshold):
+        return np.exp(np.minimum(x - threshold, 0)) if entropic else np.clip(x - threshold, 0, 1)
+
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if shares(middle).sum() > k else (low, middle)
+    return shares((low + high) / 2)
+
+
 def each_list(function, scores, mask, packed=False):
     """`function` of the kept items of each list, back in their places or, if `packed`, first; 0 elsewhere."""
     results = np.zeros(scores.shape)

@@ -5,12 +5,25 @@ from support.cases.operation import SCORES, Operation, masked
 from support.oracles import projection as oracles
 
 ORACLE = oracles.lapsum_membership
-OPERATIONS = [Operation("soft_top_k_membership", masked(ks.ops.soft_top_k_membership, k=2), SCORES)]
+OPERATIONS = [
+    Operation("soft_top_k_membership", masked(ks.ops.soft_top_k_membership, k=2), SCORES),
+    *(
+        Operation(
+            "soft_top_k_membership", masked(ks.ops.soft_top_k_membership, k=[1, 3], method=method), SCORES, method
+        )
+        for method in ("projection", "projection_kl")
+    ),
+]
 # Of scores and temperatures, with the ways to differentiate and map that are tried each time.
 IN_EVERY_WAY = {
     "membership by LapSum": (
         lambda s, tau: ks.ops.soft_top_k_membership(s, 2, tau),
         ("gradient_in_strict_map", "traced_second"),
+    ),
+    "membership by projection": (lambda s, tau: ks.ops.soft_top_k_membership(s, 2, tau, method="projection"), ()),
+    "membership by entropic projection": (
+        lambda s, tau: ks.ops.soft_top_k_membership(s, 2, tau, method="projection_kl"),
+        (),
     ),
     "membership": (lambda s, tau: ks.ops.soft_top_k_membership(s, 2, tau, method="neural_sort"), ()),
 }

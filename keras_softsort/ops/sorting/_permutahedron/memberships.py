@@ -1,0 +1,62 @@
+"""Projections onto the memberships in the k largest: the permutahedron of k ones and zeros.
+
+Scores are used in float64, in units of tau and relative to the k-th largest: z. The items at 0 and at 1 are found
+without a gradient. The memberships of the others are then a differentiable function of their scores.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort.ops._core.decay_scan import laplace_sums
+from keras_softsort.ops.sorting._ordering import OrderedLists
+
+# The threshold lies between -2 and 0. So many halvings leave an interval of float64's resolution.
+HALVINGS = 52
+NEVER = -1e305  # a finite logit of weight 0
+
+
+def projected_membership(lists: OrderedLists, k: tf.Tensor, entropic: bool) -> tf.Tensor:
+    """`clip(z_i - b, 0, 1)`, or with `entropic` `min(exp(z_i - b), 1)`, where b makes them sum to k: [L, n]."""
+    positions, valid = lists.positions(tf.minimum(k, lists.valid_counts()) - 1)
+    shares = _entropic_shares(-positions, valid, k) if entropic else _shares(-positions, valid, k)
+    return lists.completed_membership(shares, positions, k)
+
+
+def _shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
+    """`clip(z_i - b, 0, 1)` of sorted z [L, n]."""
+    # What lies beyond these bounds is 0 or 1 for every threshold that is possible.
+    z = tf.where(valid, tf.clip_by_value(z, -2, 1), -2 * tf.ones_like(z))
+    held, k = tf.stop_gradient(z), tf.cast(k, z.dtype)
+
+    def halve(count: tf.Tensor, low: tf.Tensor, high: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        middle = (low + high) / 2
+        is_low = tf.reduce_sum(tf.clip_by_value(held - middle, 0, 1), axis=1, keepdims=True) > k
+        return count + 1, tf.where(is_low, middle, low), tf.where(is_low, high, middle)
+
+    low = tf.fill([tf.shape(z)[0], 1], tf.constant(-2, z.dtype))
+    start = (tf.constant(0), low, tf.zeros_like(low))
+    _, low, high = tf.while_loop(lambda count, *_: count < HALVINGS, halve, start, maximum_iterations=HALVINGS)
+    ahead = held - (low + high) / 2
+    is_one = ahead >= 1
+    is_between = tf.logical_and(ahead > 0, tf.logical_not(is_one))
+    ones, between = (tf.cast(each, z.dtype) for each in (is_one, is_between))
+    left = k - tf.reduce_sum(ones, axis=1, keepdims=True)
+    number = tf.maximum(tf.reduce_sum(between, axis=1, keepdims=True), 1)
+    threshold = (tf.reduce_sum(between * z, axis=1, keepdims=True) - left) / number
+    return tf.where(is_between, tf.clip_by_value(z - threshold, 0, 1), ones)
+
+
+def _entropic_shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
+    """`min(exp(z_i - b), 1)` of sorted z [L, n]: 1 for the first items, and a softmax of the others times what is left.
+
+    An item is one of the others if the sum of exp(z) from it on is at least k minus its rank times its own.
+    """
+    held, k = tf.stop_gradient(z), tf.cast(k, z.dtype)
+    _, sums = laplace_sums(-held, tf.cast(valid, z.dtype)[:, tf.newaxis])
+    ranks = tf.cast(tf.range(tf.shape(z)[1]), z.dtype)
+    is_one = tf.logical_and(valid, sums[:, 0] < k - ranks)
+    ones = tf.cast(is_one, z.dtype)
+    left = k - tf.reduce_sum(ones, axis=1, keepdims=True)
+    others = tf.nn.softmax(tf.where(tf.logical_or(is_one, tf.logical_not(valid)), NEVER * tf.ones_like(z), z))
+    return tf.where(is_one, ones, left * others)
