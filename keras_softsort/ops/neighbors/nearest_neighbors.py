@@ -30,6 +30,7 @@ def nearest_neighbors(
     k: int,
     *,
     distance: str = "squared_euclidean",
+    exclude: Any = None,
     block_size: int = 8192,
     approximate: bool = False,
 ) -> NearestNeighbors:
@@ -45,6 +46,8 @@ def nearest_neighbors(
       k: number of neighbors, at most n.
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"`
         (1 - cos; 1 for a vector of zeros) or `"dot"` (minus the inner product).
+      exclude: integers `[q]`, the number of a reference that each query leaves out, -1 for none. The neighbors of the
+        references themselves are those of the queries `references` with `exclude=tf.range(n)`.
       block_size: number of references that are compared with up to 256 queries at once.
       approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
         missed. This is meant for TPUs. On a CPU it is no faster.
@@ -60,7 +63,8 @@ def nearest_neighbors(
       A query with NaN has NaN distances. References must be finite.
 
     Raises:
-      ValueError: `k` is below 1 or above n, `block_size` is below 1, `distance` is unknown, or shapes do not match.
+      ValueError: `k` is below 1 or above n (n - 1 with `exclude`), `block_size` is below 1, `distance` is unknown, or
+        shapes do not match.
       TypeError: embeddings are not floating-point, or an argument has another type.
 
     Cost: O(n d) time per query, in one matrix product per block. It takes longer where very many references are as far
@@ -89,18 +93,39 @@ def nearest_neighbors(
         )
     if not queries.shape[1:].is_compatible_with(shape[1:]):
         raise ValueError(f"queries must have shape [q, {shape[1]}] as the references, got {queries.shape}")
-    if arguments.positive_integer("k", k) > shape[0]:
-        raise ValueError(f"k must be at most the number of references, {shape[0]}, got {k}")
+    largest = shape[0] if exclude is None else shape[0] - 1
+    if arguments.positive_integer("k", k) > largest:
+        left = "" if exclude is None else " minus 1 with exclude"
+        raise ValueError(f"k must be at most the number of references{left}, {largest}, got {k}")
     dtype = compute_dtype(queries.dtype)
     neighbors, distances = nearest_references(
         tf.ensure_shape(tf.cast(queries, dtype), [queries.shape[0], shape[1]]),
         tf.cast(references, dtype),
-        k,
+        k if exclude is None else k + 1,
         arguments.one_of("distance", distance, DISTANCES),
         block_size=arguments.positive_integer("block_size", block_size),
         approximate=arguments.boolean("approximate", approximate),
     )
+    if exclude is not None:
+        neighbors, distances = _without(_checked_exclude(exclude, queries), neighbors, distances)
     return NearestNeighbors(neighbors, tf.cast(distances, queries.dtype))
+
+
+def _checked_exclude(exclude: Any, queries: tf.Tensor) -> tf.Tensor:
+    exclude = arguments.dense_tensor("exclude", exclude)
+    if not exclude.dtype.is_integer:
+        raise TypeError(f"exclude must hold integers, got dtype {exclude.dtype.name}")
+    if not exclude.shape.is_compatible_with(queries.shape[:1]):
+        raise ValueError(f"exclude must have shape [q] with the queries {queries.shape}, got {exclude.shape}")
+    return tf.cast(arguments.of_shape("exclude", exclude, tf.shape(queries)[:1]), tf.int32)
+
+
+def _without(exclude: tf.Tensor, neighbors: tf.Tensor, distances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The k nearest references of k + 1 without the one to leave out; without the last one if it is not among them."""
+    is_excluded = tf.cast(tf.equal(neighbors, exclude[:, tf.newaxis]), tf.int32)
+    # Ranks from that of the reference that is left out on move up by one.
+    ranks = tf.range(tf.shape(neighbors)[1] - 1) + tf.cumsum(is_excluded, axis=1)[:, :-1]
+    return tf.gather(neighbors, ranks, batch_dims=1), tf.gather(distances, ranks, batch_dims=1)
 
 
 @export

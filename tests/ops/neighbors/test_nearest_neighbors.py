@@ -64,6 +64,28 @@ def test_no_queries_and_nan():
     np.testing.assert_array_equal(np.isnan(shares).all(axis=1), np.arange(6) == 2)
 
 
+@pytest.mark.parametrize("distance", ["squared_euclidean", "cosine"])
+@pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
+def test_each_reference_leaves_itself_out(distance, jit_compile):
+    references = np.concatenate([REFERENCES, REFERENCES[:3], REFERENCES[:3]])  # copies, which are neighbors
+    run = tf.function(ops.nearest_neighbors, jit_compile=jit_compile, autograph=False)
+    found = run(references, references, 4, distance=distance, exclude=tf.range(46))
+    for i in range(46):
+        others = np.delete(np.arange(46), i)
+        neighbors, distances = ops.nearest_neighbors(references[i : i + 1], references[others], 4, distance=distance)
+        np.testing.assert_array_equal(found.neighbors[i], others[neighbors[0]])
+        np.testing.assert_allclose(found.distances[i], distances[0], rtol=1e-12, atol=1e-15)
+
+
+def test_excluded_references_of_some_queries():
+    wanted = ops.nearest_neighbors(QUERIES, REFERENCES, 3).neighbors.numpy()
+    found = ops.nearest_neighbors(QUERIES, REFERENCES, 2, exclude=[-1, *wanted[1:, 1]]).neighbors
+    np.testing.assert_array_equal(found[0], wanted[0, :2])
+    np.testing.assert_array_equal(found[1:], wanted[1:, [0, 2]])
+    with pytest.raises(ValueError, match="k must be at most the number of references minus 1 with exclude, 39, got 40"):
+        ops.nearest_neighbors(QUERIES, REFERENCES, 40, exclude=np.zeros(6, int))
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
