@@ -32,6 +32,8 @@ SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 NO_COMPILE = "--no-compile"
 # One process more than there are cores: some tests wait for processes of their own.
 PROCESSES = str((os.cpu_count() or 1) + 1)
+# Of the test files with `--everything`, one after the other: with four, three processes took 8 GB each.
+GROUPS = 8
 PYTEST = ("pytest", "-q", "-n", PROCESSES, "--dist", "loadfile", "--no-loadscope-reorder")
 
 
@@ -56,7 +58,7 @@ def run_tests(session: nox.Session, *options: str) -> None:
     files = sorted(str(path) for path in Path("tests").rglob("test_*.py"))
     chosen = any(argument.startswith("tests") for argument in session.posargs)
     everything = "--everything" in (*options, *session.posargs)
-    groups = [files[start::4] for start in range(4)] if everything and not chosen else [()]
+    groups = [files[start::GROUPS] for start in range(GROUPS)] if everything and not chosen else [()]
     # A failure in one group does not hide those in the next.
     failed = [group for group in groups if not passes(session, *PYTEST, *options, *group, *session.posargs)]
     if failed:

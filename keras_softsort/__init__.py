@@ -1,29 +1,14 @@
 """Differentiable sorting, ranking and matching as Keras layers, losses and metrics and as TensorFlow functions."""
 
+import importlib as _importlib
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from keras_softsort._internal import probability_version as _probability_version  # noqa: F401  before TFP is imported
-
-# isort: split
-
-from keras_softsort import callbacks as callbacks
 from keras_softsort import data as data
-from keras_softsort import distributions as distributions
-from keras_softsort import layers as layers
-from keras_softsort import linalg as linalg
-from keras_softsort import losses as losses
-from keras_softsort import metrics as metrics
-from keras_softsort import models as models
 from keras_softsort import ops as ops
-from keras_softsort import trees as trees
-from keras_softsort._internal import keras_compat as _keras_compat  # noqa: F401  first: it checks the backend
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort.callbacks import *
-from keras_softsort.distributions import *
-from keras_softsort.layers import *
-from keras_softsort.linalg import *
-from keras_softsort.losses import *
-from keras_softsort.metrics import *
+from keras_softsort._internal.keras_backend import KerasBackendError as _KerasBackendError
 from keras_softsort.ops import gumbel_softmax as gumbel_softmax
 from keras_softsort.ops import linear_assignment as linear_assignment
 from keras_softsort.ops import neural_sort as neural_sort
@@ -33,6 +18,44 @@ from keras_softsort.ops import soft_sort as soft_sort
 from keras_softsort.ops import soft_top_k as soft_top_k
 from keras_softsort.ops import soft_values as soft_values
 
+try:
+    from keras_softsort import callbacks as callbacks
+    from keras_softsort import layers as layers
+    from keras_softsort import losses as losses
+    from keras_softsort import metrics as metrics
+    from keras_softsort import models as models
+    from keras_softsort import trees as trees
+    from keras_softsort.callbacks import *
+    from keras_softsort.layers import *
+    from keras_softsort.losses import *
+    from keras_softsort.metrics import *
+except _KerasBackendError:  # which the first use of a Keras object raises again
+    pass
+
+if _TYPE_CHECKING:
+    from keras_softsort.distributions import *
+    from keras_softsort.linalg import *
+
 __version__ = _version("keras-softsort")
 
-_set_all(__name__)
+# Imported when first used, because they import TensorFlow Probability.
+_OF_PROBABILITY = {
+    "distributions": {"PlackettLuce", "RelaxedPlackettLuce", "expected_cost"},
+    "linalg": {"LinearOperatorNeuralSort", "LinearOperatorSoftSort"},
+}
+
+_set_all(__name__, *_OF_PROBABILITY, *(name for names in _OF_PROBABILITY.values() for name in names))
+
+
+def __getattr__(name: str) -> _Any:
+    for folder, names in _OF_PROBABILITY.items():
+        if name == folder or name in names:
+            module = _importlib.import_module(f"{__name__}.{folder}")
+            return module if name == folder else getattr(module, name)
+    if not name.startswith("_"):
+        _importlib.import_module(f"{__name__}._internal.keras_compat")  # raises an error on another backend
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *globals()["__all__"]})

@@ -5,33 +5,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-_ADVICE = (
-    "keras_softsort needs Keras on the TensorFlow backend, got backend {backend!r}; set KERAS_BACKEND=tensorflow "
-    "before Keras is imported"
-)
+from keras_softsort._internal.keras_backend import tensorflow_keras
 
-
-def _tensorflow_keras() -> Any:
-    try:
-        backend = tf.keras.backend.backend()
-    except (ImportError, AttributeError) as error:
-        # Importing Keras fails if the requested backend is not installed.
-        wanted = os.environ.get("KERAS_BACKEND", "tensorflow")
-        if wanted == "tensorflow":
-            raise
-        raise ImportError(_ADVICE.format(backend=wanted)) from error
-    if backend != "tensorflow":
-        raise ImportError(_ADVICE.format(backend=backend))
-    return tf.keras
-
-
-keras: Any = _tensorflow_keras()
+keras: Any = tensorflow_keras()
 # Keras 2.15 as `tf.keras` has no version of its own.
 IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._internal.keras_backend import tensorflow_keras
 from keras_softsort.serving._saved_model import SINGLE, has_items
 
 
@@ -31,7 +31,7 @@ class ModelInputs(NamedTuple):
 
 def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInputs:
     """Find the inputs of a built Keras model, from the caller's `features` if they are given."""
-    if not isinstance(model, keras.Model):
+    if not isinstance(model, tensorflow_keras().Model):
         raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
     if not model.built:
         raise ValueError(f"model must be built: give {model.name!r} an Input, or call it on data once")
@@ -60,7 +60,7 @@ def _structure(model: Any) -> Any:
         raise ValueError(
             f"features must be a tf.TensorSpec or a dictionary of them: {model.name!r} does not know its inputs"
         )
-    return inputs[0] if isinstance(model, keras.Sequential) else model.input
+    return inputs[0] if isinstance(model, tensorflow_keras().Sequential) else model.input
 
 
 def _spec(name: str, value: Any) -> tf.TensorSpec:

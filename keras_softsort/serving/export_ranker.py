@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._internal.keras_backend import tensorflow_keras
 from keras_softsort.data._elwc.parsing import check_mappings
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, finish_export
@@ -134,7 +134,7 @@ def export_ranker(
     base = local_path(path)
     new_version = NewVersion(base, version)
     with new_version.aside() as aside:
-        archive = keras.export.ExportArchive()
+        archive = tensorflow_keras().export.ExportArchive()
         archive.track(model)
         signatures = ranker.signatures(item_ids and tf.as_dtype(item_ids), example_features, context_features)
         for name, (specs, function) in signatures.items():

@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras, layer_shape
-from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce
 from keras_softsort.layers._base import SortingLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
 from keras_softsort.ops._core.lists import repeat_samples
@@ -130,6 +129,9 @@ class PlackettLuceSampler(SortingLayer):
         return None
 
     def _distribution(self, logits: Any, mask: Any, tau: Any) -> Any:
+        # Imported when used, so that TensorFlow Probability takes no other layer with it if it fails.
+        from keras_softsort.distributions import PlackettLuce, RelaxedPlackettLuce  # noqa: PLC0415
+
         if self.method is None:
             return PlackettLuce(logits, top_k=self.top_k, mask=mask)
         return RelaxedPlackettLuce(
