@@ -123,6 +123,13 @@ def everything(session: nox.Session) -> None:
     run_tests(session, "--everything")
 
 
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """Operators called from JAX and from PyTorch, as the guides show."""
+    session.install(NO_COMPILE, ".[test,frameworks]")
+    session.run("pytest", "-q", "tests/test_frameworks.py", env=ENVIRONMENT)
+
+
 def run_smoke_test(session: nox.Session, *install: str) -> None:
     """Train, save, load and export a model with the versions that pip chooses for `install`."""
     session.install(NO_COMPILE, "--upgrade", "--upgrade-strategy", "eager", *install)

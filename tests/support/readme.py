@@ -1,5 +1,6 @@
 """The code of the README and of the pages in `docs/`."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -16,6 +17,11 @@ def fenced_blocks(text):
 def is_of_an_engine(block):
     """Whether it runs on Spark or Beam: `tests/test_workers.py` runs it."""
     return any(name in block for name in ("spark", "beam"))
+
+
+def is_of_a_missing_framework(block):
+    """Whether it runs with JAX or PyTorch, which is not installed: `nox -s frameworks` installs them."""
+    return any(f"import {name}" in block and importlib.util.find_spec(name) is None for name in ("jax", "torch"))
 
 
 def is_tf_ranking(block):
