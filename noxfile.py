@@ -33,7 +33,7 @@ NO_COMPILE = "--no-compile"
 # One process more than there are cores: some tests wait for processes of their own.
 PROCESSES = str((os.cpu_count() or 1) + 1)
 # Of the test files with `--everything`, one after the other: with four, three processes took 8 GB each.
-GROUPS = 8
+GROUPS = 6
 PYTEST = ("pytest", "-q", "-n", PROCESSES, "--dist", "loadfile", "--no-loadscope-reorder")
 
 
