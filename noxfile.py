@@ -124,6 +124,13 @@ def everything(session: nox.Session) -> None:
 
 
 @nox.session
+def coverage(session: nox.Session) -> None:
+    """The share of the package's lines that the tests run on the default stack, in one process each."""
+    session.install(NO_COMPILE, ".[test,keras-rs,beam,choices]", "pytest-cov")
+    session.run(*PYTEST, "--cov=keras_softsort", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
 def frameworks(session: nox.Session) -> None:
     """Operators called from JAX and from PyTorch, as the guides show."""
     session.install(NO_COMPILE, ".[test,frameworks]")

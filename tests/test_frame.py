@@ -1,5 +1,6 @@
 """The project around the package: the facts that stand in two files agree."""
 
+import json
 import re
 
 import pytest
@@ -22,6 +23,8 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_versions_agree():
     (version,) = re.findall(r'^version = "(.*)"$', section("project"), flags=re.MULTILINE)
     assert re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE) == [version]
+    title = re.findall(r'^title: "(.*)"$', (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert [json.loads((ROOT / ".zenodo.json").read_text())["title"]] == title
 
 
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])
