@@ -208,6 +208,11 @@ def test_costs_and_gradients_in_every_mode(mode):
         np.testing.assert_allclose(own, right, rtol=1e-5, atol=1e-6)
 
 
+def test_divergence_is_that_of_the_oracle():
+    found = ops.sinkhorn_divergence(X, Y, 2.0, num_iterations=7, tolerance=None)
+    np.testing.assert_allclose(found, oracles.sinkhorn_divergence(X, Y, 2.0, num_iterations=7), rtol=1e-10)
+
+
 @traced
 def test_divergence_is_0_for_equal_clouds_and_moves_a_cloud_to_the_other():
     x = tf.Variable(RNG.normal(size=(20, 2)))

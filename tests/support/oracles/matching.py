@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -64,3 +66,9 @@ def transport_cost(x, y, tau=1.0, *, x_weights=None, y_weights=None, num_iterati
     distances = np.sum((np.asarray(x, np.float64)[:, None] - y) ** 2, axis=-1)
     plan = sinkhorn(-distances, tau, num_iterations=num_iterations, row_sums=a, column_sums=b)
     return np.sum(plan * distances) + tau * np.sum(plan * np.log(plan / (a[:, None] * b)))
+
+
+def sinkhorn_divergence(x, y, tau=1.0, *, num_iterations=20):
+    """The cost of two clouds, less half the cost of each to itself."""
+    cost = functools.partial(transport_cost, tau=tau, num_iterations=num_iterations)
+    return cost(x, y) - (cost(x, x) + cost(y, y)) / 2
