@@ -11,6 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
+from keras_softsort.ops.sorting import _methods
 
 RESULTS = ("permutation", "values", "ranks")
 
@@ -29,6 +30,7 @@ class PermutationLayer(SortingLayer):
         top_k: int | None = None,
         hard: bool = False,
         direction: str = "DESCENDING",
+        scale: str | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -38,6 +40,7 @@ class PermutationLayer(SortingLayer):
             top_k=arguments.optional_positive_integer("top_k", top_k),
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+            scale=_methods.checked_scale(scale),
         )
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
@@ -54,7 +57,12 @@ class PermutationLayer(SortingLayer):
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n, n] or [batch, n], with `top_k` as the size of the rank axis if it is given."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options: dict[str, Any] = {"hard": self.hard, "mask": mask, "direction": self.direction}
+        options: dict[str, Any] = {
+            "hard": self.hard,
+            "mask": mask,
+            "direction": self.direction,
+            "scale": self.scale,
+        }
         if self.returns == "permutation":
             return self.permutation(scores, tau, top_k=self.top_k, **options)
         options.update(method=self._method, power=self.power)
@@ -91,6 +99,7 @@ class NeuralSortLayer(PermutationLayer):
       top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       **kwargs: arguments of `keras.layers.Layer`.
 
@@ -141,6 +150,7 @@ class SoftSortLayer(PermutationLayer):
       top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       **kwargs: arguments of `keras.layers.Layer`.
 
@@ -169,11 +179,19 @@ class SoftSortLayer(PermutationLayer):
         top_k: int | None = None,
         hard: bool = False,
         direction: str = "DESCENDING",
+        scale: str | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            tau, returns=returns, top_k=top_k, hard=hard, direction=direction, learn_tau=learn_tau, **kwargs
+            tau,
+            returns=returns,
+            top_k=top_k,
+            hard=hard,
+            direction=direction,
+            scale=scale,
+            learn_tau=learn_tau,
+            **kwargs,
         )
         self._keep_options(power=arguments.positive_number("power", power))
 

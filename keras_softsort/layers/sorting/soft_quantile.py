@@ -25,6 +25,7 @@ class SoftQuantileLayer(SortingLayer):
         `layer.tau`, `learn_tau` and a temperature per list.
       method: a method with a permutation matrix, see `ops.soft_quantile`.
       power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_quantile`.
+      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       **kwargs: arguments of `keras.layers.Layer`.
 
@@ -58,6 +59,7 @@ class SoftQuantileLayer(SortingLayer):
         *,
         method: str = "neural_sort",
         power: float = 1.0,
+        scale: str | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -66,12 +68,13 @@ class SoftQuantileLayer(SortingLayer):
             q=np.atleast_1d(checked_quantiles(q)).tolist(),
             method=_methods.checked_method(method),
             power=_methods.checked_power(power, method),
+            scale=_methods.checked_scale(scale),
         )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        return ops.soft_quantile(scores, self.q, tau, method=self.method, power=self.power, mask=mask)
+        return ops.soft_quantile(scores, self.q, tau, method=self.method, power=self.power, mask=mask, scale=self.scale)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, len(q)]`."""

@@ -25,6 +25,7 @@ class SoftRankLayer(SortingLayer):
       power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_rank`.
       hard: whether to return exact ranks, with the gradient of the soft ones.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
+      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       **kwargs: arguments of `keras.layers.Layer`.
 
@@ -59,6 +60,7 @@ class SoftRankLayer(SortingLayer):
         power: float = 1.0,
         hard: bool = False,
         direction: str = "DESCENDING",
+        scale: str | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -68,13 +70,21 @@ class SoftRankLayer(SortingLayer):
             power=_methods.checked_power(power, method),
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+            scale=_methods.checked_scale(scale),
         )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
         return ops.soft_rank(
-            scores, tau, method=self.method, power=self.power, hard=self.hard, mask=mask, direction=self.direction
+            scores,
+            tau,
+            method=self.method,
+            power=self.power,
+            hard=self.hard,
+            mask=mask,
+            direction=self.direction,
+            scale=self.scale,
         )
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -31,6 +31,7 @@ class SoftTopKLayer(SortingLayer):
         `[batch, k, n]`. `"membership"`: how much each item belongs to the first k, `[batch, n]`, which sums to k.
       hard: whether to return the exact result, with the gradient of the soft one.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
+      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       **kwargs: arguments of `keras.layers.Layer`.
 
@@ -69,6 +70,7 @@ class SoftTopKLayer(SortingLayer):
         returns: str = "values",
         hard: bool = False,
         direction: str = "DESCENDING",
+        scale: str | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -79,6 +81,7 @@ class SoftTopKLayer(SortingLayer):
             method=method,
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+            scale=_methods.checked_scale(scale),
         )
         needed = "membership" if returns == "membership" else "permutation"
         self._keep_options(power=_methods.checked_power(power, _methods.checked_method(self._method(), needed)))
@@ -91,7 +94,12 @@ class SoftTopKLayer(SortingLayer):
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options: dict[str, Any] = {"method": self._method(), "power": self.power, "hard": self.hard}
+        options: dict[str, Any] = {
+            "method": self._method(),
+            "power": self.power,
+            "hard": self.hard,
+            "scale": self.scale,
+        }
         result = self._operator()(scores, self.k, tau, mask=mask, direction=self.direction, **options)
         return result if self.returns == "membership" else getattr(result, self.returns)
 

@@ -2,7 +2,7 @@
 
 The matrix itself is dense. On long lists products do not form it. Results that a method computes without a matrix, such
 as ranks, come from the method. Lists are flattened and sorted first, and get their leading axes and dtype back at the
-end. Called eagerly, each function here is one trace for all list sizes with the same algorithm.
+end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._methods import SortArguments
-from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
+from keras_softsort.ops.sorting._ordering import OrderedLists, deviations, ordered_lists
 
 
 @traced_if_eager
@@ -108,8 +108,7 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     if method.ranks is not None:
         ranks = method.ranks(lists)
     else:
-        # In the compute dtype, since half precision would round the numbers before they are summed.
-        numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)
+        numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)  # which half precision would round
         ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
     return _finish(straight_through(_hard_ranks(lists), ranks) if hard else ranks, args)
 
@@ -120,9 +119,8 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
     method = _methods.get(args.method)
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
-    lists = _ordered(args)
-    values = method.sorted_scores(lists)[:, :top_k]
-    values = values if args.direction == "DESCENDING" else -values
+    lists = _ordered(args, inverse=True)
+    values = method.sorted_scores(lists)[:, :top_k] * (1 if args.direction == "DESCENDING" else -1)
     if hard:
         exact = _hard_product(lists, _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
         values = straight_through(exact, values)
@@ -162,8 +160,11 @@ def _no_items(args: SortArguments, values: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(empty, args.scores.shape.concatenate(values.shape[-1:]))
 
 
-def _ordered(args: SortArguments) -> OrderedLists:
-    return ordered_lists(args.scores, args.tau, args.mask, args.direction)
+def _ordered(args: SortArguments, *, inverse: bool = False) -> OrderedLists:
+    """The lists in order. `inverse` says that tau is in one over the units of the scores."""
+    # Instead of the scores tau changes, so that values keep their scale.
+    tau = args.tau * deviations(args.scores, args.mask) ** (-1 if inverse else args.power) if args.scale else args.tau
+    return ordered_lists(args.scores, tau, args.mask, args.direction)
 
 
 def _soft_rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows | None:

@@ -94,6 +94,11 @@ def checked_power(power: Any, method: str) -> float:
     return number
 
 
+def checked_scale(scale: Any) -> str | None:
+    """Return `scale`, checked to be None or "std"."""
+    return None if scale is None else arguments.one_of("scale", scale, ("std",))
+
+
 class SortArguments(NamedTuple):
     """Checked arguments of a soft sort. `tf.function` accepts it, since it is a nest of tensors and Python values."""
 
@@ -106,6 +111,8 @@ class SortArguments(NamedTuple):
     # Whether the lists are so long that products do without the matrix; None if only the graph knows when it runs. An
     # eager call decides it before its trace, so that the trace holds no other algorithm.
     is_long: bool | None
+    # "std": the scores of each list count in their standard deviations.
+    scale: str | None = None
 
 
 def sort_arguments(
@@ -117,6 +124,7 @@ def sort_arguments(
     method: str = "neural_sort",
     capability: str = "permutation",
     power: float = 1.0,
+    scale: str | None = None,
 ) -> SortArguments:
     """Check the arguments. `method` must have `capability`."""
     scores = arguments.list_tensor("scores", scores)
@@ -130,6 +138,7 @@ def sort_arguments(
         method=method,
         power=power,
         is_long=_is_long(method, power, scores.shape[-1]),
+        scale=checked_scale(scale),
     )
 
 

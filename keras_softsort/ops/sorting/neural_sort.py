@@ -21,6 +21,7 @@ def neural_sort(
     hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
+    scale: str | None = None,
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
@@ -38,6 +39,8 @@ def neural_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale. None leaves them as they are.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
@@ -65,6 +68,6 @@ def neural_sort(
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019.
     """
-    args = sort_arguments(scores, tau, mask=mask, direction=direction)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, scale=scale)
     args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))

@@ -16,7 +16,14 @@ from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
 @export
 def soft_quantile(
-    scores: Any, q: Any, tau: Any = 1.0, *, method: str = "neural_sort", power: float = 1.0, mask: Any = None
+    scores: Any,
+    q: Any,
+    tau: Any = 1.0,
+    *,
+    method: str = "neural_sort",
+    power: float = 1.0,
+    mask: Any = None,
+    scale: str | None = None,
 ) -> tf.Tensor:
     """Compute soft quantiles of each list: softly sorted values, interpolated linearly between ranks as in NumPy.
 
@@ -32,6 +39,8 @@ def soft_quantile(
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:
       `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. A list without valid items gives
@@ -57,7 +66,7 @@ def soft_quantile(
     Source: that of `neural_sort` and `soft_sort`.
     """
     quantiles = checked_quantiles(q)
-    args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power)
+    args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power, scale=scale)
     # As a tensor, so that other quantiles need no new trace.
     result = _quantiles(_never_empty(args), tf.constant(quantiles.ravel()))
     return result[..., 0] if quantiles.ndim == 0 else result

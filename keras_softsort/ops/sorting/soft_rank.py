@@ -22,6 +22,7 @@ def soft_rank(
     hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
+    scale: str | None = None,
 ) -> tf.Tensor:
     """Compute the soft rank of each item, where 1 is the first.
 
@@ -50,6 +51,8 @@ def soft_rank(
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale. None leaves them as they are.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items have rank 0 and zero gradient. Tied items have equal ranks,
@@ -58,7 +61,7 @@ def soft_rank(
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
       ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `mask` has another
-        shape, `direction` is unknown, or `method` has no ranks.
+        shape, `direction` or `scale` is unknown, or `method` has no ranks.
 
     Cost: with a soft permutation matrix that of `soft_values`. `"lapsum"` and projections take O(n log n) time,
     projections at some temperatures O(n log^2 n). Both take O(n) memory.
@@ -80,5 +83,7 @@ def soft_rank(
     I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking, Sorting and Top-k Selection", ICML
     2025, https://arxiv.org/abs/2503.06242.
     """
-    args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks")
+    args = sort_arguments(
+        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks", scale=scale
+    )
     return _dispatch.soft_ranks(args, arguments.boolean("hard", hard))

@@ -22,6 +22,7 @@ def soft_sort(
     hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
+    scale: str | None = None,
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
@@ -39,6 +40,8 @@ def soft_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale. None leaves them as they are.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
@@ -65,6 +68,6 @@ def soft_sort(
 
     Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
     """
-    args = sort_arguments(scores, tau, mask=mask, direction=direction, method="soft_sort", power=power)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, method="soft_sort", power=power, scale=scale)
     args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))

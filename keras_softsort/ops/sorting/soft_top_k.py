@@ -32,6 +32,7 @@ def soft_top_k(
     hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
+    scale: str | None = None,
 ) -> SoftTopK:
     """Compute the k largest (or smallest) scores softly, and the weights of the items in them.
 
@@ -50,6 +51,8 @@ def soft_top_k(
         their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are
@@ -59,7 +62,8 @@ def soft_top_k(
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
       ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
-        a method that has none, `mask` has another shape, `direction` is unknown, or `method` has no permutation matrix.
+        a method that has none, `mask` has another shape, `direction` or `scale` is unknown, or `method` has no
+        permutation matrix.
 
     Cost: O(k n + n log n) time and O(k n) memory.
 
@@ -74,7 +78,7 @@ def soft_top_k(
     Source: that of `neural_sort` and `soft_sort`.
     """
     k = arguments.positive_integer("k", k)
-    args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power, scale=scale)
     args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
     return SoftTopK(*_dispatch.top_k(args, k, arguments.boolean("hard", hard)))
 
@@ -90,6 +94,7 @@ def soft_top_k_membership(
     hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
+    scale: str | None = None,
 ) -> tf.Tensor:
     """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
 
@@ -119,6 +124,8 @@ def soft_top_k_membership(
         Of tied items, the first are chosen.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
@@ -128,7 +135,8 @@ def soft_top_k_membership(
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
       ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
-        a method that has none, `mask` has another shape, `direction` is unknown, or `method` has no memberships.
+        a method that has none, `mask` has another shape, `direction` or `scale` is unknown, or `method` has no
+        memberships.
 
     Cost: O(n log n) time and O(n) memory with `"lapsum"` and the projections, for any k; that of `soft_top_k` with the
     others.
@@ -148,7 +156,7 @@ def soft_top_k_membership(
     O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable Sorting and Ranking", ICML 2020.
     """
     args = sort_arguments(
-        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership"
+        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership", scale=scale
     )
     k = _checked_counts(k, args.scores)
     args = args._replace(scores=arguments.at_most_list_size("k", _largest(k), args.scores))

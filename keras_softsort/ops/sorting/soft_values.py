@@ -24,6 +24,7 @@ def soft_values(
     hard: bool = False,
     mask: Any = None,
     direction: str = "DESCENDING",
+    scale: str | None = None,
 ) -> tf.Tensor:
     """Compute softly sorted scores, `P @ scores`, or other values in the same order, `P @ values`.
 
@@ -52,6 +53,8 @@ def soft_values(
         order.
       mask: bool `[..., n]`, True for valid items. The values of masked items are never read.
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+        the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:
       A tensor of the shape of `values`, or of `scores`, with `top_k` in place of n if it is given. The ranks after the
@@ -61,8 +64,8 @@ def soft_values(
     Raises:
       TypeError: `scores` or `values` is not floating-point, they differ in dtype, or `mask` is not bool.
       ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, shapes do not match,
-        `top_k` is greater than the list size, `direction` is unknown, `method` has no sorted values, or `values` are
-        given and it has no permutation matrix.
+        `top_k` is greater than the list size, `direction` or `scale` is unknown, `method` has no sorted values, or
+        `values` are given and it has no permutation matrix.
 
     Cost, forward and backward: O(n^2 d) time and O(n^2) memory on short lists. On long lists the matrix is not formed,
     which takes O(n) memory, and O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort. w is the number of
@@ -94,6 +97,7 @@ def soft_values(
         method=method,
         power=power,
         capability="values" if values is None else "permutation",
+        scale=scale,
     )
     args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     hard = arguments.boolean("hard", hard)

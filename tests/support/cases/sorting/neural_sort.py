@@ -14,7 +14,7 @@ LAYERS = [
             {"tau": 0.7},
             {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING"},
             {"tau": 0.7, "returns": "values", "top_k": 3},
-            {"tau": 2.0, "returns": "ranks", "direction": "ASCENDING", "learn_tau": True},
+            {"tau": 2.0, "returns": "ranks", "direction": "ASCENDING", "scale": "std", "learn_tau": True},
         ],
         gives_permutation=True,
         first_too=True,

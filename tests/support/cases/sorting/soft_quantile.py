@@ -12,7 +12,7 @@ LAYERS = [
         ks.SoftQuantileLayer,
         [
             {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort", "power": 2.0},
-            {"q": [0.5], "tau": 0.6, "learn_tau": True},
+            {"q": [0.5], "tau": 0.6, "scale": "std", "learn_tau": True},
         ],
     )
 ]

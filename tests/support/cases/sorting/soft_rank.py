@@ -12,7 +12,7 @@ LAYERS = [
         ks.SoftRankLayer,
         [
             {"tau": 0.4, "method": "soft_sort", "power": 2.0, "direction": "ASCENDING"},
-            {"tau": 0.7, "method": "projection_kl", "learn_tau": True, "hard": True},
+            {"tau": 0.7, "method": "projection_kl", "scale": "std", "learn_tau": True, "hard": True},
         ],
     )
 ]

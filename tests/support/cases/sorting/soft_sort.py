@@ -13,7 +13,7 @@ LAYERS = [
         [
             {"tau": 0.6, "power": 2.0, "top_k": 3},
             {"tau": 0.5, "returns": "values", "hard": True, "learn_tau": True},
-            {"tau": 0.5, "power": 1.5, "returns": "ranks", "direction": "ASCENDING"},
+            {"tau": 0.5, "power": 1.5, "returns": "ranks", "direction": "ASCENDING", "scale": "std"},
         ],
         gives_permutation=True,
     )
@@ -21,6 +21,7 @@ LAYERS = [
 OPERATIONS = [
     Operation("soft_sort", masked(ks.soft_sort), SCORES),
     Operation("soft_sort", lambda s: ks.soft_sort(s, power=1.5, direction="ASCENDING"), SCORES, "power"),
+    Operation("soft_sort", lambda s: ks.soft_sort(s, scale="std"), SCORES, "scale"),
     Operation(
         "LinearOperatorSoftSort", products(lambda s: ks.LinearOperatorSoftSort(s, 0.5)), VECTORS, matrix_free=True
     ),

@@ -14,7 +14,7 @@ LAYERS = [
             {"k": 2, "tau": 0.3, "method": "soft_sort", "power": 2.0, "direction": "ASCENDING"},
             {"k": 2, "tau": 0.6, "returns": "weights", "hard": True},
             {"k": 3, "tau": 0.6, "returns": "membership", "learn_tau": True},
-            {"k": 2, "tau": 0.6, "method": "lapsum", "returns": "membership"},
+            {"k": 2, "tau": 0.6, "method": "lapsum", "returns": "membership", "scale": "std"},
         ],
     )
 ]

@@ -1,0 +1,85 @@
+"""Scores in standard deviations: `scale="std"` is the operator of scores that are divided by theirs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import modes
+from support.cases.op_case import LONGER as SCORES
+from support.cases.op_case import LONGER_MASK as MASK
+from support.gradients import fixed_weights, tape_gradients
+
+from keras_softsort import ops
+from keras_softsort.ops.sorting import _methods
+
+pytestmark = pytest.mark.default_stack_only
+
+METHODS = {capability: _methods.names(capability) for capability in _methods.CAPABILITIES}
+# What gives no values: divided scores give the same.
+OPERATORS = {
+    "neural_sort": ops.neural_sort,
+    "soft_sort": ops.soft_sort,
+    "soft_sort, power": lambda s, tau, **options: ops.soft_sort(s, tau, power=1.5, **options),
+    "soft_top_k": lambda s, tau, **options: ops.soft_top_k(s, 2, tau, **options).weights,
+    **{
+        f"soft_rank, {method}": lambda s, tau, method=method, **options: ops.soft_rank(s, tau, method=method, **options)
+        for method in METHODS["ranks"]
+    },
+    **{
+        f"membership, {method}": lambda s, tau, method=method, **options: ops.soft_top_k_membership(
+            s, 2, tau, method=method, **options
+        )
+        for method in METHODS["membership"]
+    },
+}
+# What gives values, which keep their scale.
+VALUES = {
+    "soft_quantile": lambda s, tau, **options: ops.soft_quantile(s, 0.3, tau, **options),
+    "soft_top_k": lambda s, tau, **options: ops.soft_top_k(s, 2, tau, **options).values,
+    **{
+        method: lambda s, tau, method=method, **options: ops.soft_values(s, tau, method=method, **options)
+        for method in METHODS["values"]
+    },
+}
+
+
+def deviations(scores, mask):
+    return np.array([np.std(each[valid]) for each, valid in zip(scores, mask, strict=True)])[:, np.newaxis]
+
+
+BOTH = [*((each, False) for each in OPERATORS.values()), *((each, True) for each in VALUES.values())]
+
+
+@pytest.mark.parametrize(("operator", "gives_values"), BOTH, ids=[*OPERATORS, *(f"values, {name}" for name in VALUES)])
+def test_is_that_of_divided_scores(operator, gives_values):
+    scale = deviations(SCORES, MASK)
+    shape = operator(tf.constant(SCORES), 0.7, mask=MASK).shape
+    weights = fixed_weights(tuple(shape))
+    scores = [tf.constant(SCORES)]
+    found, (gradient,) = tape_gradients(lambda s: operator(s, 0.7, mask=MASK, scale="std"), scores, weights)
+    wanted, (right,) = tape_gradients(lambda s: operator(s / scale, 0.7, mask=MASK), scores, weights)
+    factor = scale if gives_values else np.ones([2, 1])
+    np.testing.assert_allclose(found, wanted * np.reshape(factor, [2] + [1] * (len(shape) - 1)), rtol=1e-9, atol=1e-12)
+    # The deviation has no gradient, so that of values is the factor times that of divided scores.
+    np.testing.assert_allclose(gradient, right * factor, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("mode", modes.OP_MODES)
+def test_in_every_mode_at_any_scale(mode):
+    found, _ = modes.run(
+        mode,
+        lambda s, _: ops.neural_sort(s, scale="std"),
+        [tf.constant(np.stack([SCORES[0], 1e12 * SCORES[0], 1e-12 * SCORES[0] + 1e-13]))],
+        np.ones([3, 6, 6]),
+    )
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-9, atol=1e-12)
+
+
+def test_a_temperature_per_list_and_equal_scores():
+    scores = tf.constant([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0], [5.0, np.nan, 0.0]])
+    found = ops.soft_sort(scores, tf.constant([1.0, 0.5, 1.0]), scale="std")
+    np.testing.assert_allclose(found[0], np.full([3, 3], 1 / 3), rtol=1e-6)
+    np.testing.assert_allclose(found[1], ops.soft_sort(scores[1], 0.5, scale="std"), rtol=1e-6)
+    assert np.all(np.isnan(found[2]))
+    large = ops.soft_sort(tf.constant([1e30, 2e30, -3e30]), scale="std")
+    np.testing.assert_allclose(large, ops.soft_sort(tf.constant([1.0, 2.0, -3.0]), scale="std"), rtol=1e-5, atol=1e-7)
