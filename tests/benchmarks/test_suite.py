@@ -130,13 +130,13 @@ def test_the_readme_has_the_figures_of_the_short_lists(monkeypatch):
     slower = {key: ratio for key, ratio in cells.items() if ratio < 1}
     text = " ".join(README.read_text().split())
     for sentence in (
-        f"compares {len(rows)} operators, losses and variants",
-        f"takes {means['TF'][0]} times our time without XLA and {means['XLA'][0]} times with XLA",
-        f"without the four rows of SoftSort it takes {means['TF'][1]} and {means['XLA'][1]} times",
-        f"The peer is faster in {len(slower)} of the {len(cells)} comparisons",
-        f"There ours takes up to {1 / min(cells.values()):.1f} times as long",
+        f"the fastest TensorFlow peer of {len(rows)} operators and losses",
+        f"takes on average {means['TF'][0]} times our time without XLA and {means['XLA'][0]} times with it",
+        f"({means['TF'][1]} and {means['XLA'][1]} without SoftSort)",
+        f"It is faster in {len(slower)} of [{len(cells)} comparisons]",
+        f"at most {1 / min(cells.values()):.1f} times",
     ):
         assert sentence in text
     short = [key for key in slower if int(key[2].split("x")[1]) <= 128]
-    assert len(short) > len(slower) / 2  # "mostly on lists of up to 128 items"
+    assert len(short) > len(slower) / 2  # "mostly up to 128 items"
     assert sum(row.startswith("soft_sort") for row in rows) == 4
