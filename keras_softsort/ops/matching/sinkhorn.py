@@ -84,20 +84,21 @@ def sinkhorn(
       float64. Equal logits share evenly. A matrix with a valid NaN or +inf is NaN and changes no other matrix. So is
       one with a valid row or column of -inf only, unless it is on the longer side and may stay unmatched. If -inf
       allows no complete matching, no matrix has the right sums: the residual stays large, and `hard` gives NaN. Without
-      valid rows or columns the matrix is 0. A sum that is negative, NaN or infinite makes its matrix NaN where it is
-      not known when traced. The residual `[...]` is the largest `|row sum - 1|` of the soft matrix, or distance from
+      valid rows or columns the matrix is 0. An infinite sum makes its matrix NaN, and so does under XLA one that is
+      negative or NaN. The residual `[...]` is the largest `|row sum - 1|` of the soft matrix, or distance from
       `row_sums` (including the slack row; 0 without rows), and has no gradient. With a `marginal_penalty` it is the
       largest change of a row sum by the first half of another iteration.
 
     Raises:
       TypeError: `logits` is not floating-point, a mask is not bool, or `num_iterations` is not an integer.
       ValueError: `tau` or `marginal_penalty` is not positive, `num_iterations` is below 1, `tolerance` is below 0,
-        `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative, `hard` is set
-        together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
+        `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative, `hard` is set together
+        with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
+      InvalidArgumentError: a sum is negative or NaN, and was unknown when traced.
 
     Gradients are the exact gradients of the iterations made, unless `implicit_gradient` is set. After convergence both
-    are equal.
-    `tf.vectorized_map`, `tape.jacobian` and second derivatives also work. Forward mode raises a RuntimeError.
+    are equal. `tf.vectorized_map`, `tape.jacobian` and second derivatives also work. Forward mode raises a
+    RuntimeError.
 
     Cost: O(n m) time per iteration, forward and backward. If no logit is further than 24 * tau below the largest of its
     row and column (200 * tau in float64), an iteration is two matrix-vector products. Otherwise every normalization

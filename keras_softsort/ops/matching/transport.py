@@ -52,14 +52,15 @@ def transport_cost(
       tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
 
     Returns:
-      `[...]` in the dtype of x. Half precision is computed in float32. A NaN or infinite point or weight gives NaN. A
-      pair with a cloud without valid points costs 0. A small tau may need more than `num_iterations`:
+      `[...]` in the dtype of x. Half precision is computed in float32. A NaN or infinite point gives NaN. A pair with a
+      cloud without valid points costs 0. A small tau may need more than `num_iterations`:
       `ops.sinkhorn(-distances, tau, row_sums=a, column_sums=b, return_residual=True)` tells how close the sums are.
 
     Raises:
       TypeError: `x` or `y` is not floating-point, their dtypes differ, or a mask is not bool.
       ValueError: `tau` is not positive, a weight is negative, shapes do not match, `distance` is unknown,
         `num_iterations` is below 1, or `tolerance` is below 0.
+      InvalidArgumentError: a weight is negative or NaN, and was unknown when traced. XLA drops that check.
 
     Gradients are those of the iterations made, with respect to points, weights and tau.
 
