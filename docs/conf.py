@@ -22,6 +22,8 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "keras_softsort"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 exclude_patterns = ["_build", "README.md"]
 # Docstrings write code in single backticks, as Markdown does.
 default_role = "code"
