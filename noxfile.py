@@ -125,8 +125,8 @@ def everything(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """The share of the package's lines that the tests run on the default stack, in one process each."""
-    session.install(NO_COMPILE, ".[test,keras-rs,beam,choices]", "pytest-cov")
+    """The share of the package's lines that the tests run on the default stack, but for processes of their own."""
+    session.install(NO_COMPILE, "-e", ".[test,keras-rs,beam,choices]", "pytest-cov")
     session.run(*PYTEST, "--cov=keras_softsort", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
 
 
