@@ -316,7 +316,12 @@ def test_tfp_that_does_not_fit_is_one_clear_error(tmp_path):
     metadata.parent.mkdir()
     metadata.write_text(f"Metadata-Version: 2.1\nName: tensorflow-probability\nVersion: {release}\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = run_python("import keras_softsort", check=False, PYTHONPATH=path)
+    done = run_python(
+        "import keras_softsort as ks; ks.NeuralSortLayer(); print('made'); ks.PlackettLuce",
+        check=False,
+        PYTHONPATH=path,
+    )
+    assert done.stdout.endswith("made\n")
     assert done.stderr.strip().splitlines()[-1].startswith("ImportError: keras_softsort with TensorFlow 2.")
     assert f"got {release}" in done.stderr
 
