@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.matching._sinkhorn_implicit import implicit_gradients
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
@@ -40,6 +41,15 @@ class Plan(NamedTuple):
     def segments(self) -> int:
         """The number of segments; the states before each are stored if there are several."""
         return -(-self.num_iterations // self.length)
+
+
+def checked_plan(*, num_iterations: Any, tolerance: Any, implicit_gradient: Any = False) -> Plan:
+    """Check the arguments of a plan."""
+    return Plan(
+        num_iterations=arguments.positive_integer("num_iterations", num_iterations),
+        tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
+        has_implicit_gradient=arguments.boolean("implicit_gradient", implicit_gradient),
+    )
 
 
 def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor, tf.Tensor]:

@@ -103,10 +103,10 @@ def sinkhorn_matrices(
     )
 
 
-def checked_sums(name: str, sums: Any, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
-    """Check the sums `[..., size]` or `[size]` along an axis (-2 or -1) of `matrix`, which are at least 0.
+def checked_sums(name: str, sums: Any, mask: tf.Tensor | None, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
+    """Check the sums `[..., size]` or `[size]` along an axis (-2 or -1) of `matrix`: at least 0 where valid.
 
-    Return them as `[..., size]` in the compute dtype of `matrix`.
+    Return them as `[..., size]` in the compute dtype of `matrix`, 0 where masked.
     """
     if sums is None:
         return None
@@ -117,6 +117,7 @@ def checked_sums(name: str, sums: Any, matrix: tf.Tensor, axis: int) -> tf.Tenso
     if not sums.shape.is_compatible_with(expected):
         raise ValueError(f"{name} must have shape {expected} or {expected[-1:]}, got {sums.shape}")
     sums = arguments.of_shape(name, sums, tf.concat([sizes[:-2], [sizes[axis]]], axis=0))
+    sums = sums if mask is None else tf.where(mask, sums, tf.zeros_like(sums))
     return arguments.non_negative_tensor(name, sums)
 
 
@@ -163,7 +164,7 @@ def _range(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
 
 
 def _exponent(penalty: float, inverse_tau: tf.Tensor) -> tf.Tensor:
-    """Penalty / (penalty + tau): a scalar, or [B, 1]."""
+    """The exponent penalty / (penalty + tau): a scalar, or [B, 1]."""
     in_taus = penalty * inverse_tau
     exponent = in_taus / (in_taus + 1)
     return exponent if exponent.shape.rank == 0 else tf.squeeze(exponent, axis=-1)

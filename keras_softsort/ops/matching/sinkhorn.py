@@ -15,7 +15,7 @@ from keras_softsort.ops._core.gradients import nan_where, refuse_forward_mode, s
 from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import assign
-from keras_softsort.ops.matching._sinkhorn_iterations import Plan, sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_iterations import Plan, checked_plan, sinkhorn_weights
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
 
 
@@ -103,8 +103,9 @@ def sinkhorn(
     Cost: O(n m) time per iteration, forward and backward. If no logit is further than 24 * tau below the largest of its
     row and column (200 * tau in float64), an iteration is two matrix-vector products. Otherwise every normalization
     takes an exponential of the matrix, as always with a `marginal_penalty`. The logarithm of the largest sum over the
-    smallest adds to the range. Memory is O(n m) plus sqrt(num_iterations) (n + m). `hard` adds the cost of
-    `linear_assignment`.
+    smallest adds to the range. Memory is O(n m) plus sqrt(num_iterations) (n + m). The backward pass of an
+    `implicit_gradient` takes O(n m) per step of conjugate gradients, of which there are fewer than iterations, and
+    stores no iteration. `hard` adds the cost of `linear_assignment`.
 
     Example:
 
@@ -125,16 +126,16 @@ def sinkhorn(
     Transport Problems", 2019; for the penalty L. Chizat, G. Peyre, B. Schmitzer, F.-X. Vialard, "Scaling Algorithms for
     Unbalanced Transport Problems", 2018.
     """
-    given = _checked(logits, tau, row_mask, column_mask, num_iterations=num_iterations, tolerance=tolerance, hard=hard)
+    plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance, implicit_gradient=implicit_gradient)
+    given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard)
     given = given._replace(
-        row_sums=checked_sums("row_sums", row_sums, given.logits, -2),
-        column_sums=checked_sums("column_sums", column_sums, given.logits, -1),
-        implicit_gradient=arguments.boolean("implicit_gradient", implicit_gradient),
+        row_sums=checked_sums("row_sums", row_sums, given.row_mask, given.logits, -2),
+        column_sums=checked_sums("column_sums", column_sums, given.column_mask, given.logits, -1),
         penalty=None if marginal_penalty is None else arguments.positive_number("marginal_penalty", marginal_penalty),
     )
     if given.hard and any(each is not None for each in (row_sums, column_sums, marginal_penalty)):
         raise ValueError("hard must be False with row_sums, column_sums or marginal_penalty, got True")
-    if given.implicit_gradient and (given.tolerance is None or given.penalty is not None):
+    if plan.has_implicit_gradient and (plan.tolerance is None or given.penalty is not None):
         raise ValueError("implicit_gradient must be False without a tolerance or with marginal_penalty, got True")
     permutation, residual = _soft_matching(given)
     if arguments.boolean("return_residual", return_residual):
@@ -196,7 +197,8 @@ def gumbel_sinkhorn(
     Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
     Networks", ICLR 2018.
     """
-    given = _checked(logits, tau, row_mask, column_mask, num_iterations=num_iterations, tolerance=tolerance, hard=hard)
+    plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
+    given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard)
     scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(given.logits.dtype))
     return _sample(given, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples))
 
@@ -208,18 +210,14 @@ class SinkhornArguments(NamedTuple):
     tau: tf.Tensor  # float64: a scalar, or broadcasts against the leading axes
     row_mask: tf.Tensor | None  # [..., n]
     column_mask: tf.Tensor | None  # [..., m]
-    num_iterations: int
-    tolerance: float | None
+    plan: Plan
     hard: bool
     row_sums: tf.Tensor | None = None  # [..., n]
     column_sums: tf.Tensor | None = None  # [..., m]
     penalty: float | None = None
-    implicit_gradient: bool = False
 
 
-def _checked(
-    logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, num_iterations: Any, tolerance: Any, hard: Any
-) -> SinkhornArguments:
+def _checked(logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, plan: Plan, hard: Any) -> SinkhornArguments:
     """Check the arguments of `sinkhorn`."""
     logits = arguments.matrix_tensor("logits", logits)
     tau = arguments.temperature(tau, tf.float64, logits, inner=2)
@@ -230,8 +228,7 @@ def _checked(
         tau=tau,
         row_mask=arguments.axis_mask("row_mask", row_mask, logits, -2),
         column_mask=arguments.axis_mask("column_mask", column_mask, logits, -1),
-        num_iterations=arguments.positive_integer("num_iterations", num_iterations),
-        tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
+        plan=plan,
         hard=arguments.boolean("hard", hard),
     )
 
@@ -253,8 +250,7 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
         column_sums=None if given.column_sums is None else flatten_lists(given.column_sums),
         penalty=given.penalty,
     )
-    plan = Plan(given.num_iterations, given.tolerance, given.implicit_gradient)
-    weights, error = sinkhorn_weights(matrices, plan)
+    weights, error = sinkhorn_weights(matrices, given.plan)
     failed = matrices.failed[:, tf.newaxis, tf.newaxis]
     result = weights[:, : shape[-2], : shape[-1]]
     result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)

@@ -13,7 +13,7 @@ from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops._core.gradients import nan_lists, refuse_forward_mode
 from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._sinkhorn_iterations import Plan, sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_iterations import Plan, checked_plan, sinkhorn_weights
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
 
 
@@ -62,7 +62,8 @@ def transport_cost(
         `num_iterations` is below 1, or `tolerance` is below 0.
       InvalidArgumentError: a weight is negative or NaN, and was unknown when traced. XLA drops that check.
 
-    Gradients are those of the iterations made, with respect to points, weights and tau.
+    Gradients are those of the iterations made, with respect to points, weights and tau. Forward mode raises a
+    RuntimeError.
 
     Cost: O(n m d) for the distances and O(n m) time per iteration, forward and backward; see `ops.sinkhorn`.
 
@@ -78,8 +79,8 @@ def transport_cost(
     with Sinkhorn Divergences", AISTATS 2018.
     """
     source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
-    options = _checked_options(distance=distance, num_iterations=num_iterations, tolerance=tolerance)
-    return _cost(source, target, _checked_tau(source, target, tau), options)
+    tau, distance = _checked_tau(source, target, tau), arguments.one_of("distance", distance, DISTANCES)
+    return _cost(source, target, tau, distance, checked_plan(num_iterations=num_iterations, tolerance=tolerance))
 
 
 @export
@@ -119,7 +120,7 @@ def sinkhorn_divergence(
       `[...]` in the dtype of x. NaN, empty clouds and errors are treated as by `transport_cost`.
 
     Raises:
-      TypeError, ValueError: the errors of `transport_cost`.
+      TypeError, ValueError, InvalidArgumentError: the errors of `transport_cost`.
 
     Cost: three times that of `transport_cost`, for n * m, n * n and m * m pairs.
 
@@ -135,20 +136,12 @@ def sinkhorn_divergence(
     Transport and MMD using Sinkhorn Divergences", AISTATS 2019.
     """
     source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
-    options = _checked_options(distance=distance, num_iterations=num_iterations, tolerance=tolerance)
-    tau = _checked_tau(source, target, tau)
+    tau, distance = _checked_tau(source, target, tau), arguments.one_of("distance", distance, DISTANCES)
+    plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
     of_both, of_source, of_target = (
-        _cost(*clouds, tau, options) for clouds in ((source, target), (source, source), (target, target))
+        _cost(*clouds, tau, distance, plan) for clouds in ((source, target), (source, source), (target, target))
     )
     return of_both - (of_source + of_target) / 2
-
-
-class TransportOptions(NamedTuple):
-    """The checked options."""
-
-    distance: str
-    num_iterations: int
-    tolerance: float | None
 
 
 class Cloud(NamedTuple):
@@ -161,21 +154,11 @@ class Cloud(NamedTuple):
 def _cloud(name: str, points: Any, weights: Any, mask: Any) -> Cloud:
     points = arguments.matrix_tensor(name, points)
     mask = arguments.axis_mask(f"{name}_mask", mask, points, -2)
-    weights = checked_sums(f"{name}_weights", weights, points, -2)
-    if weights is None:
-        weights = tf.ones(tf.shape(points)[:-1], compute_dtype(points.dtype))
+    given = tf.ones(tf.shape(points)[:-1], compute_dtype(points.dtype)) if weights is None else weights
+    weights = checked_sums(f"{name}_weights", given, mask, points, -2)
     if mask is not None:
         points = tf.where(mask[..., tf.newaxis], points, tf.zeros_like(points))
-        weights = tf.where(mask, weights, tf.zeros_like(weights))
     return Cloud(points, tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis=-1, keepdims=True)))
-
-
-def _checked_options(*, distance: Any, num_iterations: Any, tolerance: Any) -> TransportOptions:
-    return TransportOptions(
-        distance=arguments.one_of("distance", distance, DISTANCES),
-        num_iterations=arguments.positive_integer("num_iterations", num_iterations),
-        tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
-    )
 
 
 def _checked_tau(source: Cloud, target: Cloud, tau: Any) -> tf.Tensor:
@@ -192,7 +175,7 @@ def _checked_tau(source: Cloud, target: Cloud, tau: Any) -> tf.Tensor:
 
 
 @traced_if_eager
-def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, options: TransportOptions) -> tf.Tensor:
+def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, distance: str, plan: Plan) -> tf.Tensor:
     """The cost [...] of transport from `source` to `target`."""
     x, y = source.points, target.points
     tau = temperature_per_list(tau, x, inner=2)
@@ -200,14 +183,14 @@ def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, options: TransportOption
     b = arguments.of_shape("y", target.weights, tf.concat([leading, tf.shape(y)[-2:-1]], axis=0))
     a, b = flatten_lists(source.weights), flatten_lists(b)
     x, y = (tf.cast(flatten_lists(points, inner=2), a.dtype) for points in (x, y))
-    distances = pairwise_distances(x, y, options.distance)
+    distances = pairwise_distances(x, y, distance)
     matrices = sinkhorn_matrices(-distances, tau, row_sums=a, column_sums=b)
-    weights, _ = sinkhorn_weights(matrices, Plan(options.num_iterations, options.tolerance))
-    plan = weights[:, : tf.shape(distances)[1], : tf.shape(distances)[2]]
+    weights, _ = sinkhorn_weights(matrices, plan)
+    moved = weights[:, : tf.shape(distances)[1], : tf.shape(distances)[2]]
     independent = a[:, :, tf.newaxis] * b[:, tf.newaxis, :]
-    is_used = tf.logical_and(plan > 0, independent > 0)
-    ratio = tf.where(is_used, plan, 1) / tf.where(is_used, independent, 1)
-    entropic = tf.cast(tau, plan.dtype) * tf.math.log(ratio)
-    costs = tf.reduce_sum(plan * (distances + entropic), axis=[1, 2])
+    is_used = tf.logical_and(moved > 0, independent > 0)
+    ratio = tf.where(is_used, moved, 1) / tf.where(is_used, independent, 1)
+    entropic = tf.cast(tau, moved.dtype) * tf.math.log(ratio)
+    costs = tf.reduce_sum(moved * (distances + entropic), axis=[1, 2])
     costs = tf.cast(nan_lists(matrices.failed, costs, x), source.points.dtype)
     return tf.ensure_shape(tf.reshape(costs, leading), source.points.shape[:-2])

@@ -122,6 +122,16 @@ def test_a_sum_of_0_masks_its_row_or_column():
     np.testing.assert_array_equal(gradient == 0, np.isnan(logits))
 
 
+@pytest.mark.parametrize("garbage", [np.nan, -1.0, np.inf])
+def test_masked_sums_and_weights_change_nothing(garbage):
+    mask = np.array([True, True, False, True])
+    sums, others = np.where(mask, [1.0, 2, 0, 1], garbage), [1.0, 2, 5, 1]
+    found, wanted = (ops.sinkhorn(SQUARE, row_sums=each, row_mask=[mask, mask]) for each in (sums, others))
+    np.testing.assert_array_equal(found, wanted)
+    costs = [ops.transport_cost(X, Y, x_weights=each, x_mask=mask) for each in (sums, others)]
+    np.testing.assert_array_equal(*costs)
+
+
 @pytest.mark.parametrize("penalty", [None, 0.5])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
 def test_wrong_sums_make_only_their_matrix_nan(penalty, wrong):
@@ -266,6 +276,11 @@ def test_distances(distance):
         "dot": -x @ y,
     }
     np.testing.assert_allclose(single, wanted[distance], rtol=1e-12)
+    between, of_x, of_y = (
+        ops.transport_cost(*clouds, 0.5, distance=distance, num_iterations=9) for clouds in ((X, Y), (X, X), (Y, Y))
+    )
+    divergence = ops.sinkhorn_divergence(X, Y, 0.5, distance=distance, num_iterations=9)
+    np.testing.assert_allclose(divergence, between - (of_x + of_y) / 2, rtol=1e-10)
 
 
 @traced
