@@ -37,7 +37,7 @@ WRONG = {
     **dict.fromkeys(["pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask"], (3,)),
     "distribution": ("normal",),
     "function": ("softmax_loss",),
-    "exclude": ("a", np.array([0.5, 1.0]), np.arange(7)),
+    "exclude": ("a", np.array([0.5, 1.0]), np.arange(7), np.array([0, 3]), np.array([-2, 0])),
     "segments": (np.array([0.5, 1.0, 1.0]), np.array([1, 2])),
     **dict.fromkeys(["scores", "logits", "cost", "permutation", "embeddings", "queries", "candidates"], FLOATING),
     **dict.fromkeys(["score_difference", "values", "x", "y"], FLOATING),

@@ -48,7 +48,8 @@ def nearest_neighbors(
         (1 - cos; 1 for a vector of zeros) or `"dot"` (minus the inner product).
       exclude: integers `[q]`, the number of a reference that each query leaves out, -1 for none. The neighbors of the
         references themselves are those of the queries `references` with `exclude=tf.range(n)`.
-      block_size: number of references that are compared with up to 256 queries at once.
+      block_size: number of references that are compared with up to 256 queries at once, and a quarter of those that are
+        compared with a single query.
       approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
         missed. This is meant for TPUs. On a CPU it is no faster.
 
@@ -63,9 +64,10 @@ def nearest_neighbors(
       A query with NaN has NaN distances. References must be finite.
 
     Raises:
-      ValueError: `k` is below 1 or above n (n - 1 with `exclude`), `block_size` is below 1, `distance` is unknown, or
-        shapes do not match.
+      ValueError: `k` is below 1 or above n (n - 1 with `exclude`), `block_size` is below 1, `distance` is unknown,
+        `exclude` holds a number that is no reference, or shapes do not match.
       TypeError: embeddings are not floating-point, or an argument has another type.
+      InvalidArgumentError: `exclude` holds a number that is no reference, and was unknown when traced.
 
     Cost: O(n d) time per query, in one matrix product per block. It takes longer where very many references are as far
     away as the k-th, such as copies of one. Memory, for 256 queries at a time: `block_size` numbers per query, one
@@ -107,17 +109,22 @@ def nearest_neighbors(
         approximate=arguments.boolean("approximate", approximate),
     )
     if exclude is not None:
-        neighbors, distances = _without(_checked_exclude(exclude, queries), neighbors, distances)
+        neighbors, distances = _without(_checked_exclude(exclude, queries, shape[0]), neighbors, distances)
     return NearestNeighbors(neighbors, tf.cast(distances, queries.dtype))
 
 
-def _checked_exclude(exclude: Any, queries: tf.Tensor) -> tf.Tensor:
+def _checked_exclude(exclude: Any, queries: tf.Tensor, size: int) -> tf.Tensor:
+    """Check the numbers of references to leave out: [q], from -1 to `size` - 1."""
     exclude = arguments.dense_tensor("exclude", exclude)
     if not exclude.dtype.is_integer:
         raise TypeError(f"exclude must hold integers, got dtype {exclude.dtype.name}")
     if not exclude.shape.is_compatible_with(queries.shape[:1]):
         raise ValueError(f"exclude must have shape [q] with the queries {queries.shape}, got {exclude.shape}")
-    return tf.cast(arguments.of_shape("exclude", exclude, tf.shape(queries)[:1]), tf.int32)
+    exclude = arguments.of_shape("exclude", exclude, tf.shape(queries)[:1])
+    numbers = tf.cast(exclude, tf.int64)
+    is_known = tf.reduce_all(tf.logical_and(numbers >= -1, numbers < size))
+    message = f"exclude must hold -1 or the numbers of {size} references, got"
+    return tf.cast(arguments.checked(exclude, is_known, message, exclude), tf.int32)
 
 
 def _without(exclude: tf.Tensor, neighbors: tf.Tensor, distances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
