@@ -110,8 +110,8 @@ class NeuralSortLayer(PermutationLayer):
     scores that are not finite are treated as by `ops.neural_sort`.
 
     Raises:
-      ValueError: `tau` is not positive, `returns` or `direction` is unknown, `top_k` is below 1, above n or given with
-        `"ranks"`, or scores are not `[batch, n]` or `[batch, n, 1]`.
+      ValueError: `tau` is not positive, `returns`, `direction` or `scale` is unknown, `top_k` is below 1, above n or
+        given with `"ranks"`, or scores are not `[batch, n]` or `[batch, n, 1]`.
       TypeError: scores are not floating-point, or `hard` is not a bool.
 
     Cost: O(n^2) time and memory per list for the matrix, and O(top_k n) with `top_k`. Values and ranks cost as much as

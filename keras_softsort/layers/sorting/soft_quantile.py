@@ -37,7 +37,7 @@ class SoftQuantileLayer(SortingLayer):
 
     Raises:
       ValueError: `q` is outside [0, 1], `tau` or `power` is not positive, `power` is not 1 with a method that has none,
-        `method` has no permutation matrix, or scores are not `[batch, n]` or `[batch, n, 1]`.
+        `method` has no permutation matrix, `scale` is unknown, or scores are not `[batch, n]` or `[batch, n, 1]`.
       TypeError: scores are not floating-point, or `q` is not a number or a sequence of numbers.
 
     Cost: O(len(q) n + n log n) time and O(len(q) n) memory per list.

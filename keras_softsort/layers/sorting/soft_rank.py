@@ -37,7 +37,7 @@ class SoftRankLayer(SortingLayer):
 
     Raises:
       ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `method` has no ranks,
-        `direction` is unknown, or scores are not `[batch, n]` or `[batch, n, 1]`.
+        `direction` or `scale` is unknown, or scores are not `[batch, n]` or `[batch, n, 1]`.
       TypeError: scores are not floating-point, or `hard` is not a bool.
 
     Cost: that of `ops.soft_rank` per list.

@@ -43,8 +43,8 @@ class SoftTopKLayer(SortingLayer):
 
     Raises:
       ValueError: `k` is below 1 or above n, `tau` or `power` is not positive, `power` is not 1 with a method that has
-        none, `method` has no permutation matrix (or memberships), `returns` or `direction` is unknown, or scores are
-        not `[batch, n]` or `[batch, n, 1]`.
+        none, `method` has no permutation matrix (or memberships), `returns`, `direction` or `scale` is unknown, or
+        scores are not `[batch, n]` or `[batch, n, 1]`.
       TypeError: scores are not floating-point, or `k` is not an integer.
 
     Cost: O(k n + n log n) time and O(k n) memory per list; with `"lapsum"` O(n log n) and O(n).

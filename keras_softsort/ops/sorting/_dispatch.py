@@ -2,7 +2,7 @@
 
 The matrix itself is dense. On long lists products do not form it. Results that a method computes without a matrix, such
 as ranks, come from the method. Lists are flattened and sorted first, and get their leading axes and dtype back at the
-end.
+end. Called eagerly, each function here is one trace for all list sizes with the same algorithm.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._methods import SortArguments
-from keras_softsort.ops.sorting._ordering import OrderedLists, deviations, ordered_lists
+from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
 @traced_if_eager
@@ -28,7 +28,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis, :])
-    lists = _ordered(args)
+    lists = args.ordered()
     ranks = _leading_ranks(lists, top_k)
     soft = _matrix(args, lists, ranks)
     return _finish(straight_through(_hard_rows(lists, ranks), soft) if hard else soft, args)
@@ -39,7 +39,7 @@ def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis, :])
-    lists = _ordered(args)
+    lists = args.ordered()
     ranks = _leading_ranks(lists, top_k)
     rows = _soft_rows(args, lists, ranks, log=True)
     return _finish(tf.math.log(_matrix(args, lists, ranks)) if rows is None else rows.matrix(log=True), args)
@@ -61,7 +61,7 @@ def multiply(
     """
     if _has_no_items(args) and rows is None:
         return _no_items(args, values)
-    lists = _ordered(args)
+    lists = args.ordered()
     values = _valid(lists, values)
     if rows is not None:
         result = _matrix_product(args, lists, values, flatten_lists(rows))
@@ -81,7 +81,7 @@ def multiply(
 @traced_if_eager
 def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
-    lists = _ordered(args)
+    lists = args.ordered()
     ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
     weights, values = _matrix(args, lists, ranks), _matrix_product(args, lists, scores, ranks)
     if hard:
@@ -95,7 +95,7 @@ def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | Non
     """P^T @ values for `values` [..., n, d], one row per rank: [..., n, d], 0 for masked items."""
     if _has_no_items(args):
         return _no_items(args, values)
-    lists = _ordered(args)
+    lists = args.ordered()
     return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
 
 
@@ -104,11 +104,12 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis])[..., 0]
-    lists, method = _ordered(args), _methods.get(args.method)
+    lists, method = args.ordered(), _methods.get(args.method)
     if method.ranks is not None:
         ranks = method.ranks(lists)
     else:
-        numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)  # which half precision would round
+        # In the compute dtype, since half precision would round the numbers before they are summed.
+        numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)
         ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
     return _finish(straight_through(_hard_ranks(lists), ranks) if hard else ranks, args)
 
@@ -119,8 +120,9 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
     method = _methods.get(args.method)
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
-    lists = _ordered(args, inverse=True)
-    values = method.sorted_scores(lists)[:, :top_k] * (1 if args.direction == "DESCENDING" else -1)
+    lists = args.ordered(inverse=True)
+    values = method.sorted_scores(lists)[:, :top_k]
+    values = values if args.direction == "DESCENDING" else -values
     if hard:
         exact = _hard_product(lists, _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
         values = straight_through(exact, values)
@@ -130,7 +132,7 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
 @traced_if_eager
 def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> tf.Tensor:
     """How much of the first k ranks each item holds: [..., n]. A tensor k is a scalar or has one per list [...]."""
-    lists, method = _ordered(args), _methods.get(args.method)
+    lists, method = args.ordered(), _methods.get(args.method)
     k_lists = tf.reshape(tf.convert_to_tensor(k, tf.int32), [-1, 1])
     if method.membership is not None:
         soft = method.membership(lists, k_lists)
@@ -158,13 +160,6 @@ def _no_items(args: SortArguments, values: tf.Tensor) -> tf.Tensor:
     tau = args.tau if args.tau.shape.rank == 0 else args.tau[..., tf.newaxis]
     empty = (args.scores + tf.cast(tau, args.scores.dtype))[..., tf.newaxis] + tf.cast(values, args.scores.dtype)
     return tf.ensure_shape(empty, args.scores.shape.concatenate(values.shape[-1:]))
-
-
-def _ordered(args: SortArguments, *, inverse: bool = False) -> OrderedLists:
-    """The lists in order. `inverse` says that tau is in one over the units of the scores."""
-    # Instead of the scores tau changes, so that values keep their scale.
-    tau = args.tau * deviations(args.scores, args.mask) ** (-1 if inverse else args.power) if args.scale else args.tau
-    return ordered_lists(args.scores, tau, args.mask, args.direction)
 
 
 def _soft_rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows | None:

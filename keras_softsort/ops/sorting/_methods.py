@@ -20,7 +20,7 @@ from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._matrix_free.soft_sort import soft_sort_products
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import OrderedLists, deviations, ordered_lists
 from keras_softsort.ops.sorting._permutahedron.memberships import projected_membership
 from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
 
@@ -113,6 +113,13 @@ class SortArguments(NamedTuple):
     is_long: bool | None
     # "std": the scores of each list count in their standard deviations.
     scale: str | None = None
+
+    def ordered(self, *, inverse: bool = False) -> OrderedLists:
+        """The lists in order. `inverse` says that tau is in one over the units of the scores."""
+        tau = self.tau
+        if self.scale is not None:  # instead of the scores, so that values keep their scale
+            tau = tau * deviations(self.scores, self.mask) ** (-1 if inverse else self.power)
+        return ordered_lists(self.scores, tau, self.mask, self.direction)
 
 
 def sort_arguments(

@@ -51,7 +51,7 @@ def neural_sort(
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
       ValueError: `tau` is not positive, `mask` has another shape, `top_k` is greater than the list size, or `direction`
-        is unknown.
+        or `scale` is unknown.
 
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 

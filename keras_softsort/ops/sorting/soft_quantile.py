@@ -49,7 +49,8 @@ def soft_quantile(
     Raises:
       TypeError: `scores` is not floating-point, `q` is not a number or a sequence of numbers, or `mask` is not bool.
       ValueError: `q` is outside [0, 1] or has more than one axis, `tau` or `power` is not positive, `power` is not 1
-        with a method that has none, `mask` has another shape, or `method` has no permutation matrix.
+        with a method that has none, `mask` has another shape, `scale` is unknown, or `method` has no permutation
+        matrix.
 
     Cost: O(len(q) n + n log n) time and O(len(q) n) memory, for two rows of the soft permutation per quantile.
 

@@ -52,7 +52,7 @@ def soft_sort(
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
       ValueError: `tau` or `power` is not positive, `mask` has another shape, `top_k` is greater than the list size, or
-        `direction` is unknown.
+        `direction` or `scale` is unknown.
 
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 

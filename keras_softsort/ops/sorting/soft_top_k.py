@@ -125,7 +125,7 @@ def soft_top_k_membership(
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
-        the same at any scale; values keep theirs. None leaves them as they are.
+        the same at any scale. None leaves them as they are.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
@@ -133,10 +133,12 @@ def soft_top_k_membership(
       equal memberships, unless `hard`. A list with a valid score that is not finite gives NaN.
 
     Raises:
-      TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
+      TypeError: `scores` is not floating-point, `k` does not hold integers, or `mask` is not bool.
       ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
         a method that has none, `mask` has another shape, `direction` or `scale` is unknown, or `method` has no
         memberships.
+      InvalidArgumentError: the values of a tensor `k` are out of range, and were unknown when traced. XLA drops that
+        check.
 
     Cost: O(n log n) time and O(n) memory with `"lapsum"` and the projections, for any k; that of `soft_top_k` with the
     others.

@@ -8,6 +8,7 @@ from support.cases.op_case import LONGER as SCORES
 from support.cases.op_case import LONGER_MASK as MASK
 from support.gradients import fixed_weights, tape_gradients
 
+import keras_softsort as ks
 from keras_softsort import ops
 from keras_softsort.ops.sorting import _methods
 
@@ -83,3 +84,28 @@ def test_a_temperature_per_list_and_equal_scores():
     assert np.all(np.isnan(found[2]))
     large = ops.soft_sort(tf.constant([1e30, 2e30, -3e30]), scale="std")
     np.testing.assert_allclose(large, ops.soft_sort(tf.constant([1.0, 2.0, -3.0]), scale="std"), rtol=1e-5, atol=1e-7)
+
+
+LAYERS = {
+    "NeuralSortLayer": (ks.NeuralSortLayer(0.7, scale="std"), ops.neural_sort),
+    "NeuralSortLayer, values": (ks.NeuralSortLayer(0.7, scale="std", returns="values"), ops.soft_values),
+    "NeuralSortLayer, ranks": (ks.NeuralSortLayer(0.7, scale="std", returns="ranks"), ops.soft_rank),
+    "SoftSortLayer": (ks.SoftSortLayer(0.7, scale="std"), ops.soft_sort),
+    "SoftRankLayer": (ks.SoftRankLayer(0.7, scale="std"), ops.soft_rank),
+    "SoftTopKLayer": (ks.SoftTopKLayer(2, 0.7, scale="std"), VALUES["soft_top_k"]),
+    "SoftTopKLayer, membership": (
+        ks.SoftTopKLayer(2, 0.7, scale="std", returns="membership"),
+        OPERATORS["membership, lapsum"],
+    ),
+    "SoftQuantileLayer": (ks.SoftQuantileLayer([0.3], 0.7, scale="std"), ops.soft_quantile),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_hand_it_on(name):
+    layer, operator = LAYERS[name]
+    scores = tf.constant(SCORES, tf.float32)
+    more = [[0.3]] if name == "SoftQuantileLayer" else []
+    wanted = operator(scores, *more, 0.7, mask=MASK, scale="std")
+    np.testing.assert_allclose(layer(scores, mask=MASK), wanted, rtol=1e-6)
+    assert np.max(np.abs(wanted - operator(scores, *more, 0.7, mask=MASK))) > 1e-3

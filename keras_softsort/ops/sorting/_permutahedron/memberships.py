@@ -26,7 +26,7 @@ def projected_membership(lists: OrderedLists, k: tf.Tensor, entropic: bool) -> t
 def _shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     """`clip(z_i - b, 0, 1)` of sorted z [L, n]."""
     # What lies beyond these bounds is 0 or 1 for every threshold that is possible.
-    z = tf.where(valid, tf.clip_by_value(z, -2, 1), -2 * tf.ones_like(z))
+    z = tf.where(valid, tf.clip_by_value(z, -2, 1), tf.constant(-2, z.dtype))
     held, k = tf.stop_gradient(z), tf.cast(k, z.dtype)
 
     def halve(count: tf.Tensor, low: tf.Tensor, high: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -58,5 +58,5 @@ def _entropic_shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     is_one = tf.logical_and(valid, sums[:, 0] < k - ranks)
     ones = tf.cast(is_one, z.dtype)
     left = k - tf.reduce_sum(ones, axis=1, keepdims=True)
-    others = tf.nn.softmax(tf.where(tf.logical_or(is_one, tf.logical_not(valid)), NEVER * tf.ones_like(z), z))
+    others = tf.nn.softmax(tf.where(tf.logical_or(is_one, tf.logical_not(valid)), tf.constant(NEVER, z.dtype), z))
     return tf.where(is_one, ones, left * others)
