@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops._core.lists import leading_columns, repeat_samples
+from keras_softsort.ops._core.lists import checked_scale, leading_columns, repeat_samples
 
 
 @export
@@ -25,6 +25,7 @@ class SinkhornLayer(TemperatureLayer):
       num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
       tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
+      scale: `"std"` divides the logits of each matrix by their standard deviation, see the operator. None does not.
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
       **kwargs: arguments of `keras.layers.Layer`.
 
@@ -62,6 +63,7 @@ class SinkhornLayer(TemperatureLayer):
         num_iterations: int = 20,
         tolerance: float | None = None,
         hard: bool = False,
+        scale: str | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -70,6 +72,7 @@ class SinkhornLayer(TemperatureLayer):
             num_iterations=arguments.positive_integer("num_iterations", num_iterations),
             tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
             hard=arguments.boolean("hard", hard),
+            scale=checked_scale(scale),
         )
 
     def build(self, input_shape: Any) -> None:
@@ -103,6 +106,7 @@ class SinkhornLayer(TemperatureLayer):
             "num_iterations": self.num_iterations,
             "tolerance": self.tolerance,
             "hard": self.hard,
+            "scale": self.scale,
             "row_mask": mask,
             "column_mask": column_mask,
         }
@@ -123,6 +127,7 @@ class GumbelSinkhornLayer(SinkhornLayer):
       noise_scale: factor of the Gumbel noise, at least 0.
       num_samples: number of samples per matrix.
       hard: whether to return exact matchings (of logits plus noise), with the gradient of the soft ones.
+      scale: as in `SinkhornLayer`. The noise is added to the divided logits.
       seed: integer seed for reproducible noise. None draws one from Python's generator (see
         `keras.utils.set_random_seed`).
       learn_tau: whether to train the temperature, see `TemperatureLayer`.
@@ -162,12 +167,19 @@ class GumbelSinkhornLayer(SinkhornLayer):
         noise_scale: float = 1.0,
         num_samples: int = 1,
         hard: bool = False,
+        scale: str | None = None,
         seed: int | None = None,
         learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, learn_tau=learn_tau, **kwargs
+            tau,
+            num_iterations=num_iterations,
+            tolerance=tolerance,
+            hard=hard,
+            scale=scale,
+            learn_tau=learn_tau,
+            **kwargs,
         )
         self._keep_options(
             noise_scale=arguments.non_negative_number("noise_scale", noise_scale),

@@ -13,6 +13,7 @@ from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
+from keras_softsort.ops._core.lists import checked_scale, deviations, in_deviations
 from keras_softsort.ops.ranking._lists import Derivatives
 
 # What `locals()` of a constructor holds besides its options.
@@ -30,6 +31,9 @@ class ScoreLoss(ListLoss):
       options: options of the loss, by the names of the arguments of its constructor. Each becomes an attribute, and is
         written into the config and read from it. Values are plain JSON values, registered functions, or a
         `LambdaWeight`.
+      scale: `"std"` divides the scores of each list by the standard deviation of its valid items, without its gradient:
+        a temperature then means the same for scores of any scale. Scores on which the loss is flat no longer help by
+        growing. Losses of several logits per item refuse it. None does not divide.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
@@ -62,8 +66,11 @@ class ScoreLoss(ListLoss):
 
     predicts = "scores"
 
-    def __init__(self, options: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(self, options: dict[str, Any] | None = None, *, scale: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.scale = checked_scale(scale)
+        if scale is not None and self.predicts != "scores":
+            raise ValueError(f"scale must be None for a loss of several logits per item, got {scale!r}")
         self._keep_options({name: read_option(value) for name, value in (options or {}).items()})
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
@@ -72,13 +79,20 @@ class ScoreLoss(ListLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch], NaN for a list with a NaN label or score."""
-        scores = tf.where(lists.mask, y_pred, tf.zeros_like(y_pred))
+        scores = tf.where(lists.mask, self._scaled(lists, y_pred), tf.zeros_like(y_pred))
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
         return nan_lists(lists.failed(scores), losses, scores)
 
     def list_derivatives(self, lists: Lists, y_pred: tf.Tensor) -> Derivatives | None:
         """The gradient of the loss of each list and the diagonal of its hessian: here None, no closed form."""
         return None
+
+    def _scaled(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
+        return scores if self.scale is None else in_deviations(scores, lists.mask)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "scale": self.scale}
 
     def options(self) -> dict[str, Any]:
         """The options of the loss, as its attributes hold them now."""
@@ -111,14 +125,17 @@ class OperatorLoss(ScoreLoss):
 
     def list_derivatives(self, lists: Lists, y_pred: tf.Tensor) -> Derivatives | None:
         """The gradient of the loss of each list and the diagonal of its hessian, if they have a closed form."""
-        return None if self._derivatives is None else self._called(self._derivatives, lists, y_pred)
+        found = None if self._derivatives is None else self._called(self._derivatives, lists, y_pred)
+        if found is None or self.scale is None:
+            return found
+        return found.before_division(deviations(y_pred, lists.mask))
 
     def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
         options = self.options()
         if "seed" in options:
             options["seed"] = self._draw_seed()
         weights = lists.weights if lists.weighted else None
-        return operator(y_pred, lists.labels, mask=lists.mask, weights=weights, **options)
+        return operator(self._scaled(lists, y_pred), lists.labels, mask=lists.mask, weights=weights, **options)
 
     def _draw_seed(self) -> tf.Tensor | None:
         """The seed of one call."""

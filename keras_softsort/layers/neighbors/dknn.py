@@ -32,6 +32,7 @@ class DkNNLayer(TemperatureLayer):
         temperature per example.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
+      scale: `"std"` divides the distances of each query by their standard deviation, see the operator. None does not.
       stochastic: whether to return, during training, the mean over relaxed Plackett-Luce samples, for which Gumbel
         noise is added to the negative distances. In inference there is no noise, and an exported model draws no random
         numbers.
@@ -77,6 +78,7 @@ class DkNNLayer(TemperatureLayer):
         *,
         method: str = "neural_sort",
         power: float = 1.0,
+        scale: str | None = None,
         stochastic: bool = False,
         num_samples: int = 5,
         distance: str = "squared_euclidean",
@@ -85,7 +87,7 @@ class DkNNLayer(TemperatureLayer):
     ) -> None:
         super().__init__(tau, **kwargs)
         self._keep_options(
-            **checked_search(k=k, distance=distance, method=method, power=power),
+            **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
             stochastic=arguments.boolean("stochastic", stochastic),
             num_samples=arguments.positive_integer("num_samples", num_samples),
             seed=arguments.optional_integer("seed", seed),
@@ -121,6 +123,7 @@ class DkNNLayer(TemperatureLayer):
             distance=self.distance,
             method=self.method,
             power=self.power,
+            scale=self.scale,
             **samples,
         )
 

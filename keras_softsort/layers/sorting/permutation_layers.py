@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops._core.lists import checked_scale
 
 RESULTS = ("permutation", "values", "ranks")
 
@@ -40,7 +40,7 @@ class PermutationLayer(SortingLayer):
             top_k=arguments.optional_positive_integer("top_k", top_k),
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=_methods.checked_scale(scale),
+            scale=checked_scale(scale),
         )
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")

@@ -11,6 +11,7 @@ from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
+from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
@@ -68,7 +69,7 @@ class SoftQuantileLayer(SortingLayer):
             q=np.atleast_1d(checked_quantiles(q)).tolist(),
             method=_methods.checked_method(method),
             power=_methods.checked_power(power, method),
-            scale=_methods.checked_scale(scale),
+            scale=checked_scale(scale),
         )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:

@@ -11,6 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
+from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _methods
 
 
@@ -70,7 +71,7 @@ class SoftRankLayer(SortingLayer):
             power=_methods.checked_power(power, method),
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=_methods.checked_scale(scale),
+            scale=checked_scale(scale),
         )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:

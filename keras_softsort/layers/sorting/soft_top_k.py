@@ -11,6 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
+from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _methods
 
 RESULTS = ("membership", "values", "weights")
@@ -81,7 +82,7 @@ class SoftTopKLayer(SortingLayer):
             method=method,
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=_methods.checked_scale(scale),
+            scale=checked_scale(scale),
         )
         needed = "membership" if returns == "membership" else "permutation"
         self._keep_options(power=_methods.checked_power(power, _methods.checked_method(self._method(), needed)))

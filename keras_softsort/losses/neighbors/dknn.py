@@ -34,6 +34,8 @@ class DkNNLoss(WeightedLoss):
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
+      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+        means the same for distances of any scale. None does not.
       stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
         negative distances. Gumbel noise is added to the negative distances, and s_i is the mean over samples.
       num_samples: number of samples per query, if `stochastic`.
@@ -92,6 +94,7 @@ class DkNNLoss(WeightedLoss):
         distance: str = "squared_euclidean",
         method: str = "neural_sort",
         power: float = 1.0,
+        scale: str | None = None,
         stochastic: bool = False,
         num_samples: int = 5,
         seed: int | None = None,
@@ -102,7 +105,7 @@ class DkNNLoss(WeightedLoss):
         super().__init__(reduction=reduction, name=name, dtype=dtype)
         self._keep_options(
             {
-                **checked_search(k=k, distance=distance, method=method, power=power),
+                **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
                 "tau": arguments.positive_number("tau", tau),
                 "num_queries": arguments.optional_positive_integer("num_queries", num_queries),
                 "objective": arguments.one_of("objective", objective, OBJECTIVES),
@@ -127,6 +130,7 @@ class DkNNLoss(WeightedLoss):
             distance=self.distance,
             method=self.method,
             power=self.power,
+            scale=self.scale,
             **samples,
         )
         return batch.weighted(losses, self.num_queries)

@@ -30,6 +30,8 @@ class RetrievalLoss(WeightedLoss):
       tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
         of trained embeddings differ by about 1.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
+      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+        means the same for distances of any scale. None does not.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves
         them out. A batch enters the memory when its gradient is computed, so `evaluate` does not change it. With
@@ -79,6 +81,7 @@ class RetrievalLoss(WeightedLoss):
         tau: float = 0.05,
         *,
         distance: str = "cosine",
+        scale: str | None = None,
         memory_size: int = 0,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "retrieval",
@@ -87,7 +90,7 @@ class RetrievalLoss(WeightedLoss):
         super().__init__(reduction=reduction, name=name, dtype=dtype)
         self._keep_options(
             {
-                **checked_metric(metric=metric, k=k, distance=distance),
+                **checked_metric(metric=metric, k=k, distance=distance, scale=scale),
                 "tau": arguments.positive_number("tau", tau),
                 "memory_size": arguments.non_negative_integer("memory_size", memory_size),
             }
@@ -97,7 +100,7 @@ class RetrievalLoss(WeightedLoss):
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [batch], 0 for padding, and how many queries there are."""
         queries, candidates = queries_and_candidates(y_true, y_pred, sample_weight, self.given_dtype)
-        options: dict[str, Any] = {"metric": self.metric, "k": self.k, "tau": self.tau, "distance": self.distance}
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "k", "tau", "distance", "scale")}
         if self._memory is not None:
             if queries.labels.shape.rank != 1:
                 raise ValueError(f"y_true must have shape [batch] with memory_size, got {queries.labels.shape}")

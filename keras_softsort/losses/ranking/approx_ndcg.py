@@ -33,7 +33,7 @@ class ApproxNDCGLoss(OperatorLoss):
       gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
       discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
       normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights multiply the gains in the DCG, not in the ideal one.
     A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is not padding,
@@ -99,7 +99,7 @@ class GumbelApproxNDCGLoss(OperatorLoss):
       noise_scale: factor of the Gumbel noise, at least 0.
       seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
         `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty lists, give 0. A
     score or label that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.
@@ -157,7 +157,7 @@ class ApproxMRRLoss(OperatorLoss):
 
     Args:
       tau: temperature, positive, in units of the scores. As it goes to 0 the ranks become exact.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty lists, give 0. A
     score or label that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.

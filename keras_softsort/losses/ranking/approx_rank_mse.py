@@ -22,7 +22,7 @@ class ApproxRankMSELoss(OperatorLoss):
     Args:
       tau: temperature, a positive number in units of the scores.
       discount: D: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Only the order of the labels counts. Empty lists give 0. A
     score or label that is not finite makes the loss of its list NaN.

@@ -23,7 +23,7 @@ class CircleLoss(OperatorLoss):
     Args:
       tau: temperature, a positive number. The paper's gamma is 1 / tau.
       margin: the margin m, at least 0 and below 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Scores outside of [0, 1] count as 0 or 1, and have no
     gradient. A list has the mean weight of its items. Lists without a pair of different labels, and empty lists, give

@@ -32,7 +32,7 @@ class ClickEMLoss(OperatorLoss):
       exam_loss_weight: weight of the cross-entropy of examination, at least 0.
       rel_loss_weight: weight of the cross-entropy of relevance, at least 0.
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_pred` holds logits `[batch, n, 2]`, or `[batch, 2]` with `lists="batch"`, dense or ragged: first of examination,
     then of relevance. `y_true` holds clicks, 1 or more for a clicked item. For its shape, masks and weights see
@@ -88,7 +88,7 @@ class DualLearningLoss(OperatorLoss):
 
     Args:
       max_weight: largest value of u and v, at least 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_pred` holds logits `[batch, n, 2]`, or `[batch, 2]` with `lists="batch"`, dense or ragged: first of examination,
     then of relevance. `y_true` holds clicks, at least 0. For its shape, masks and weights see `ListLoss`. Lists without
@@ -138,7 +138,7 @@ class MixtureEMLoss(OperatorLoss):
     Args:
       alpha: at least 0. The larger it is, the more a list trains only the model that fits it best; 0 trains all
         equally.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_pred` holds logits `[batch, n, m]`, as a `Dense(m)` per item gives them, or `[batch, m]` with `lists="batch"`,
     dense or ragged. `y_true` holds clicks, from 0 to 1. For its shape, masks and weights see `ListLoss`. Lists without

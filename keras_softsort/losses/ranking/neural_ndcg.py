@@ -48,7 +48,7 @@ class NeuralNDCGLoss(OperatorLoss):
       noise_scale: factor of the noise, at least 0, if `stochastic`.
       seed: integer seed or None, if `stochastic`. Each call draws new noise from TensorFlow's generator. With a seed
         and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights multiply the gains in the DCG, not in the ideal one.
     A list without a label above 0 gives 0. A label or score that is not finite, or a label below 0 that is not padding,

@@ -35,7 +35,7 @@ class PairwiseHingeLoss(OperatorLoss):
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
       normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
         `RankNetLoss`.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     Masks, weights, lists without pairs, numbers that are not finite, and gradients: as in `RankNetLoss`.
 
@@ -90,7 +90,7 @@ class PairwiseMSELoss(OperatorLoss):
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
       normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
         `RankNetLoss`.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     Masks, weights and gradients: as in `RankNetLoss`. A list of fewer than two items gives 0 and has zero gradient. A
     score or label that is not finite makes the result of its list NaN.
@@ -147,7 +147,7 @@ class PairwiseSoftZeroOneLoss(OperatorLoss):
       lambda_weight: the metric to optimize, as in `RankNetLoss`, or a `LambdaWeight` with its options.
       normalization: divisor of the sum over the pairs of a list: `"auto"`, `"pairs"`, `"list"` or `"none"`, see
         `RankNetLoss`.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     Masks, weights, lists without pairs, numbers that are not finite, and gradients: as in `RankNetLoss`.
 
@@ -210,7 +210,7 @@ class YetiLogisticLoss(OperatorLoss):
       noise_scale: factor of the Gumbel noise, at least 0.
       seed: integer seed or None. Each call draws new noise from TensorFlow's generator. With a seed and
         `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list without any pair gives 0. A NaN label or a score that
     is not finite makes the loss of its list NaN. Only the scores have a gradient, and there are no second derivatives.

@@ -99,7 +99,7 @@ class NeuralSortCrossEntropyLoss(OperatorLoss):
       num_samples: number of samples, if `stochastic`.
       noise_scale: factor of the noise, at least 0, if `stochastic`.
       seed: integer seed or None, if `stochastic`. Each call draws new noise from TensorFlow's generator.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. A list whose labels are all 0 gives 0. A label or score that
     is not finite makes the loss of its list NaN.

@@ -33,7 +33,7 @@ class PLRankLoss(OperatorLoss):
       num_samples: number of sampled orders per list. The standard error falls with its square root.
       seed: integer seed or None. Each call draws new samples from TensorFlow's generator. With a seed and
         `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. They multiply the gains in the
     DCG, not in the ideal one. Padding at the end of lists does not change the noise of the other items. A list without

@@ -39,7 +39,7 @@ class PlackettLuceLoss(OperatorLoss):
         `"exponential"`, (2^(m - r) - 1) / (2^(m - 1) - 1), as in p-ListMLE; or a function of a tensor of ranks, saved
         with a model if it is registered with Keras. This is position-aware ListMLE. Tied items have the mean of their
         ranks' weights.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred` (logits of any size), masks and weights: see `ListLoss`. A weight multiplies the term of the item
     that is chosen. An item with a logit of -inf cannot be chosen. If it is ranked before an item that can be chosen, or
@@ -108,7 +108,7 @@ class CoupledRankDistilLoss(OperatorLoss):
       num_samples: number of samples of each list.
       seed: integer seed or None. Each call draws new samples from TensorFlow's generator. With a seed and
         `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists whose labels are all 0, and empty lists, give 0. A
     score or label that is not finite makes the loss of its list NaN.

@@ -26,7 +26,7 @@ class MeanSquaredLoss(OperatorLoss):
 
     Args:
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Empty lists give 0. A score or label that is not finite makes
     the loss of its list NaN.
@@ -69,7 +69,7 @@ class SigmoidCrossEntropyLoss(OperatorLoss):
 
     Args:
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Empty lists give 0. A score or label that is not finite makes
     the loss of its list NaN.
@@ -116,7 +116,7 @@ class OrdinalLoss(OperatorLoss):
       use_fraction_label: whether a label between two levels has a fractional target for the upper one. The label 1.2
         then has the targets 1 and 0.2, otherwise 1 and 0.
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_pred` holds logits `[batch, n, m]`, as a `Dense(m)` per item gives them, or `[batch, m]` with `lists="batch"`,
     dense or ragged. `y_true`, masks and weights: see `ListLoss`. Empty lists give 0. A logit or label that is not

@@ -41,7 +41,7 @@ class RankNetLoss(OperatorLoss):
       normalization: divisor of the sum over the pairs of a list. `"pairs"`: their number, which gives the mean cost of
         a pair. `"list"`: the number of items. `"none"`: 1. `"auto"`: `"none"` with a lambda weight, because the mean
         over pairs would make long lists count less, and `"pairs"` without.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Weights must not be negative. A list without any pair gives 0
     and has zero gradient. A NaN label or a score that is not finite makes the loss of its list NaN. So does, for

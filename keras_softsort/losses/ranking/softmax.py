@@ -33,7 +33,7 @@ class SoftmaxLoss(OperatorLoss):
         by the ideal DCG. `k` only changes the ideal DCG, as in TF-Ranking.
       poly_epsilon: factor of the first term of PolyLoss, `1 - p_i`, which adds to the gradient of likely items. 0 is
         the cross-entropy.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Labels are at least 0. A list without a label above 0 gives
     0. A label or score that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.
@@ -93,7 +93,7 @@ class CalibratedSoftmaxLoss(OperatorLoss):
       tau: temperature, a positive number in units of the scores.
       virtual_label: the label of the virtual item, at least 0.
       lambda_weight: see `SoftmaxLoss`. The virtual item counts as an item of the list.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. In a list without a label above 0 only the term of the
     virtual item remains. Empty lists give 0. A score or label that is not finite, or a label below 0 that is not
@@ -144,7 +144,7 @@ class UniqueSoftmaxLoss(OperatorLoss):
 
     Args:
       tau: temperature, a positive number in units of the scores.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty lists, give 0. A
     score or label that is not finite, or a label below 0 that is not padding, makes the loss of its list NaN.

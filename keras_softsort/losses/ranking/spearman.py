@@ -30,7 +30,7 @@ class SpearmanLoss(OperatorLoss):
       method: a method with ranks, see `ops.soft_rank`. Projections have no gradient between scores that are further
         apart than tau, so choose it well above the distance of neighbors.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. The loss of a list is multiplied by the mean weight of its
     items. Lists with constant labels or fewer than two items give 0. The standard deviation of the soft ranks counts as

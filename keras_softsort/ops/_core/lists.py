@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core.tracing import is_compiled
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
@@ -193,3 +194,27 @@ def of_all_entries(name: str, mask: Any, tensor: tf.Tensor) -> tf.Tensor | None:
     mask = arguments.of_shape(name, mask, tf.shape(tensor)[:rank])
     missing = [1] * (tensor.shape.rank - rank)
     return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(tensor))
+
+
+def checked_scale(scale: Any) -> str | None:
+    """Check `scale`: None, or "std" for scores in their standard deviations."""
+    return None if scale is None else arguments.one_of("scale", scale, ("std",))
+
+
+def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The standard deviation [...] of the valid scores of each list [..., n], without gradient; 1 where it is 0."""
+    scores = tf.stop_gradient(tf.cast(scores, compute_dtype(scores.dtype)))
+    valid = tf.ones_like(scores) if mask is None else tf.cast(mask, scores.dtype)
+    scores = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
+    counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
+    apart = valid * (scores - tf.reduce_sum(scores, axis=-1, keepdims=True) / counts)
+    # Relative to the largest, whose square could overflow.
+    largest = tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True)
+    largest = tf.where(largest > 0, largest, tf.ones_like(largest))
+    variances = tf.reduce_sum(tf.square(apart / largest), axis=-1) / counts[..., 0]
+    return tf.where(tf.equal(variances, 0), tf.ones_like(variances), largest[..., 0] * tf.sqrt(variances))
+
+
+def in_deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The scores [..., n] of each list, divided by the standard deviation of its valid ones."""
+    return scores / deviations(scores, mask)[..., tf.newaxis]

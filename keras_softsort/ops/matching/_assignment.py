@@ -178,3 +178,16 @@ def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf
     column_of = tf.where(at_row, end[:, tf.newaxis], pairs.column_of)
     next_end = tf.where(flips, take(pairs.column_of, row)[:, 0], -1)
     return Pairs(pairs.v, tf.where(at_end, row, pairs.row_of), column_of), next_end
+
+
+def exact_matching(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
+    """The matrix [..., n, m] of the matching with the largest sum; NaN for logits that allow no complete matching."""
+    columns = assign(logits, row_mask, column_mask)
+    sizes = [
+        tf.shape(logits)[axis] if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+        for axis, mask in ((-2, row_mask), (-1, column_mask))
+    ]
+    pairs = tf.reduce_sum(tf.cast(columns >= 0, tf.int32), axis=-1)
+    complete = tf.equal(pairs, tf.minimum(*sizes))[..., tf.newaxis, tf.newaxis]
+    exact = tf.one_hot(columns, tf.shape(logits)[-1], dtype=logits.dtype)
+    return tf.where(complete, exact, tf.constant(math.nan, logits.dtype))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -12,11 +11,11 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import nan_where, refuse_forward_mode, straight_through
-from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
+from keras_softsort.ops._core.lists import checked_scale, flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._assignment import assign
+from keras_softsort.ops.matching._assignment import exact_matching
 from keras_softsort.ops.matching._sinkhorn_iterations import Plan, checked_plan, sinkhorn_weights
-from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
+from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, logits_in_deviations, sinkhorn_matrices
 
 
 @export
@@ -35,6 +34,7 @@ def sinkhorn(
     num_iterations: int = 20,
     tolerance: float | None = None,
     hard: bool = False,
+    scale: str | None = None,
     row_mask: Any = None,
     column_mask: Any = None,
     row_sums: Any = None,
@@ -69,6 +69,8 @@ def sinkhorn(
       num_iterations: number of iterations; with a `tolerance`, the maximum number.
       tolerance: largest residual at which a matrix stops early (float32 reaches about 1e-6). None runs all iterations.
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
+      scale: `"std"` divides the logits of each matrix by the standard deviation of its valid finite ones, without its
+        gradient: `tau`, and the penalty, then means the same for logits of any scale. None does not.
       row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0 and change nothing.
       column_mask: bool `[..., m]`, True for valid columns.
       row_sums: `[n]` or `[..., n]`, the sums that rows should have, at least 0 and finite. None for 1 each. A row with
@@ -127,7 +129,7 @@ def sinkhorn(
     Unbalanced Transport Problems", 2018.
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance, implicit_gradient=implicit_gradient)
-    given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard)
+    given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
     given = given._replace(
         row_sums=checked_sums("row_sums", row_sums, given.row_mask, given.logits, -2),
         column_sums=checked_sums("column_sums", column_sums, given.column_mask, given.logits, -1),
@@ -154,6 +156,7 @@ def gumbel_sinkhorn(
     num_iterations: int = 20,
     tolerance: float | None = None,
     hard: bool = False,
+    scale: str | None = None,
     row_mask: Any = None,
     column_mask: Any = None,
 ) -> tf.Tensor:
@@ -171,6 +174,7 @@ def gumbel_sinkhorn(
       num_iterations: as for `sinkhorn`.
       tolerance: as for `sinkhorn`, for each sample separately.
       hard: whether to return exact matchings of logits plus noise, with the gradient of the soft ones.
+      scale: as for `sinkhorn`. The noise is added to the divided logits.
       row_mask: bool `[..., n]`, True for valid rows, the same for all samples.
       column_mask: bool `[..., m]`, True for valid columns.
 
@@ -198,9 +202,11 @@ def gumbel_sinkhorn(
     Networks", ICLR 2018.
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
-    given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard)
-    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(given.logits.dtype))
-    return _sample(given, scale, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples))
+    given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
+    factor = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(given.logits.dtype))
+    return _sample(
+        given, factor, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples)
+    )
 
 
 class SinkhornArguments(NamedTuple):
@@ -212,12 +218,20 @@ class SinkhornArguments(NamedTuple):
     column_mask: tf.Tensor | None  # [..., m]
     plan: Plan
     hard: bool
+    scale: str | None
     row_sums: tf.Tensor | None = None  # [..., n]
     column_sums: tf.Tensor | None = None  # [..., m]
     penalty: float | None = None
 
+    def scaled_logits(self, dtype: tf.DType) -> tf.Tensor:
+        """The logits in `dtype`, in their standard deviations if `scale` says so."""
+        logits = tf.cast(self.logits, dtype)
+        return logits if self.scale is None else logits_in_deviations(logits, self.row_mask, self.column_mask)
 
-def _checked(logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, plan: Plan, hard: Any) -> SinkhornArguments:
+
+def _checked(
+    logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, plan: Plan, hard: Any, scale: Any
+) -> SinkhornArguments:
     """Check the arguments of `sinkhorn`."""
     logits = arguments.matrix_tensor("logits", logits)
     tau = arguments.temperature(tau, tf.float64, logits, inner=2)
@@ -230,6 +244,7 @@ def _checked(logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, plan: Pl
         column_mask=arguments.axis_mask("column_mask", column_mask, logits, -1),
         plan=plan,
         hard=arguments.boolean("hard", hard),
+        scale=checked_scale(scale),
     )
 
 
@@ -242,7 +257,7 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
         return logits, tf.zeros(shape[:-2], logits.dtype)
     tau = temperature_per_list(given.tau, logits, inner=2)
     matrices = sinkhorn_matrices(
-        logits,
+        given.scaled_logits(compute_dtype(logits.dtype)),
         tau,
         row_mask=given.row_mask,
         column_mask=given.column_mask,
@@ -257,29 +272,15 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
     residual = nan_where(matrices.failed, tf.stop_gradient(error))
     result = tf.cast(tf.reshape(result, shape), logits.dtype)
     if given.hard:
-        result = straight_through(_hard(given), result)
+        result = straight_through(exact_matching(logits, given.row_mask, given.column_mask), result)
     return tf.ensure_shape(result, logits.shape), tf.reshape(tf.cast(residual, logits.dtype), shape[:-2])
-
-
-def _hard(given: SinkhornArguments) -> tf.Tensor:
-    """The exact matching with the largest sum; NaN for a matrix without a complete matching."""
-    logits = given.logits
-    columns = assign(logits, given.row_mask, given.column_mask)
-    sizes = [
-        tf.shape(logits)[axis] if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-        for axis, mask in ((-2, given.row_mask), (-1, given.column_mask))
-    ]
-    pairs = tf.reduce_sum(tf.cast(columns >= 0, tf.int32), axis=-1)
-    complete = tf.equal(pairs, tf.minimum(*sizes))[..., tf.newaxis, tf.newaxis]
-    exact = tf.one_hot(columns, tf.shape(logits)[-1], dtype=logits.dtype)
-    return tf.where(complete, exact, tf.constant(math.nan, logits.dtype))
 
 
 @traced_if_eager
 def _sample(given: SinkhornArguments, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
-    wide = tf.cast(given.logits, noise_scale.dtype)
     repeated = given._replace(
-        logits=_repeat(wide, num_samples, -3),
+        logits=_repeat(given.scaled_logits(noise_scale.dtype), num_samples, -3),
+        scale=None,
         tau=given.tau if given.tau.shape.rank == 0 else given.tau[..., tf.newaxis],
         row_mask=_repeat(given.row_mask, num_samples, -2),
         column_mask=_repeat(given.column_mask, num_samples, -2),

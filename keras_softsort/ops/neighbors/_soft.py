@@ -10,6 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
+from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
@@ -24,15 +25,17 @@ class SoftNeighborOptions(NamedTuple):
     distance: str
     method: str
     power: float
+    scale: str | None
 
 
-def checked_search(*, k: Any, distance: Any, method: Any, power: Any) -> dict[str, Any]:
+def checked_search(*, k: Any, distance: Any, method: Any, power: Any, scale: Any) -> dict[str, Any]:
     """Check the options that say which candidates are near, of the operators, the loss and the layer."""
     return {
         "k": arguments.positive_integer("k", k),
         "distance": arguments.one_of("distance", distance, DISTANCES),
         "method": _methods.checked_method(method),
         "power": _methods.checked_power(power, method),
+        "scale": checked_scale(scale),
     }
 
 
@@ -65,7 +68,9 @@ def sorted_candidates(
         scores += gumbel_noise.gumbel(shape, options.seed, distances.dtype)
     if mask is not None:
         mask = tf.broadcast_to(mask, shape)
-    return sort_arguments(scores, options.tau, mask=mask, method=options.method, power=options.power)
+    return sort_arguments(
+        scores, options.tau, mask=mask, method=options.method, power=options.power, scale=options.scale
+    )
 
 
 def membership(sorting: SortArguments, k: int) -> tf.Tensor:

@@ -35,6 +35,7 @@ def dknn_loss(
     distance: str = "squared_euclidean",
     method: str = "neural_sort",
     power: float = 1.0,
+    scale: str | None = None,
     num_samples: int | None = None,
     seed: Any = None,
 ) -> tf.Tensor:
@@ -58,6 +59,8 @@ def dknn_loss(
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
+      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+        means the same for distances of any scale. None does not.
       num_samples: number of noisy samples to average, see `soft_neighbor_membership`; None: no noise.
       seed: two integers, given with `num_samples`.
 
@@ -103,6 +106,7 @@ def dknn_loss(
         distance=distance,
         method=method,
         power=power,
+        scale=scale,
     )
     embeddings = _more_than(embeddings, num_queries, options.k)
     labels = class_rows("labels", labels, embeddings)

@@ -11,6 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops._core.gradients import nan_where
+from keras_softsort.ops._core.lists import checked_scale, deviations
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
@@ -24,6 +25,7 @@ class RetrievalArguments(NamedTuple):
     k: int | None
     tau: tf.Tensor
     distance: str
+    scale: str | None
     exclude_self: bool
     queries: tf.Tensor  # [q, d]
     candidates: tf.Tensor  # [c, d]
@@ -44,6 +46,7 @@ def retrieval_loss(
     k: int | None = None,
     tau: Any = 0.05,
     distance: str = "cosine",
+    scale: str | None = None,
     mask: Any = None,
     candidate_mask: Any = None,
     exclude_self: bool | None = None,
@@ -75,6 +78,8 @@ def retrieval_loss(
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
       tau: temperature in units of the distance: a positive number, or a tensor that is a scalar or holds one per query.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
+      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+        means the same for distances of any scale. None does not.
       mask: bool `[q]`, True for valid queries; the others get 0. Without `candidates` they are not candidates either.
       candidate_mask: bool `[c]`, True for valid candidates.
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
@@ -114,7 +119,7 @@ def retrieval_loss(
             f"queries and candidates must have shapes [q, d] and [c, d] and one dtype, got {queries.shape} "
             f"{queries.dtype.name} and {candidates.shape} {candidates.dtype.name}"
         )
-    options = checked_metric(metric=metric, k=k, distance=distance)
+    options = checked_metric(metric=metric, k=k, distance=distance, scale=scale)
     if k is not None:
         size = number_of(candidates)
         message = f"k must be at most the number of candidates, got {k} for"
@@ -141,7 +146,7 @@ def retrieval_loss(
     return _losses(given)
 
 
-def checked_metric(*, metric: Any, k: Any, distance: Any) -> dict[str, Any]:
+def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[str, Any]:
     """Check the options of a metric, of the operator and of the loss."""
     if arguments.one_of("metric", metric, METRICS) in AT_K and k is None:
         raise ValueError(f"k must be given with metric={metric!r}, got None")
@@ -149,6 +154,7 @@ def checked_metric(*, metric: Any, k: Any, distance: Any) -> dict[str, Any]:
         "metric": metric,
         "k": arguments.optional_positive_integer("k", k),
         "distance": arguments.one_of("distance", distance, DISTANCES),
+        "scale": checked_scale(scale),
     }
 
 
@@ -166,11 +172,13 @@ def _losses(given: RetrievalArguments) -> tf.Tensor:
         is_candidate = tf.linalg.set_diag(is_candidate, tf.zeros_like(diagonal))
     agrees = _agreement(given, similarities)
     is_relevant = tf.logical_and(is_candidate, agrees > 0)
+    tau = tf.broadcast_to(given.tau, tf.shape(queries)[:1])
+    if given.scale is not None:
+        tau *= deviations(similarities, is_candidate)
     members = tf.ones_like(similarities)
     if given.k is not None:
-        members = soft_top_k_membership(similarities, given.k, given.tau, mask=is_candidate)
-    tau = tf.reshape(tf.broadcast_to(given.tau, tf.shape(queries)[:1]), [-1, 1])
-    judged = JudgedCandidates(similarities, tau, members, is_candidate, is_relevant)
+        members = soft_top_k_membership(similarities, given.k, tau, mask=is_candidate)
+    judged = JudgedCandidates(similarities, tau[:, tf.newaxis], members, is_candidate, is_relevant)
     values = METRICS[given.metric](judged, given.k)
     if agrees.dtype.is_floating:
         failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)

@@ -30,6 +30,7 @@ def soft_neighbor_membership(
     distance: str = "squared_euclidean",
     method: str = "neural_sort",
     power: float = 1.0,
+    scale: str | None = None,
     num_samples: int | None = None,
     seed: Any = None,
 ) -> tf.Tensor:
@@ -51,6 +52,8 @@ def soft_neighbor_membership(
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
+      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+        means the same for distances of any scale. None does not.
       num_samples: number of relaxed Plackett-Luce samples that the result is the mean of: Gumbel noise is added to the
         negative distances. None: no noise.
       seed: two integers, given with `num_samples`. Equal seeds give equal noise.
@@ -61,7 +64,7 @@ def soft_neighbor_membership(
 
     Raises:
       ValueError: `k` is below 1 or not below c, `num_samples` is below 1 or given without `seed`, `tau` is not
-        positive, `distance` or `method` is unknown, or shapes do not match.
+        positive, `distance`, `method` or `scale` is unknown, or shapes do not match.
       TypeError: embeddings are not floating-point, a mask is not bool, or an argument has another type.
       InvalidArgumentError: `k` is not below c, and c was unknown when traced. XLA drops that check.
 
@@ -81,7 +84,15 @@ def soft_neighbor_membership(
     queries = arguments.floating_tensor("queries", queries)
     candidates = arguments.floating_tensor("candidates", candidates)
     options = soft_neighbor_options(
-        queries, tau, num_samples=num_samples, seed=seed, k=k, distance=distance, method=method, power=power
+        queries,
+        tau,
+        num_samples=num_samples,
+        seed=seed,
+        k=k,
+        distance=distance,
+        method=method,
+        power=power,
+        scale=scale,
     )
     candidates = checked_candidates(queries, candidates, options.k)
     mask = None if mask is None else arguments.list_mask(mask, candidates[..., 0], masked="candidates")

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.lists import checked_scale, deviations
 from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
@@ -20,7 +21,7 @@ from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._matrix_free.soft_sort import soft_sort_products
-from keras_softsort.ops.sorting._ordering import OrderedLists, deviations, ordered_lists
+from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
 from keras_softsort.ops.sorting._permutahedron.memberships import projected_membership
 from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
 
@@ -92,11 +93,6 @@ def checked_power(power: Any, method: str) -> float:
     if number != 1 and not get(method).takes_power:
         raise ValueError(f"power must be 1 with method {method!r}, which has none, got {power!r}")
     return number
-
-
-def checked_scale(scale: Any) -> str | None:
-    """Return `scale`, checked to be None or "std"."""
-    return None if scale is None else arguments.one_of("scale", scale, ("std",))
 
 
 class SortArguments(NamedTuple):

@@ -125,17 +125,3 @@ def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     """`scores / tau` in float64, clipped so that no difference overflows."""
     quotients = tf.cast(scores, tf.float64) / tf.cast(tau, tf.float64)
     return tf.clip_by_value(quotients, -LARGEST, LARGEST)
-
-
-def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The standard deviation [...] of the valid scores of each list [..., n], without gradient; 1 where it is 0."""
-    scores = tf.stop_gradient(tf.cast(scores, compute_dtype(scores.dtype)))
-    valid = tf.ones_like(scores) if mask is None else tf.cast(mask, scores.dtype)
-    scores = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
-    counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
-    apart = valid * (scores - tf.reduce_sum(scores, axis=-1, keepdims=True) / counts)
-    # Relative to the largest, whose square could overflow.
-    largest = tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True)
-    largest = tf.where(largest > 0, largest, tf.ones_like(largest))
-    variances = tf.reduce_sum(tf.square(apart / largest), axis=-1) / counts[..., 0]
-    return tf.where(tf.equal(variances, 0), tf.ones_like(variances), largest[..., 0] * tf.sqrt(variances))

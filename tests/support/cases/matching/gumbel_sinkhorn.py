@@ -12,7 +12,7 @@ LAYERS = [
         ks.GumbelSinkhornLayer,
         [
             {"tau": 0.6, "num_samples": 2, "noise_scale": 0.1, "num_iterations": 5, "seed": 3},
-            {"tau": 0.5, "hard": True, "tolerance": 0.1, "learn_tau": True},
+            {"tau": 0.5, "hard": True, "scale": "std", "tolerance": 0.1, "learn_tau": True},
         ],
         adapter=models.Pairs,
     )

@@ -13,7 +13,7 @@ ORACLE = oracles.sinkhorn
 LAYERS = [
     Layer(
         ks.SinkhornLayer,
-        [{"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True, "learn_tau": True}],
+        [{"tau": 0.7, "num_iterations": 7, "tolerance": 1e-3, "hard": True, "scale": "std", "learn_tau": True}],
         adapter=models.Pairs,
     )
 ]
@@ -23,6 +23,7 @@ OPERATIONS = [
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, row_sums=tf.nn.softmax(x[..., 0])), PAIRS, "sums"),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, marginal_penalty=1.0), PAIRS, "penalty"),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, implicit_gradient=True), PAIRS, "implicit"),
+    Operation("sinkhorn", lambda x: ks.sinkhorn(x, scale="std"), PAIRS, "scale"),
 ]
 # What makes a call with wrong values of single arguments valid otherwise.
 VALID = {"sinkhorn": {"logits": PAIRS[0]}}

@@ -22,7 +22,16 @@ LOSSES = [
                 "name": "mine",
             },
             # So hot that noise does not show.
-            {"k": 1, "tau": 1e6, "stochastic": True, "num_samples": 2, "seed": 3, "method": "soft_sort", "power": 1.5},
+            {
+                "k": 1,
+                "tau": 1e6,
+                "stochastic": True,
+                "num_samples": 2,
+                "seed": 3,
+                "scale": "std",
+                "method": "soft_sort",
+                "power": 1.5,
+            },
         ],
         "dknn_loss",
         takes="embeddings",

@@ -25,7 +25,15 @@ LOSSES = [
         [
             # The first is what XLA compiles: this one has no loops.
             {"metric": "mrr", "memory_size": 6},
-            {"metric": "ndcg", "k": 2, "tau": 0.5, "distance": "euclidean", "reduction": "sum", "name": "mine"},
+            {
+                "metric": "ndcg",
+                "k": 2,
+                "tau": 0.5,
+                "distance": "euclidean",
+                "scale": "std",
+                "reduction": "sum",
+                "name": "mine",
+            },
         ],
         "retrieval_loss",
         takes="embeddings",

@@ -11,7 +11,7 @@ LAYERS = [
     Layer(
         ks.DkNNLayer,
         [
-            {"k": 2, "tau": 0.7, "distance": "cityblock", "method": "soft_sort", "power": 1.5},
+            {"k": 2, "tau": 0.7, "distance": "cityblock", "method": "soft_sort", "power": 1.5, "scale": "std"},
             {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3, "learn_tau": True},
         ],
         adapter=models.Neighbors,
