@@ -13,7 +13,7 @@ from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
-from keras_softsort.ops._core.lists import checked_scale, deviations, in_deviations
+from keras_softsort.ops._core.lists import checked_scale, in_deviations
 from keras_softsort.ops.ranking._lists import Derivatives
 
 # What `locals()` of a constructor holds besides its options.
@@ -31,9 +31,9 @@ class ScoreLoss(ListLoss):
       options: options of the loss, by the names of the arguments of its constructor. Each becomes an attribute, and is
         written into the config and read from it. Values are plain JSON values, registered functions, or a
         `LambdaWeight`.
-      scale: `"std"` divides the scores of each list by the standard deviation of its valid items, without its gradient:
-        a temperature then means the same for scores of any scale. Scores on which the loss is flat no longer help by
-        growing. Losses of several logits per item refuse it. None does not divide.
+      scale: `"std"` divides the scores of each list by the standard deviation of its valid items: a temperature then
+        means the same for scores of any scale, and no score grows without end. Losses of several logits per item refuse
+        it. None does not divide.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
@@ -125,10 +125,9 @@ class OperatorLoss(ScoreLoss):
 
     def list_derivatives(self, lists: Lists, y_pred: tf.Tensor) -> Derivatives | None:
         """The gradient of the loss of each list and the diagonal of its hessian, if they have a closed form."""
-        found = None if self._derivatives is None else self._called(self._derivatives, lists, y_pred)
-        if found is None or self.scale is None:
-            return found
-        return found.before_division(deviations(y_pred, lists.mask))
+        if self._derivatives is None or self.scale is not None:
+            return None
+        return self._called(self._derivatives, lists, y_pred)
 
     def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
         options = self.options()

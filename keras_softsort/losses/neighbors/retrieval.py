@@ -30,7 +30,7 @@ class RetrievalLoss(WeightedLoss):
       tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
         of trained embeddings differ by about 1.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then
         means the same for distances of any scale. None does not.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves

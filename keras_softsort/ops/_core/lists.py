@@ -202,17 +202,23 @@ def checked_scale(scale: Any) -> str | None:
 
 
 def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The standard deviation [...] of the valid scores of each list [..., n], without gradient; 1 where it is 0."""
-    scores = tf.stop_gradient(tf.cast(scores, compute_dtype(scores.dtype)))
+    """The standard deviation [...] of the valid scores of each list [..., n]; 1, without gradient, where it is 0.
+
+    It has a gradient. Without it, a loss of divided scores could make all scores shrink, and the next step grow by as
+    much, until nothing is left of them.
+    """
+    scores = tf.cast(scores, compute_dtype(scores.dtype))
     valid = tf.ones_like(scores) if mask is None else tf.cast(mask, scores.dtype)
     scores = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
     counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
     apart = valid * (scores - tf.reduce_sum(scores, axis=-1, keepdims=True) / counts)
     # Relative to the largest, whose square could overflow.
-    largest = tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True)
+    largest = tf.stop_gradient(tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True))
     largest = tf.where(largest > 0, largest, tf.ones_like(largest))
     variances = tf.reduce_sum(tf.square(apart / largest), axis=-1) / counts[..., 0]
-    return tf.where(tf.equal(variances, 0), tf.ones_like(variances), largest[..., 0] * tf.sqrt(variances))
+    is_zero = tf.equal(variances, 0)
+    found = largest[..., 0] * tf.sqrt(tf.where(is_zero, tf.ones_like(variances), variances))
+    return tf.where(is_zero, tf.ones_like(variances), found)
 
 
 def in_deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:

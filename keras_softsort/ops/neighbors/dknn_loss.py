@@ -59,7 +59,7 @@ def dknn_loss(
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then
         means the same for distances of any scale. None does not.
       num_samples: number of noisy samples to average, see `soft_neighbor_membership`; None: no noise.
       seed: two integers, given with `num_samples`.

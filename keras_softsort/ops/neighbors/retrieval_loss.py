@@ -78,7 +78,7 @@ def retrieval_loss(
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
       tau: temperature in units of the distance: a positive number, or a tensor that is a scalar or holds one per query.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then
         means the same for distances of any scale. None does not.
       mask: bool `[q]`, True for valid queries; the others get 0. Without `candidates` they are not candidates either.
       candidate_mask: bool `[c]`, True for valid candidates.

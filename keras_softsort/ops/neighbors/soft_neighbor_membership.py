@@ -52,7 +52,7 @@ def soft_neighbor_membership(
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation, without its gradient: tau then
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then
         means the same for distances of any scale. None does not.
       num_samples: number of relaxed Plackett-Luce samples that the result is the mean of: Gumbel noise is added to the
         negative distances. None: no noise.

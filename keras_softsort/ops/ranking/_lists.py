@@ -50,10 +50,6 @@ class Derivatives(NamedTuple):
     slopes: tf.Tensor
     curvatures: tf.Tensor  # the diagonal of the hessian
 
-    def before_division(self, divisors: tf.Tensor) -> Derivatives:
-        """Derivatives with respect to scores that the loss gets divided by `divisors` [...]."""
-        return Derivatives(self.slopes / divisors[..., tf.newaxis], self.curvatures / divisors[..., tf.newaxis] ** 2)
-
 
 def checked_normalization(value: Any, kind: str) -> str:
     """Check that `value` is a normalization of losses of this kind."""

@@ -39,7 +39,7 @@ def neural_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
         the same at any scale. None leaves them as they are.
 
     Returns:

@@ -39,7 +39,7 @@ def soft_quantile(
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
-      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
         the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:

@@ -51,7 +51,7 @@ def soft_rank(
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
-      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
         the same at any scale. None leaves them as they are.
 
     Returns:

@@ -51,7 +51,7 @@ def soft_top_k(
         their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
         the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:
@@ -124,7 +124,7 @@ def soft_top_k_membership(
         Of tied items, the first are chosen.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
         the same at any scale. None leaves them as they are.
 
     Returns:

@@ -53,7 +53,7 @@ def soft_values(
         order.
       mask: bool `[..., n]`, True for valid items. The values of masked items are never read.
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation in each list, without its gradient: tau then means
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
         the same at any scale; values keep theirs. None leaves them as they are.
 
     Returns:

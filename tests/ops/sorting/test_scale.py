@@ -43,8 +43,9 @@ VALUES = {
 }
 
 
-def deviations(scores, mask):
-    return np.array([np.std(each[valid]) for each, valid in zip(scores, mask, strict=True)])[:, np.newaxis]
+def deviations(scores):
+    valid = tf.ragged.boolean_mask(scores, MASK)
+    return tf.sqrt(tf.stack([tf.math.reduce_variance(each) for each in valid]))[:, tf.newaxis]
 
 
 BOTH = [*((each, False) for each in OPERATORS.values()), *((each, True) for each in VALUES.values())]
@@ -52,16 +53,19 @@ BOTH = [*((each, False) for each in OPERATORS.values()), *((each, True) for each
 
 @pytest.mark.parametrize(("operator", "gives_values"), BOTH, ids=[*OPERATORS, *(f"values, {name}" for name in VALUES)])
 def test_is_that_of_divided_scores(operator, gives_values):
-    scale = deviations(SCORES, MASK)
     shape = operator(tf.constant(SCORES), 0.7, mask=MASK).shape
     weights = fixed_weights(tuple(shape))
+
+    def of_divided(scores):
+        units = deviations(scores)
+        found = operator(scores / units, 0.7, mask=MASK)
+        return found * tf.reshape(units, [2] + [1] * (len(shape) - 1)) if gives_values else found
+
     scores = [tf.constant(SCORES)]
     found, (gradient,) = tape_gradients(lambda s: operator(s, 0.7, mask=MASK, scale="std"), scores, weights)
-    wanted, (right,) = tape_gradients(lambda s: operator(s / scale, 0.7, mask=MASK), scores, weights)
-    factor = scale if gives_values else np.ones([2, 1])
-    np.testing.assert_allclose(found, wanted * np.reshape(factor, [2] + [1] * (len(shape) - 1)), rtol=1e-9, atol=1e-12)
-    # The deviation has no gradient, so that of values is the factor times that of divided scores.
-    np.testing.assert_allclose(gradient, right * factor, rtol=1e-8, atol=1e-11)
+    wanted, (right,) = tape_gradients(of_divided, scores, weights)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gradient, right, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("mode", modes.OP_MODES)
