@@ -113,25 +113,6 @@ def test_value_and_gradient(kind, method, mode):
 
 
 @pytest.mark.default_stack_only
-@BOTH
-@EVERY
-def test_lists_of_every_kind_and_size(kind, method):
-    rng = np.random.default_rng(0)
-    for size in (1, 2, 17, 40):
-        scores = rng.normal(size=[6, size])
-        scores[1] = np.round(scores[1] * 2) / 2  # ties
-        scores[2] = np.linspace(-2, 2, size) ** 3  # a middle that pools its sides one after another
-        scores[3] = -np.exp(np.linspace(0, 3, size))
-        mask = rng.random([6, size]) < 0.8
-        mask[0] = True
-        for direction, tau in [("DESCENDING", 0.02), ("ASCENDING", 0.3), ("DESCENDING", 3.0), ("ASCENDING", 50.0)]:
-            found, _ = run(kind, method, scores, tau, mask, direction=direction)
-            np.testing.assert_allclose(
-                found, wanted(kind, method, scores, tau, mask, direction), rtol=1e-10, atol=1e-11, err_msg=str(tau)
-            )
-
-
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(  # the quadratic values are linear in the scores
     ("kind", "method"),
     [
