@@ -66,6 +66,48 @@ def test_every_public_name_has_an_entry(monkeypatch):
     assert {"RankerModelHandler", "score", "get_loss", "SoftRankScorer"} <= documented  # without their engines
 
 
+def as_words(text):
+    """The words of a text without case and underscores, so that `ranknet_loss` is `RankNetLoss`."""
+    return set(re.findall(r"\w+", text.replace("_", "").lower()))
+
+
+def test_every_public_name_is_in_the_changelog(monkeypatch):
+    """An operator is described by its loss or metric, and a result by its operator."""
+    pages, words = api_pages(monkeypatch), as_words((README.parent / "CHANGELOG.md").read_text())
+    names = {name for module in pages.PAGES for name in pages.public_names(module)}
+    results = {name for name in names if is_named_tuple(getattr(ks.ops, name, None))}
+    missing = {name for name in names - results if not as_words(name) <= words}
+    assert missing == set(), 'add a line to CHANGELOG.md under "Unreleased"'
+    assert as_words("a line of `soft_thing`, `SoftThingLayer`") >= as_words("SoftThing")
+
+
+def is_named_tuple(subject):
+    return isinstance(subject, type) and issubclass(subject, tuple)
+
+
+# Operator -> what a method must have to be one of its methods.
+TAKING_A_METHOD = {
+    "soft_values": "values",
+    "soft_rank": "ranks",
+    "soft_top_k": "permutation",
+    "soft_top_k_membership": "membership",
+    "soft_quantile": "permutation",
+}
+
+
+@pytest.mark.parametrize("method", sorted({name for each in _methods.CAPABILITIES for name in _methods.names(each)}))
+def test_every_method_of_sorting_is_described(method):
+    """Named in the tables of methods and temperatures, the changelog, and the operators that take it."""
+    pages = (DOCS / "choosing-an-operator.md", DOCS / "concepts" / "temperature.md", README.parent / "CHANGELOG.md")
+    texts = {page.name: page.read_text() for page in pages}
+    texts |= {name: getattr(ks.ops, name).__doc__ for name, needs in TAKING_A_METHOD.items() if has(method, needs)}
+    assert [name for name, text in texts.items() if f'"{method}"' not in text] == []
+
+
+def has(method, capability):
+    return method in _methods.names(capability)
+
+
 def test_every_page_is_in_the_contents():
     sources = [path for path in DOCS.rglob("*.md") if path.parent.name != "results"]  # the build copies these
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in sources} - {"index"}
