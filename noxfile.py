@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -128,6 +129,14 @@ def coverage(session: nox.Session) -> None:
     """The share of the package's lines that the tests run on the default stack, but for processes of their own."""
     session.install(NO_COMPILE, "-e", ".[test,keras-rs,beam,choices]", "pytest-cov")
     session.run(*PYTEST, "--cov=keras_softsort", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
+def counts(session: nox.Session) -> None:
+    """HLO operations, bytes and traced files of some calls beside the committed ones, with their TensorFlow."""
+    versions = json.loads(Path("benchmarks/results/counts.json").read_text())["versions"]
+    session.install(NO_COMPILE, ".", f"tensorflow=={versions['tensorflow']}")
+    session.run("python", "benchmarks/counts.py", "--check", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

@@ -48,6 +48,7 @@ SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set
 SLOW |= {"first_loss", "trees", "clicks"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
+    "counts",
     "migration",
     "digits_seeds",
     "example_tables",
