@@ -24,6 +24,7 @@ html_theme = "furo"
 html_title = "keras_softsort"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
 exclude_patterns = ["_build", "README.md"]
 # Docstrings write code in single backticks, as Markdown does.
 default_role = "code"

@@ -1,5 +1,6 @@
 """The project around the package: the facts that stand in two files agree."""
 
+import importlib
 import json
 import re
 
@@ -34,12 +35,75 @@ def test_pre_commit_has_the_versions_of_the_lint_session(tool):
     assert re.search(rf"{tool}[^\n]*\n    rev: v{re.escape(version)}\b", hooks)
 
 
-def test_workflows_are_pinned_and_may_write_nothing():
+def test_workflows_are_pinned_and_only_the_one_that_publishes_the_site_may_write():
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         text = path.read_text()
         uses = re.findall(r"uses: (\S+)", text)
         assert all(re.fullmatch(r"[\w/.-]+@[0-9a-f]{40}", action) for action in uses), path
         assert "permissions:\n  contents: read\n" in text, path
+        jobs = re.findall(r"^  (\w+):\n((?:   .*\n|\n)+)", text.partition("\njobs:\n")[2], flags=re.MULTILINE)
+        writing = [(name, "if: github.event_name == 'push'" in job) for name, job in jobs if "contents: write" in job]
+        assert writing == ([("publish", True)] if path.name == "docs.yml" else []), path
+
+
+def test_the_site_has_a_folder_for_each_version(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    publish = importlib.import_module("publish_docs").publish
+    site, pages = tmp_path / "site", tmp_path / "pages"
+    (pages / ".git").mkdir(parents=True)
+    site.mkdir()
+
+    def published(ref):
+        (site / "index.html").write_text(ref)
+        publish(site, pages, ref)
+        (leads_to,) = re.findall(r"url=(\S+)/", (pages / "index.html").read_text())
+        return leads_to, json.loads((pages / "versions.json").read_text())
+
+    assert published("main") == ("latest", ["latest"])
+    assert published("v0.9.0") == ("v0.9", ["latest", "v0.9"])
+    (pages / "v0.9" / "old.html").touch()
+    assert published("v0.10.0") == ("v0.10", ["latest", "v0.10", "v0.9"])
+    assert published("v0.9.1") == ("v0.10", ["latest", "v0.10", "v0.9"])
+    assert [path.name for path in (pages / "v0.9").iterdir()] == ["index.html"]
+    assert (pages / "v0.9" / "index.html").read_text() == "v0.9.1"
+    assert (pages / "latest" / "index.html").read_text() == "main"
+    for ref in ("v1.0.0rc1", "feature"):
+        with pytest.raises(ValueError, match=f"REF must be main or a tag vX.Y.Z, got '{ref}'"):
+            publish(site, pages, ref)
+
+
+def test_the_system_is_the_one_that_ci_runs_on():
+    systems = re.findall(r"Operating System :: .*?(\w+)\"", section("project"))
+    assert systems == ["Linux"]
+    assert "tested on Linux" in (ROOT / "docs" / "install.md").read_text()
+    workflows = "".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))
+    assert set(re.findall(r"runs-on: (\S+)", workflows)) == {"ubuntu-latest"}
+
+
+def test_questions_have_one_place():
+    form = ".github/ISSUE_TEMPLATE/question.yml"
+    assert (ROOT / form).exists()
+    assert "(../../issues/new?template=question.yml)" in README.read_text()
+    assert form in (ROOT / "CONTRIBUTING.md").read_text()
+    assert (ROOT / ".github/ISSUE_TEMPLATE/config.yml").read_text() == "blank_issues_enabled: false\n"
+
+
+def test_the_coverage_is_in_the_summary_of_the_nightly_run():
+    nightly = (ROOT / ".github/workflows/nightly.yml").read_text()
+    step = nightly.partition("if: matrix.session == 'coverage'\n")[2].partition("- name")[0]
+    assert 'coverage report --format=markdown >> "$GITHUB_STEP_SUMMARY"' in step
+
+
+def test_the_counts_are_compared_every_night():
+    assert "session: counts}" in (ROOT / ".github/workflows/nightly.yml").read_text()
+
+
+def test_badges_name_workflows_and_no_repository():
+    badges = re.findall(r"\[!\[\w+\]\((\S+)/badge.svg\)\]\((\S+)\)", README.read_text())
+    assert len(badges) == 3
+    for picture, page in badges:
+        assert picture == page
+        assert (ROOT / ".github/workflows" / page.removeprefix("../../actions/workflows/")).exists()
 
 
 def test_ci_covers_the_supported_pythons():
