@@ -10,17 +10,20 @@ import re
 import sys
 from pathlib import Path
 
-LINK = re.compile(r"(!?)\[([^]]*)\]\((?!https?://|#)([^)]+)\)")
+# A picture as a whole; of another link, which may hold a picture, the part after its words.
+LINK = re.compile(r"(!\[[^]]*\]|\])\((?!https?://|#)([^)]+)\)")
 
 
 def with_absolute_links(text: str, repository: str, tag: str) -> str:
-    """The text with links to files of the repository at a tag; pictures as raw files."""
+    """The text with links to files of the repository at a tag, pictures as raw files, and links to its other pages."""
 
     def absolute(link: re.Match[str]) -> str:
-        is_picture, words, path = link.groups()
-        folder = f"https://raw.githubusercontent.com/{repository}/{tag}"
-        folder = folder if is_picture else f"https://github.com/{repository}/blob/{tag}"
-        return f"{is_picture}[{words}]({folder}/{path})"
+        start, path = link.groups()
+        page = f"https://github.com/{repository}"
+        if path.startswith("../../"):  # from `blob/main` to issues and actions
+            return f"{start}({page}/{path.removeprefix('../../')})"
+        folder = f"https://raw.githubusercontent.com/{repository}" if start.startswith("!") else f"{page}/blob"
+        return f"{start}({folder}/{tag}/{path})"
 
     return LINK.sub(absolute, text)
 

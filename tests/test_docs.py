@@ -20,12 +20,15 @@ def api_pages(monkeypatch):
 
 
 LINKS = re.compile(r"\]\((?!https?://|#)([^)#]+)[^)]*\)")
+# Pages of the repository on GitHub that are no files, such as its issues.
+ON_GITHUB = "../../"
 
 
 def test_links_of_the_readme_exist():
     paths = LINKS.findall(README.read_text())
     assert len(paths) > 10
-    assert [path for path in paths if not (README.parent / path).exists()] == []
+    files = [path for path in paths if not path.startswith(ON_GITHUB)]
+    assert [path for path in files if not (README.parent / path).exists()] == []
 
 
 def test_links_of_the_readme_are_absolute_on_pypi(monkeypatch):
@@ -35,6 +38,9 @@ def test_links_of_the_readme_are_absolute_on_pypi(monkeypatch):
     assert LINKS.findall(text) == []
     assert "](https://github.com/owner/name/blob/v1.0.0/docs/quickstart.md)" in text
     assert re.search(r"!\[[^]]+\]\(https://raw.githubusercontent.com/owner/name/v1.0.0/docs/\w+\.png\)", text)
+    workflow = "https://github.com/owner/name/actions/workflows/ci.yml"
+    assert f"[![tests]({workflow}/badge.svg)]({workflow})" in text
+    assert "](https://github.com/owner/name/issues/new?template=question.yml)" in text
 
 
 def test_links_between_pages_exist():
