@@ -141,40 +141,38 @@ def test_ranks_are_exact_without_a_temperature(method):
     np.testing.assert_allclose(found, exact, atol=1e-6)
 
 
-@pytest.fixture
-def toy(request):
-    """A method of ranks alone, which are 1/2 plus a sum of sigmoids over all pairs, or a wrong multiple of it."""
+# The term and the factor of ranks that are 1/2 plus a sum of sigmoids over all pairs. Traces know a method by its name.
+SIGMOIDS = {"right_sigmoid": (0.5, 1.0), "wrong_sigmoid": (7.5, 3.0)}
+
+
+@pytest.fixture(params=SIGMOIDS)
+def sigmoid(request):
+    """A method of ranks alone, by the right formula and by a wrong one."""
+    term, factor = SIGMOIDS[request.param]
 
     def ranks(lists):
         pairs = tf.sigmoid((lists.scores[:, None, :] - lists.scores[:, :, None]) / lists.tau[:, :, None])
         valid = tf.cast(lists.mask, lists.scores.dtype)
-        return valid * (request.param[0] + request.param[1] * tf.reduce_sum(pairs * valid[:, None, :], axis=2))
+        return valid * (term + factor * tf.reduce_sum(pairs * valid[:, None, :], axis=2))
 
-    _methods.register(Method("toy", ranks=ranks))
-    yield Own("ranks", "toy")
-    _methods.unregister("toy")
-
-
-RIGHT, WRONG = (0.5, 1.0), (7.5, 3.0)
+    _methods.register(Method(request.param, ranks=ranks))
+    yield Own("ranks", request.param)
+    _methods.unregister(request.param)
 
 
-@pytest.mark.parametrize("toy", [RIGHT], indirect=True)
-def test_a_method_without_truth_is_found(toy):
-    assert toy in own_functions()
-    with pytest.raises(LookupError, match=r"'toy' has ranks of its own and no truth: .* to RANKS in tests/support"):
-        check_values(toy, 7, 1.0)
+def test_a_method_without_truth_is_found(sigmoid):
+    assert sigmoid in own_functions()
+    message = rf"'{sigmoid.method}' has ranks of its own and no truth: .* to RANKS in tests/support"
+    with pytest.raises(LookupError, match=message):
+        check_values(sigmoid, 7, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("toy", "outcome"),
-    [(RIGHT, contextlib.nullcontext()), (WRONG, pytest.raises(AssertionError, match="ranks-toy"))],
-    indirect=["toy"],
-)
-def test_a_wrong_formula_is_found(toy, outcome, monkeypatch):
+def test_a_wrong_formula_is_found(sigmoid, monkeypatch):
     def truth(x, tau):
         return 0.5 + np.sum(1 / (1 + np.exp((x[:, None] - x) / tau)), axis=1)
 
-    monkeypatch.setitem(oracles.RANKS, "toy", truth)
+    monkeypatch.setitem(oracles.RANKS, sigmoid.method, truth)
+    is_wrong = sigmoid.method == "wrong_sigmoid"
     for check in (check_values, check_gradients):
-        with outcome:
-            check(toy, 7, 1.0)
+        with pytest.raises(AssertionError, match=str(sigmoid)) if is_wrong else contextlib.nullcontext():
+            check(sigmoid, 7, 1.0)
