@@ -34,6 +34,8 @@ class RankingDataset:
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
       rows: the row of each item in the table that it comes from, `[items]`, all different; or `None` if items are in
         the order of the rows. `in_row_order` uses it.
+      feature_names: name of each feature, `[f]`, all different, such as the columns of a table; or `None`. It is stored
+        as a tuple. `from_frame(new, features=lists.feature_names)` reads new rows in the same order.
 
     Float32 rounds numbers to 24 bits, about 7 decimal digits, as Keras and the losses do. It holds every integer up to
     2^24 = 16,777,216. Larger labels are rounded, and two of them that are close become equal: subtract a common number
@@ -62,8 +64,11 @@ class RankingDataset:
     query_ids: np.ndarray | None = None
     weights: np.ndarray | None = None
     rows: np.ndarray | None = None
+    feature_names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        names = self.feature_names
+        names = None if names is None else tuple(arguments.elements("feature_names", names, "names"))
         stored = {
             "features": _arrays.float32(self.features, "features"),
             "labels": None if self.labels is None else _arrays.float32(self.labels, "labels"),
@@ -71,6 +76,7 @@ class RankingDataset:
             "query_ids": None if self.query_ids is None else np.asarray(self.query_ids),
             "weights": None if self.weights is None else _arrays.float32(self.weights, "weights"),
             "rows": None if self.rows is None else _integers("rows", self.rows),
+            "feature_names": names,
         }
         for name, value in stored.items():
             object.__setattr__(self, name, value)
@@ -89,6 +95,9 @@ class RankingDataset:
             check_items("labels", self.labels, np.isfinite(self.labels), self.sizes, "finite")
         if self.rows is not None and (self.rows.shape != items or len(np.unique(self.rows)) != items[0]):
             raise ValueError(f"rows must have a different one for each of the {items[0]} items, got {self.rows.shape}")
+        width = self.features.shape[1]
+        if names is not None and not len(names) == len(set(names)) == width:
+            raise ValueError(f"feature_names must have a different one for each of the {width} features, got {names}")
         if self.weights is not None:
             if self.weights.shape != items:
                 raise ValueError(f"weights must have one for each of the {items[0]} items, got {self.weights.shape}")
@@ -154,7 +163,7 @@ class RankingDataset:
         labels, weights, rows = (
             None if column is None else column[items] for column in (self.labels, self.weights, self.rows)
         )
-        return RankingDataset(self.features[items], labels, sizes, ids, weights, rows)
+        return RankingDataset(self.features[items], labels, sizes, ids, weights, rows, self.feature_names)
 
     def in_row_order(self, scores: Any) -> np.ndarray:
         """Put `scores` of the items, `[items]` or `[items, 1]`, into the order of the rows of the table: `[items]`.

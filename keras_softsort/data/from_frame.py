@@ -34,7 +34,8 @@ def from_frame(
       weight: column of item weights, at least 0; `None` for no weights.
 
     Returns:
-      A `RankingDataset`, float32. Its `in_row_order` puts scores of its items into the order of the rows.
+      A `RankingDataset`, float32, with `feature_names`. Its `in_row_order` puts scores of its items into the order of
+      the rows.
 
     Raises:
       TypeError: `frame` is not such a table, for example a polars LazyFrame.

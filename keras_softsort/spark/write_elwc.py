@@ -84,7 +84,7 @@ def _written(frames: Iterable[pd.DataFrame], folder: str, columns: dict[str, Any
         ids = groups[starts]
         numbers = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
         labels, *weights = numbers
-        lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, *weights)
+        lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, weights[0] if weights else None)
         for query, parts in zip(as_queries(ids), lists, strict=True):
             file.write(records.record(parts, f"the list of {query!r}", query))
     if file is not None:

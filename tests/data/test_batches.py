@@ -166,6 +166,8 @@ def test_ranking_dataset_are_the_same_lists():
     assert flat[-1][1].tolist() == LISTS[-1][1].tolist()
     with pytest.raises(IndexError):
         flat[10]
+    with pytest.raises(TypeError, match="feature_names must be a sequence of names, got 'abc'"):
+        ks.data.RankingDataset(flat.features, flat.labels, SIZES, feature_names="abc")
     assert seen(in_memory(2, flat, seed=3)) == seen(in_memory(2, seed=3))
 
 
@@ -355,6 +357,8 @@ def test_numbers_of_any_dtype_are_rounded_to_float32():
         ({"weights": [1, 2, -1]}, r"weights must be at least 0, got -1\.0 in list 1"),
         ({"weights": [np.nan, 2, 1]}, "weights must be at least 0, got nan in list 0"),
         ({"weights": [1, np.inf, 1]}, "weights must be finite, got inf in list 0"),
+        ({"feature_names": ["a"]}, r"feature_names must have a different one for each of the 2 features, got \('a',\)"),
+        ({"feature_names": ["a", "a"]}, r"feature_names must have a different one for each of the 2 features, got "),
         ({"sizes": [2**62] * 4, "features": ONES[:0], "labels": []}, "sizes must be at least 0 and add up to the 0"),
         ({"features": ONES * 1e300}, r"features must fit into float32, got 1e\+300"),
         ({"features": (-ONES * 1e39).tolist()}, r"features must fit into float32, got -1e\+39"),

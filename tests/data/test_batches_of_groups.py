@@ -144,6 +144,7 @@ def test_rows_without_labels_in_every_reader(frame, tmp_path):
     ]
     for lists in read:
         assert lists.labels is None
+        assert lists.feature_names == lists[2:7].feature_names == lists[[4, 2]].feature_names == ("x0", "x1", "x2")
         np.testing.assert_allclose(lists.in_row_order(lists.features[:, 1]), frame["x1"], rtol=1e-6)
         part = lists[2:7]
         own = frame["query"].isin(part.query_ids)

@@ -82,6 +82,7 @@ def test_as_grouped_row_by_row(library, groups, few_rows):
     assert_grouped(lists, grouped(columns(groups), ["f1", "small", "flag"], "weight"))
     lists = ks.data.from_frame(frame, group="era", label="target", features=["flag", "f1"])
     assert lists.weights is None
+    assert lists.feature_names == ("flag", "f1")
     assert_grouped(lists, grouped(columns(groups), ["flag", "f1"]))
     assert lists.features.dtype == np.float32
 

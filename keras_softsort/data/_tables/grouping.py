@@ -82,7 +82,7 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
         first += table.size
     # The row of each item, the inverse of the positions.
     moved = None if groups.positions is None else np.argsort(groups.positions)
-    return RankingDataset(features, labels, groups.sizes, groups.ids, weights, moved)
+    return RankingDataset(features, labels, groups.sizes, groups.ids, weights, moved, roles.features)
 
 
 def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
