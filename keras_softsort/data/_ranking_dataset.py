@@ -32,8 +32,8 @@ class RankingDataset:
       sizes: number of items of each list, `[lists]`, in the order of the items.
       query_ids: identifier of each list, `[lists]`, of any type; or `None`.
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
-      rows: the row of each item in the table that it comes from, `[items]`, all different; or `None` if items are in
-        the order of the rows. `in_row_order` uses it.
+      rows: the row of each item in the table that it comes from, `[items]`; or `None` if items are in the order of the
+        rows. `in_row_order` uses it.
       feature_names: name of each feature, `[f]`, all different, such as the columns of a table; or `None`. It is stored
         as a tuple. `from_frame(new, features=lists.feature_names)` reads new rows in the same order.
 
@@ -93,8 +93,8 @@ class RankingDataset:
             raise ValueError(f"query_ids must have one for each of the {lists[0]} lists, got {self.query_ids.shape}")
         if self.labels is not None:
             check_items("labels", self.labels, np.isfinite(self.labels), self.sizes, "finite")
-        if self.rows is not None and (self.rows.shape != items or len(np.unique(self.rows)) != items[0]):
-            raise ValueError(f"rows must have a different one for each of the {items[0]} items, got {self.rows.shape}")
+        if self.rows is not None and self.rows.shape != items:
+            raise ValueError(f"rows must have one for each of the {items[0]} items, got {self.rows.shape}")
         width = self.features.shape[1]
         if names is not None and not len(names) == len(set(names)) == width:
             raise ValueError(f"feature_names must have a different one for each of the {width} features, got {names}")
@@ -158,24 +158,34 @@ class RankingDataset:
         ids = None if self.query_ids is None else self.query_ids[lists]
         if len(lists) and np.all(np.diff(lists) == 1):
             items: Any = slice(starts[0], starts[-1] + sizes[-1])
+            rows = np.arange(items.start, items.stop)
         else:
-            items = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-        labels, weights, rows = (
-            None if column is None else column[items] for column in (self.labels, self.weights, self.rows)
-        )
+            items = rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        rows = rows if self.rows is None else self.rows[items]
+        labels, weights = (None if column is None else column[items] for column in (self.labels, self.weights))
         return RankingDataset(self.features[items], labels, sizes, ids, weights, rows, self.feature_names)
 
     def in_row_order(self, scores: Any) -> np.ndarray:
         """Put `scores` of the items, `[items]` or `[items, 1]`, into the order of the rows of the table: `[items]`.
 
-        For a model of rows: `frame["score"] = lists.in_row_order(model.predict(lists.features))`.
+        For a model of rows: `frame["score"] = lists.in_row_order(model.predict(lists.features))`. Lists that were
+        selected have the scores of their own rows only.
+
+        Raises:
+          ValueError: `scores` have another shape, or a list was selected twice.
         """
         found = np.asarray(scores)
         items = len(self.features)
         if found.shape not in ((items,), (items, 1)):
             raise ValueError(f"scores must have shape ({items},) or ({items}, 1), got {found.shape}")
         found = found.reshape(-1)
-        return found if self.rows is None else found[np.argsort(self.rows)]
+        if self.rows is None:
+            return found
+        order = np.argsort(self.rows)
+        twice = self.rows[order[1:]][np.diff(self.rows[order]) == 0]
+        if twice.size:
+            raise ValueError(f"rows must be different to put scores into their order, got row {twice[0]} twice")
+        return found[order]
 
     @cached_property
     def starts(self) -> np.ndarray:

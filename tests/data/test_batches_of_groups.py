@@ -177,6 +177,17 @@ def test_a_score_per_row_in_the_order_of_the_rows(frame, tmp_path):
     np.testing.assert_allclose(scorer.score_rows(lists), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("chosen", [[7, 2, 5], slice(None, None, -1), slice(3, 6), [True, False] * 6])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_lists_in_another_order_know_their_rows(frame, chosen, is_sorted):
+    table = frame.sort_values("query") if is_sorted else frame
+    part = ks.data.from_frame(table, group="query")[chosen]
+    own = table[table["query"].isin(part.query_ids)]
+    np.testing.assert_allclose(part.in_row_order(part.features[:, 0]), own["x0"], rtol=1e-6)
+    np.testing.assert_allclose(part[::-1].in_row_order(part[::-1].features[:, 0]), own["x0"], rtol=1e-6)
+    np.testing.assert_allclose(table["x0"].to_numpy()[part.rows], part.features[:, 0], rtol=1e-6)
+
+
 def test_a_score_per_row_with_a_mask(frame):
     features, mask = keras.Input((None, 3), name="features"), keras.Input((None,), name="mask", dtype="bool")
     scores = keras.layers.Lambda(lambda each: tf.reduce_sum(each[0], -1) + tf.cast(each[1], tf.float32))(
@@ -217,5 +228,9 @@ def test_wrong_scores_of_rows(frame, tmp_path):
         ValueError, match=r"model must return scores of shape \(12, 5\) or \(12, 5, 1\), got \(12, 5, 2\)"
     ):
         models.score_rows(model, lists)
-    with pytest.raises(ValueError, match="rows must have a different one for each of the 2 items"):
-        ks.data.RankingDataset(np.eye(2), [0, 1], [2], rows=[1, 1])
+    with pytest.raises(ValueError, match="rows must have one for each of the 2 items"):
+        ks.data.RankingDataset(np.eye(2), [0, 1], [2], rows=[1])
+    with pytest.raises(ValueError, match="rows must be different to put scores into their order, got row 1 twice"):
+        ks.data.RankingDataset(np.eye(2), [0, 1], [2], rows=[1, 1]).in_row_order([0.5, 0.25])
+    with pytest.raises(ValueError, match="rows must be different"):
+        lists[[3, 3]].in_row_order(lists[[3, 3]].features[:, 0])
