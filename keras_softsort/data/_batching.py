@@ -101,6 +101,12 @@ def check_padding(lists: RankingDataset, padding: str | None) -> None:
         check_items("labels", lists.labels, lists.labels >= 0, lists.sizes, rule)
 
 
+def check_order(lists: RankingDataset, shuffle: bool) -> None:
+    """Check that items without labels, which can only be scored, are not shuffled: their scores would be, too."""
+    if lists.labels is None and shuffle:
+        raise ValueError("shuffle must be False for lists without labels, whose scores would be in any order, got True")
+
+
 def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:
     """Set the number of elements of `dataset`, and turn off the optimizations that would copy the features."""
     options = tf.data.Options()

@@ -32,17 +32,19 @@ def batches_by_group(
       lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
         that NumPy converts to arrays. Triples also hold weights `[n]`.
       shuffle: whether the order of the lists differs from epoch to epoch. The items of a list keep their order.
+        It must be False for lists without labels.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th list, so each list belongs to
         exactly one worker.
 
     Returns:
-      A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[n]`, float32. Its cardinality is known.
-      Lists without items are left out.
+      A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[n]`, float32. Without labels there are
+      features alone, for `model.predict` and `lists.in_row_order`. Its cardinality is known. Lists without items are
+      left out.
 
     Raises:
-      ValueError: there is no item, lists have different numbers of features, a label is not finite, `shard` is not a
-        pair, or an error of `RankingDataset`.
+      ValueError: there is no item, lists have different numbers of features, a label is not finite, there are no
+        labels and `shuffle` is True, `shard` is not a pair, or an error of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one slice per batch, and the memory of `bucketed_batches`. XLA compiles every list size, of which
@@ -62,6 +64,7 @@ def batches_by_group(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     flat = _batching.lists_with_items(lists)
+    _batching.check_order(flat, shuffle)
     starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
     columns = [shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None]
 

@@ -36,7 +36,8 @@ def batches_of_groups(
         that NumPy converts to arrays. Triples also hold weights `[n]`.
       rows: the largest number of rows in a batch.
       shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
-        batch does not hold three of the largest group, only the order of the batches differs.
+        batch does not hold three of the largest group, only the order of the batches differs. It must be False for
+        lists without labels.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       padding: `None` for batches of at most `rows` rows. `"negative_labels"` or `"nan_labels"` fill up each batch to
         `rows` rows, so that XLA compiles one shape. Padded rows have features and weights 0, a group of their own, and
@@ -46,12 +47,13 @@ def batches_of_groups(
 
     Returns:
       A `tf.data.Dataset` of pairs (features, targets), or triples with weights `[rows]`, float32. Without labels there
-      are features alone, for `model.predict`. Its cardinality is known. Lists without items are left out.
+      are features alone, for `model.predict` and `lists.in_row_order`. Its cardinality is known. Lists without items
+      are left out.
 
     Raises:
       ValueError: a group has more than `rows` rows (the message names it), there is no item, lists have different
         numbers of features, a label is not finite, a label is below 0 with `padding="negative_labels"`, `padding` is
-        unknown, `shard` is not a pair, or an error of `RankingDataset`.
+        unknown, there are no labels and `shuffle` is True, `shard` is not a pair, or an error of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one gather per batch, and the memory of `bucketed_batches`. XLA compiles every number of rows unless batches
@@ -72,6 +74,7 @@ def batches_of_groups(
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
     flat = _batching.lists_with_items(lists)
+    _batching.check_order(flat, shuffle)
     _batching.check_padding(flat, padding)
     largest = int(flat.sizes.argmax())
     if flat.sizes[largest] > rows:

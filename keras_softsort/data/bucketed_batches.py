@@ -27,12 +27,16 @@ def bucketed_batches(
     seed: int | None = None,
     drop_remainder: bool = False,
     mask: bool = False,
+    rows: bool = False,
     shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Make padded batches of lists of similar sizes for `model.fit`: features `[batch, n, f]` and labels `[batch, n]`.
 
     Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size. XLA
     then compiles as many shapes as there are padded sizes (twice as many with partial batches). Padded features are 0.
+
+    Do not give the batches to `model.predict`, which would return scores in the order of the batches and for padding
+    too: `models.score_rows` returns one per row.
 
     Args:
       lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
@@ -52,18 +56,21 @@ def bucketed_batches(
         each padded size are then not seen in an epoch. With one boundary n is static as well.
       mask: whether features are a dictionary of `"features"` and `"mask"` `[batch, n]`, True for items and False for
         padding, for models with two inputs of these names.
+      rows: whether batches have the row of each item in place of labels and weights, int64, -1 in the padding, for your
+        own loop over batches to score. The row is that of the table, or the number of the item where `lists` has no
+        `rows`. It must be True for lists without labels.
       shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th list, so each list belongs to
         exactly one worker. The number of batches may differ between workers.
 
     Returns:
       A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[batch, n]` (0 in the padding), float32.
-      Its cardinality is known. A list without items is padding throughout. Lists without labels give the row of each
-      item instead, int64, -1 in the padding; `models.score_rows` uses it.
+      Its cardinality is known. A list without items is padding throughout.
 
     Raises:
       ValueError: there is no item, lists have different numbers of features, a label is not finite, a label is below 0
-        with `padding="negative_labels"`, `batch_size` is below 1, `boundaries` do not increase, a list is longer than
-        the last of them without `truncate`, `shard` is not a pair, or an error of `RankingDataset`.
+        with `padding="negative_labels"`, there are no labels and `rows` is False, `batch_size` is below 1, `boundaries`
+        do not increase, a list is longer than the last of them without `truncate`, `shard` is not a pair, or an error
+        of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one gather per batch. Features are copied once into the memory of TensorFlow. Those that `read_svmlight`,
@@ -81,17 +88,18 @@ def bucketed_batches(
     [[0.0, 1.0, 2.0, -1.0, -1.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
     """
     batch_size = arguments.positive_integer("batch_size", batch_size)
-    options = {"shuffle": shuffle, "drop_remainder": drop_remainder, "mask": mask, "truncate": truncate}
+    options = {"shuffle": shuffle, "drop_remainder": drop_remainder, "mask": mask, "rows": rows, "truncate": truncate}
     for name, value in options.items():
         arguments.boolean(name, value)
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
     flat = _batching.lists_with_items(lists)
-    _batching.check_padding(flat, padding)
+    targets = shared_tensor(_targets(flat, padding, rows))
     bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
     features, starts, sizes = map(shared_tensor, (flat.features, flat.starts, flat.sizes))
-    labels, weights = (None if column is None else shared_tensor(column) for column in (flat.labels, flat.weights))
+    weights = None if rows or flat.weights is None else shared_tensor(flat.weights)
+    filler = -1 if rows else padded_label
     with tf.device("CPU:0"):
         padded = _batching.padded_size(sizes, bounds)
 
@@ -100,12 +108,9 @@ def bucketed_batches(
         valid = positions < tf.gather(sizes, members)[:, tf.newaxis]
         items = tf.where(valid, tf.gather(starts, members)[:, tf.newaxis] + positions, 0)
         inputs = tf.where(valid[..., tf.newaxis], tf.gather(features, items), 0)
-        if labels is None:
-            targets = tf.where(valid, items if flat.rows is None else tf.gather(flat.rows, items), -1)
-        else:
-            targets = tf.gather(labels, items)
-            targets = targets if padded_label is None else tf.where(valid, targets, padded_label)
-        result = ({"features": inputs, "mask": valid} if mask else inputs, targets)
+        of_items = tf.gather(targets, items)
+        of_items = of_items if filler is None else tf.where(valid, of_items, filler)
+        result = ({"features": inputs, "mask": valid} if mask else inputs, of_items)
         return result if weights is None else (*result, tf.where(valid, tf.gather(weights, items), 0))
 
     members = np.arange(len(flat))[index::count]
@@ -118,6 +123,19 @@ def bucketed_batches(
     lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
     return _batching.without_copies(dataset, int(batches.sum()))
+
+
+def _targets(lists: RankingDataset, padding: str | None, rows: bool) -> np.ndarray:
+    """Choose the labels, which are checked, or the rows of items."""
+    if rows:
+        return np.arange(len(lists.features)) if lists.rows is None else lists.rows
+    if lists.labels is None:
+        raise ValueError(
+            "lists must have labels, got none: models.score_rows(model, lists) scores their rows, and rows=True makes "
+            "batches with the row of each item"
+        )
+    _batching.check_padding(lists, padding)
+    return lists.labels
 
 
 def _boundaries(

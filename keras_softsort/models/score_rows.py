@@ -47,9 +47,9 @@ def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask:
     if not isinstance(lists, RankingDataset):
         raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
     arguments.boolean("mask", mask)
-    alone = dataclasses.replace(lists, labels=None, weights=None, rows=None)
+    items_only = dataclasses.replace(lists, rows=None)
     parts, places = [], []
-    for inputs, numbers in bucketed_batches(alone, batch_size, shuffle=False, mask=mask):
+    for inputs, numbers in bucketed_batches(items_only, batch_size, shuffle=False, mask=mask, rows=True):
         scores, items = np.asarray(model.predict_on_batch(inputs)), numbers.numpy()
         if scores.shape not in (items.shape, (*items.shape, 1)):
             raise ValueError(

@@ -151,12 +151,44 @@ def test_rows_without_labels_in_every_reader(frame, tmp_path):
         np.testing.assert_allclose(part.in_row_order(part.features[:, :1]), frame["x0"][own], rtol=1e-6)
         (features,) = lists[0]
         assert features.shape == (5, 3)
-        rows = np.concatenate([x for (x,) in ks.data.batches_of_groups(lists, 20).as_numpy_iterator()])
-        assert sorted(rows[:, 0]) == sorted(np.float32(frame["x0"]))
-        for x, rows in ks.data.bucketed_batches(lists, 4).as_numpy_iterator():
+        for batches in (
+            ks.data.batches_of_groups(lists, 20, shuffle=False),
+            ks.data.batches_by_group(lists, shuffle=False),
+        ):
+            features = np.concatenate([x for (x,) in batches.as_numpy_iterator()])
+            np.testing.assert_allclose(lists.in_row_order(features[:, 0]), frame["x0"], rtol=1e-6)
+        for x, rows in ks.data.bucketed_batches(lists, 4, rows=True).as_numpy_iterator():
             np.testing.assert_allclose(x[rows >= 0], frame[["x0", "x1", "x2"]].to_numpy()[rows[rows >= 0]], rtol=1e-6)
             assert np.all(x[rows < 0] == 0)
-        assert [len(x) for (x,) in ks.data.batches_by_group(lists)] == [5] * 12
+
+
+def test_batches_whose_scores_would_be_in_any_order_are_refused(frame):
+    lists = ks.data.from_frame(frame, group="query")
+    with pytest.raises(
+        ValueError, match=r"lists must have labels, got none: models\.score_rows\(model, lists\) scores"
+    ):
+        ks.data.bucketed_batches(lists, 4, shuffle=False)
+    for batches in (ks.data.batches_of_groups, ks.data.batches_by_group):
+        with pytest.raises(ValueError, match="shuffle must be False for lists without labels"):
+            batches(lists)
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_rows_in_place_of_labels(frame, is_sorted):
+    table = frame.sort_values("query") if is_sorted else frame
+    lists = ks.data.from_frame(table.assign(grade=-1, w=2.0), group="query", label="grade", weight="w")[[3, 1, 7]]
+    (batch,) = ks.data.bucketed_batches(lists, 3, rows=True, boundaries=(6,), shuffle=False).as_numpy_iterator()
+    features, rows = batch
+    assert rows.dtype == np.int64
+    assert rows[:, 5].tolist() == [-1] * 3
+    np.testing.assert_allclose(features[:, :5], table[["x0", "x1", "x2"]].to_numpy()[rows[:, :5]], rtol=1e-6)
+    own = set(np.flatnonzero(table["query"].isin(lists.query_ids)))
+    assert set(rows[:, :5].ravel()) == own
+    pairs = [(np.ones([2, 1]), [1, 0]), (np.ones([1, 1]), [1])]
+    ((_, items),) = ks.data.bucketed_batches(pairs, 2, rows=True, shuffle=False).as_numpy_iterator()
+    assert items.tolist() == [[0, 1], [2, -1]]
+    with pytest.raises(TypeError, match="rows must be True or False, got 1"):
+        ks.data.bucketed_batches(pairs, 2, rows=1)
 
 
 def test_a_score_per_row_in_the_order_of_the_rows(frame, tmp_path):
