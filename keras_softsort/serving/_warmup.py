@@ -41,7 +41,7 @@ def checked_warmup(warmup: Requests) -> dict[str, list[Any]]:
 def write_warmup(folder: Path, model_name: str, warmup: Requests) -> None:
     """Write a TFRecord with one PredictionLog per request to the folder of a SavedModel."""
     predict_pb2, prediction_log_pb2 = serving_api()
-    (folder / FILE).parent.mkdir()
+    (folder / FILE).parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(folder / FILE)) as writer:
         for signature_name, requests in warmup.items():
             specs = signature_inputs(folder, signature_name)

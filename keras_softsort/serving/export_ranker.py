@@ -14,6 +14,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_backend import tensorflow_keras
 from keras_softsort.data._elwc.parsing import check_mappings
+from keras_softsort.serving._feature_names import checked_names, write_names
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, finish_export
 from keras_softsort.serving._signatures import Ranker
@@ -29,6 +30,7 @@ def export_ranker(
     path: str | Path,
     *,
     features: Any = None,
+    feature_names: Sequence[str] | None = None,
     mask_name: str | None = None,
     padding: float = 0.0,
     item_ids: str | None = "string",
@@ -73,6 +75,9 @@ def export_ranker(
         scheme (`tf.io.gfile.get_registered_schemes()`).
       features: the inputs of the model, if it does not know them or to override them: a `tf.TensorSpec` or a
         dictionary of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
+      feature_names: name of each feature of a model of one tensor `[batch, n, f]`, such as the `feature_names` of the
+        `RankingDataset` for training. They are stored beside the model. `Scorer` takes these columns of a data frame,
+        and refuses lists with other names or another order. `None` stores no names.
       mask_name: name of the model's bool input `[batch, n]`, if it has one, that is True for items and False for
         padding (TF-Ranking's `mask_feature_name`). It is derived from `sizes`; clients do not send it.
       padding: the number that replaces padded features, as in training (a `Masking` layer's `mask_value`). It is
@@ -101,9 +106,10 @@ def export_ranker(
       TypeError: `model` is not a Keras model, inputs are ragged or sparse, `padding` is not a number, `top_k` or
         `version` is not an integer, or another argument has another type.
       ValueError: the model is not built, does not know its inputs, does not take `features`, or does not return one
-        score per item; a request in `warmup` does not fit its signature; `padding` is not finite or does not fit into
-        the dtype of the features; `top_k` or `version` is below 1; `version` exceeds int64, which a server reads; or
-        TensorFlow does not support the scheme of `path`.
+        score per item; `feature_names` are not different strings, one for each feature of one tensor; a request in
+        `warmup` does not fit its signature; `padding` is not finite or does not fit into the dtype of the features;
+        `top_k` or `version` is below 1; `version` exceeds int64, which a server reads; or TensorFlow does not support
+        the scheme of `path`.
       FileExistsError: the version exists.
       NotADirectoryError: `path` is a file.
       ImportError: `warmup` is given, and tensorflow-serving-api is not installed.
@@ -126,6 +132,8 @@ def export_ranker(
     _check_records(inputs, context_features, example_features)
     if top_k is not None:
         top_k = arguments.positive_integer("top_k", top_k)
+    if feature_names is not None:
+        feature_names = checked_names(feature_names, inputs)
     if item_ids is not None:
         item_ids = arguments.one_of("item_ids", item_ids, ID_TYPES)
     if warmup is not None:
@@ -144,6 +152,8 @@ def export_ranker(
         with contextlib.redirect_stdout(io.StringIO()):  # it prints what it wrote
             archive.write_out(str(aside), options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
         finish_export(aside)
+        if feature_names is not None:
+            write_names(aside, feature_names)
         if warmup is not None:
             write_warmup(aside, Path(base).resolve().name, warmup)
         return new_version.place(aside)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import RankingDataset
+from keras_softsort.data import RankingDataset, from_frame
+from keras_softsort.serving._feature_names import check_same, read_names
 from keras_softsort.serving._list_batches import batches, checked_lists
 from keras_softsort.serving._saved_model import DEFAULT, SCORES, SIZES, WITH_IDS
 from keras_softsort.serving._versions import local_path
@@ -34,6 +35,9 @@ class Scorer:
       batch_items: number of items, padding included, that the model scores at a time. A longer list is a batch of its
         own.
 
+    Attributes:
+      feature_names: the names that the model was exported with (`export_ranker(feature_names=)`), or `None`.
+
     Raises:
       FileNotFoundError: there is no SavedModel at `path`.
       ValueError: the SavedModel is not from `export_ranker`, or `batch_items` is below 1.
@@ -53,6 +57,13 @@ class Scorer:
     [[3.0, 5.0], [0.5]]
     >>> scorer.predict(lists)[0]["order"].tolist()
     [1, 0]
+
+    A model with names of features scores the rows of a data frame:
+
+    >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", feature_names=["price", "stars"])
+    >>> frame = {"query": [7, 9, 7], "stars": [2.0, 0.0, 0.0], "price": [1.0, 0.5, 5.0]}
+    >>> serving.Scorer(folder).score(frame, group="query").tolist()
+    [3.0, 0.5, 5.0]
     """
 
     def __init__(self, path: str | Path, *, batch_items: int = 8192) -> None:
@@ -60,24 +71,49 @@ class Scorer:
         self.path = str(local_path(path))
         if not tf.io.gfile.exists(f"{self.path}/saved_model.pb"):
             raise FileNotFoundError(f"path must be the folder of a SavedModel, with a saved_model.pb, got {self.path}")
+        self.feature_names = read_names(self.path)
         self._model = tf.saved_model.load(self.path)
         signatures = self._model.signatures
         if DEFAULT not in signatures:
             raise ValueError(f"path must hold a model from export_ranker, got one with {list(signatures)}")
         self._inputs = {name: _inputs(signatures[name]) for name in (DEFAULT, WITH_IDS) if name in signatures}
 
-    def score(self, lists: Iterable[Any]) -> list[np.ndarray]:
-        """Compute the scores of lists: one array `[n_i]` per list, in the order of the lists.
+    @overload
+    def score(self, lists: Iterable[Any], *, group: None = None) -> list[np.ndarray]: ...
+
+    @overload
+    def score(self, lists: Any, *, group: str) -> np.ndarray: ...
+
+    def score(self, lists: Any, *, group: str | None = None) -> Any:
+        """Compute the scores of lists, or of the rows of a data frame.
 
         Args:
           lists: one array `[n_i, ...]` of features per list. For a model of several inputs, one mapping per list from
-            the names of the inputs to arrays, without the batch axis. A list may be empty.
+            the names of the inputs to arrays, without the batch axis. A list may be empty. Or a `data.RankingDataset`.
+            Or, with `group`, a data frame as `data.from_frame` takes it, for a model with `feature_names`. The frame
+            may have more columns, in any order.
+          group: column of the frame that identifies its lists.
+
+        Returns:
+          One array `[n_i]` per list, in the order of the lists. For a frame, one array `[rows]` in the order of its
+          rows.
 
         Raises:
           ValueError: a list does not have the inputs, shapes and dtypes of the model, or a number does not fit into the
-            dtype. The message has the number of the list.
-          TypeError: `lists` is not a sequence.
+            dtype (the message has the number of the list); a `RankingDataset` has other `feature_names` than the model,
+            or in another order; a frame lacks a column; the model has no `feature_names`; or another error of
+            `data.from_frame`.
+          TypeError: `lists` is not a sequence, or it is a frame and `group` is `None`.
         """
+        if group is not None:
+            if self.feature_names is None:
+                raise ValueError(
+                    f"group must be None, since {self.path} was exported without feature_names=: score_rows takes "
+                    f"data.from_frame(frame, group=, features=), got {group!r}"
+                )
+            return self.score_rows(from_frame(lists, group=group, features=self.feature_names))
+        if hasattr(lists, "columns"):
+            raise TypeError("group must name the column of a data frame that identifies its lists, got None")
         return [outputs[SCORES] for outputs in self._run(DEFAULT, lists, outputs=[SCORES])]
 
     def score_rows(self, lists: Any) -> np.ndarray:
@@ -86,7 +122,7 @@ class Scorer:
         For example: `frame["score"] = scorer.score_rows(data.from_frame(frame, group="query", features=columns))`.
 
         Args:
-          lists: a `data.RankingDataset` with the features of the model, which needs no labels.
+          lists: a `data.RankingDataset` with the features of the model, in its order. It needs no labels.
 
         Raises:
           ValueError: as for `score`.
@@ -94,7 +130,7 @@ class Scorer:
         """
         if not isinstance(lists, RankingDataset):
             raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
-        return lists.in_row_order(np.concatenate(self.score([features for features, *_ in lists])))
+        return lists.in_row_order(np.concatenate(self.score(lists)))
 
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of the model, without padding: one dictionary of arrays per list.
@@ -120,6 +156,9 @@ class Scorer:
     ) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of each list, or only those named, by the signature `name`."""
         inputs, signature = self._inputs[name], self._model.signatures[name]
+        if isinstance(lists, RankingDataset):
+            check_same(self.feature_names, lists.feature_names)
+            lists = [features for features, *_ in lists]
         arrays, sizes = checked_lists(lists, inputs, item_ids)
         found: list[dict[str, np.ndarray]] = [{}] * len(arrays)
         for members, batch in batches(arrays, sizes, inputs, self._batch_items):
