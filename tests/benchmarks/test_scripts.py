@@ -39,6 +39,7 @@ TINY = {
     "clicks": ["--seeds", "1", "--steps", "1", "--sessions", "50"],
     "slate_value": ["--repeats", "2", "--sessions", "50"],
     "trees": ["--splits", "1", "--objectives", "lambdarank", "RankNetLoss()", "rank:ndcg"],
+    "temperature": ["--seeds", "1", "--steps", "1", "--losses", "softmax_loss"],
     "sinkhorn": ["--shapes", "2x5", "--iterations", "20", "--repeats", "1"],
 }
 
