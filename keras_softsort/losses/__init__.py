@@ -34,6 +34,7 @@ from keras_softsort.losses.ranking.pointwise import OrdinalLoss as OrdinalLoss
 from keras_softsort.losses.ranking.pointwise import SigmoidCrossEntropyLoss as SigmoidCrossEntropyLoss
 from keras_softsort.losses.ranking.ranknet import RankNetLoss as RankNetLoss
 from keras_softsort.losses.ranking.softmax import CalibratedSoftmaxLoss as CalibratedSoftmaxLoss
+from keras_softsort.losses.ranking.softmax import ListNetLoss as ListNetLoss
 from keras_softsort.losses.ranking.softmax import SoftmaxLoss as SoftmaxLoss
 from keras_softsort.losses.ranking.softmax import UniqueSoftmaxLoss as UniqueSoftmaxLoss
 from keras_softsort.losses.ranking.spearman import SpearmanLoss as SpearmanLoss

@@ -37,6 +37,7 @@ from keras_softsort.ops.ranking.circle import circle_loss as circle_loss
 from keras_softsort.ops.ranking.clicks import click_em_loss as click_em_loss
 from keras_softsort.ops.ranking.clicks import dual_learning_loss as dual_learning_loss
 from keras_softsort.ops.ranking.clicks import mixture_em_loss as mixture_em_loss
+from keras_softsort.ops.ranking.list_net import list_net_loss as list_net_loss
 from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss as neural_ndcg_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_hinge_loss as pairwise_hinge_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_mse_loss as pairwise_mse_loss

@@ -7,10 +7,11 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._softmax import check_softmax
+from keras_softsort.ops.ranking.list_net import check_list_net, list_net_derivatives, list_net_loss
 from keras_softsort.ops.ranking.softmax import (
     calibrated_softmax_loss,
     check_calibrated_softmax,
-    check_softmax,
     softmax_derivatives,
     softmax_loss,
     unique_softmax_loss,
@@ -19,12 +20,12 @@ from keras_softsort.ops.ranking.softmax import (
 
 @export
 class SoftmaxLoss(OperatorLoss):
-    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet, and PolyLoss.
+    """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
     A fast and strong loss for clicks and other labels with few values above 0. With scores s, labels y and weights w
     (1 by default): `sum_i w_i y_i (poly_epsilon (1 - p_i) - log p_i)`, where
     `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in
-    proportion to its labels.
+    proportion to its labels. `ListNetLoss` takes a softmax of the labels instead.
 
     Args:
       tau: temperature, a positive number in units of the scores.
@@ -74,6 +75,51 @@ class SoftmaxLoss(OperatorLoss):
         poly_epsilon: float = 0.0,
         **kwargs: Any,
     ) -> None:
+        super().__init__(locals(), **kwargs)
+
+
+@export
+class ListNetLoss(OperatorLoss):
+    """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
+
+    Use it for graded relevance or other numbers if every list should count alike. With scores s, labels y and weights w
+    (1 by default): `-sum_i w_i q_i log p_i`, where `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)` and
+    `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`.
+
+    Args:
+      tau: temperature, a positive number in units of the scores.
+      label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the items with the
+        highest label are targets.
+      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+
+    `y_true`, `y_pred`, masks and weights: see `ListLoss`. The least loss is the entropy of q, not 0. Tied labels have
+    equal targets. Empty lists give 0. A score or label that is not finite makes the loss of its list NaN.
+
+    `SoftmaxLoss` is what TF-Ranking, Keras-RS and Rax call ListNet or softmax loss: labels that are not normalized.
+
+    Raises:
+      ValueError: `tau` or `label_tau` is not positive, a name is unknown, or shapes do not match.
+      TypeError: an argument has another type, or `y_pred` is not floating-point.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.5, -0.5]])
+    >>> round(float(ks.ListNetLoss()(labels, scores)), 4)
+    0.5822
+
+    Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
+    Approach", ICML 2007.
+    """
+
+    _operator = staticmethod(list_net_loss)
+    _check = staticmethod(check_list_net)
+    _derivatives = staticmethod(list_net_derivatives)
+
+    def __init__(self, tau: float = 1.0, *, label_tau: float = 1.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
 

@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, is_at_most, take, tied_ranks
-from keras_softsort.ops.ranking._dcg import absolute_gains, discounts
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, MetricOptions, delta_features, metric_options
+from keras_softsort.ops.ranking._dcg import absolute_gains
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, MetricOptions
 from keras_softsort.ops.ranking._lists import (
     Derivatives,
     RankingLists,
@@ -20,8 +20,14 @@ from keras_softsort.ops.ranking._lists import (
     ranking_arguments,
     relative_scores,
 )
+from keras_softsort.ops.ranking._softmax import (
+    SoftmaxOptions,
+    check_softmax,
+    softmax_losses,
+    softmax_metric,
+    softmax_slopes,
+)
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
-from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 @export
@@ -35,11 +41,11 @@ def softmax_loss(
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
-    """Compute the cross-entropy of the labels with the softmax of each list's scores: ListNet, and PolyLoss.
+    """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
     With scores s, labels y and weights w (1 by default): `sum_i w_i y_i (poly_epsilon (1 - p_i) - log p_i)`, where
     `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in
-    proportion to its labels.
+    proportion to its labels. `list_net_loss` takes a softmax of the labels instead.
 
     Args:
       scores: `[..., n]` floating-point.
@@ -79,6 +85,24 @@ def softmax_loss(
     """
     options = check_softmax(lambda_weight=lambda_weight, poly_epsilon=poly_epsilon)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
+
+
+_losses = per_list(finite_with_gain)(softmax_losses)
+
+
+def softmax_derivatives(
+    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+) -> Derivatives | None:
+    """The derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
+    checked = check_softmax(**options)
+    return (
+        None
+        if checked.poly_epsilon
+        else _derivatives(ranking_arguments(scores, labels, mask, weights, tau=tau), checked)
+    )
+
+
+_derivatives = per_list(finite_with_gain)(softmax_slopes)
 
 
 @export
@@ -144,7 +168,7 @@ def check_calibrated_softmax(*, virtual_label: Any, lambda_weight: Any) -> Calib
     """Check the options of the calibrated softmax."""
     return CalibratedOptions(
         virtual_label=arguments.non_negative_number("virtual_label", virtual_label),
-        metric=_softmax_metric(lambda_weight),
+        metric=softmax_metric(lambda_weight),
     )
 
 
@@ -158,7 +182,7 @@ def _calibrated_losses(lists: RankingLists, options: CalibratedOptions) -> tf.Te
         weights=tf.concat([lists.weights, mean_weights], axis=-1),
         tau=lists.tau,
     )
-    return softmax_losses(extended, SoftmaxOptions(options.metric, poly_epsilon=0.0))
+    return softmax_losses(extended, SoftmaxOptions(options.metric))
 
 
 @export
@@ -221,71 +245,3 @@ def _unique_losses(lists: RankingLists) -> tf.Tensor:
     choices = ChoicesAgainstLater(*tied_ranks(ordered))
     losses = choice_costs(take(scores, order), take(weights, order), choices)
     return tf.cast(losses * largest[:, 0], lists.scores.dtype)
-
-
-class SoftmaxOptions(NamedTuple):
-    """The static options of the softmax cross-entropy."""
-
-    metric: MetricOptions | None
-    poly_epsilon: float
-
-
-def check_softmax(*, lambda_weight: Any, poly_epsilon: Any) -> SoftmaxOptions:
-    """Check the options of the softmax cross-entropy."""
-    return SoftmaxOptions(_softmax_metric(lambda_weight), arguments.number("poly_epsilon", poly_epsilon))
-
-
-def _softmax_metric(lambda_weight: Any) -> MetricOptions | None:
-    """Check the lambda weight whose discounted gains stand in for the labels."""
-    options = metric_options(lambda_weight)
-    if options is None:
-        return None
-    arguments.one_of("lambda_weight of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
-    if options.version == 2 or options.neighbors_only or options.smooth_fraction != 1:
-        raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {lambda_weight!r}")
-    return options
-
-
-def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
-    """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
-    below = relative_scores(lists.scores, lists.mask, lists.tau)
-    weights = _weighted_relevance(lists, options.metric)
-    # A cost with weight 0 counts 0, even if it is infinite.
-    counts = tf.not_equal(weights, 0)
-    costs = tf.where(counts, logsumexp(below)[:, tf.newaxis] - below, tf.zeros_like(below))
-    if options.poly_epsilon:
-        costs -= options.poly_epsilon * tf.math.expm1(-costs)
-    return tf.reduce_sum(weights * costs, axis=-1)
-
-
-def _weighted_relevance(lists: RankingLists, metric: MetricOptions | None) -> tf.Tensor:
-    """The weights times the labels, or times their discounted gains: [B, n]."""
-    if metric is None:
-        return lists.weights * lists.labels
-    features = delta_features(lists, metric)
-    return lists.weights * features.gains * discounts(features.ranks, metric.discount)
-
-
-_losses = per_list(finite_with_gain)(softmax_losses)
-
-
-def softmax_derivatives(
-    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
-) -> Derivatives | None:
-    """The derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
-    checked = check_softmax(**options)
-    return (
-        None
-        if checked.poly_epsilon
-        else _derivatives(ranking_arguments(scores, labels, mask, weights, tau=tau), checked)
-    )
-
-
-@per_list(finite_with_gain)
-def _derivatives(lists: RankingLists, options: SoftmaxOptions) -> Derivatives:
-    """With shares p and weighted labels y: `sum(y) p - y` and `sum(y) p (1 - p)`, in units of tau."""
-    below = relative_scores(lists.scores, lists.mask, lists.tau)
-    shares = tf.where(lists.mask, tf.exp(below - logsumexp(below)[:, tf.newaxis]), tf.zeros_like(below))
-    weights, scale = _weighted_relevance(lists, options.metric), 1 / lists.tau
-    expected = tf.reduce_sum(weights, axis=-1, keepdims=True) * shares
-    return Derivatives(scale * (expected - weights), tf.square(scale) * expected * (1 - shares))

@@ -144,6 +144,11 @@ def softmax(labels, scores, weights, *, tau=1.0, poly_epsilon=0.0):
     return np.sum(weights * labels * (poly_epsilon * (1 - chances) - np.log(chances)))
 
 
+def list_net(labels, scores, weights, *, tau=1.0, label_tau=1.0):
+    targets = np.exp(labels / label_tau) / np.sum(np.exp(labels / label_tau))
+    return softmax(targets, scores, weights, tau=tau)
+
+
 def circle(labels, scores, weights, *, frozen, tau=1 / 64, margin=0.25):
     scores, frozen = np.clip(scores, 0, 1), np.clip(frozen, 0, 1)
     total = 1.0

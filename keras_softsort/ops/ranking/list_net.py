@@ -1,0 +1,105 @@
+"""ListNet: the cross-entropy of a softmax of the labels with that of the scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.ranking._lists import (
+    Derivatives,
+    RankingLists,
+    finite,
+    per_list,
+    ranking_arguments,
+    relative_scores,
+)
+from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_shares, softmax_slopes
+
+
+@export
+def list_net_loss(
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any = 1.0,
+    label_tau: float = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i q_i log p_i`, where `p_i = exp(s_i / tau) / sum_j
+    exp(s_j / tau)` and `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`. These are the probabilities that item
+    i comes first in an order of the Plackett-Luce distribution. Every list counts alike, whatever its labels are.
+
+    Args:
+      scores: `[..., n]` floating-point.
+      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
+      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
+        axes.
+      label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the items with the
+        highest label are targets.
+      mask: bool `[..., n]`, True for valid items.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+
+    Returns:
+      `[...]` in the dtype of `scores`. Masked items are left out. The least value is the entropy of q, not 0. Tied
+      labels have equal targets. Empty lists give 0. A score or label that is not finite makes the result of its list
+      NaN.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or an argument has another type.
+      ValueError: `tau` or `label_tau` is not positive, or shapes do not match.
+
+    Cost: O(n) time and memory per list.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> round(float(ks.ops.list_net_loss(tf.constant([0.5, -0.5]), [1.0, 0.0])), 4)
+    0.5822
+
+    Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
+    Approach", ICML 2007.
+    """
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _list_net_losses(args, check_list_net(label_tau=label_tau))
+
+
+class ListNetOptions(NamedTuple):
+    """The static option of ListNet."""
+
+    label_tau: float
+
+
+def check_list_net(*, label_tau: Any) -> ListNetOptions:
+    """Check the option of ListNet."""
+    return ListNetOptions(arguments.positive_number("label_tau", label_tau))
+
+
+def _with_shares(lists: RankingLists, options: ListNetOptions) -> RankingLists:
+    """The lists with the softmax of their labels in place of the labels."""
+    label_tau = tf.constant(options.label_tau, lists.labels.dtype)
+    return lists._replace(labels=softmax_shares(relative_scores(lists.labels, lists.mask, label_tau)))
+
+
+@per_list(finite)
+def _list_net_losses(lists: RankingLists, options: ListNetOptions) -> tf.Tensor:
+    return softmax_losses(_with_shares(lists, options), SoftmaxOptions())
+
+
+def list_net_derivatives(
+    scores: Any, labels: Any, *, tau: Any, label_tau: Any, mask: Any = None, weights: Any = None
+) -> Derivatives:
+    """The derivatives of `list_net_loss`."""
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _list_net_derivatives(args, check_list_net(label_tau=label_tau))
+
+
+@per_list(finite)
+def _list_net_derivatives(lists: RankingLists, options: ListNetOptions) -> Derivatives:
+    return softmax_slopes(_with_shares(lists, options), SoftmaxOptions())
