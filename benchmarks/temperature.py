@@ -9,13 +9,16 @@ as one network with a leading axis.
 The plateau is the widest run of temperatures around the best one whose correlation is within 0.02 of it.
 
     python benchmarks/temperature.py --json benchmarks/results/temperature.json
+    python benchmarks/temperature.py --json benchmarks/results/temperature.json --again --picture docs/temperature.png
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import harness
@@ -143,6 +146,32 @@ def curves(options: argparse.Namespace) -> Iterator[harness.Row]:
         yield {"loss": curve["loss"], "scale": curve["scale"], **values}
 
 
+def draw(found: Sequence[harness.Row], path: Path) -> None:
+    """The correlation by the temperature, a panel per loss, with the scale and without."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    names = list(dict.fromkeys(row["loss"] for row in found))
+    figure, axes = plt.subplots(3, 4, figsize=(11, 7), sharex=True, sharey=True, layout="constrained")
+    for axis, name in zip(axes.flat, names, strict=False):
+        for scale, style in (('"std"', {"color": "#1F6F6B", "lw": 2.5}), ("None", {"color": "#C98A1B", "lw": 1.5})):
+            means = next(
+                [row[f"{tau:g}"] for tau in TAUS] for row in found if row["loss"] == name and row["scale"] == scale
+            )
+            axis.semilogx(TAUS, means, label=f"scale={scale}", **style)
+            if scale != "None":
+                axis.axvspan(*plateau(np.array(means)), color=style["color"], alpha=0.12, lw=0)
+        axis.set_title(name, loc="left", fontsize=9)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.set_xticks([0.001, 0.01, 0.1, 1, 10, 100])
+    for axis in axes.flat[len(names) :]:
+        axis.set_axis_off()
+    axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), frameon=False, loc="center")
+    figure.supxlabel("tau")
+    figure.supylabel("Spearman correlation on held-out lists")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     """Run the trainings."""
     parser = harness.new_parser(__doc__)
@@ -151,9 +180,17 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument(
         "--losses", nargs="+", choices=LOSSES, default=list(LOSSES), metavar="LOSS", help="which losses"
     )
+    parser.add_argument("--picture", type=Path, help="also draw the curves")
+    parser.add_argument("--again", action="store_true", help="train nothing, use the rows of the file of --json")
     options = parser.parse_args(arguments)
     options.curves = []
-    return harness.publish("temperature", {"plateaus": rows(options), "curves": curves(options)}, options.json)
+    if options.again:
+        result = json.loads(options.json.read_text())
+    else:
+        result = harness.publish("temperature", {"plateaus": rows(options), "curves": curves(options)}, options.json)
+    if options.picture:
+        draw(result["tables"]["curves"], options.picture)
+    return result
 
 
 if __name__ == "__main__":
