@@ -159,6 +159,8 @@ def _forward(solver: Solver, plan: Plan, dtype: tf.DType) -> list[tf.Tensor]:
 
 def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bool) -> tuple[State, State]:
     """The iterations from number `start` on, and the states after each if `stored`."""
+    # Without a tolerance, only the last of several segments may hold more iterations than are made.
+    may_end = plan.tolerance is not None or plan.segments > 1
 
     def step(t: Any, state: State) -> tuple[State, State]:
         a, b, num_iterations_made = state
@@ -166,8 +168,9 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
         if plan.tolerance is not None:
             converged = tf.logical_and(error <= plan.tolerance, start + t > 0)
             num_iterations_made = tf.where(converged, tf.minimum(num_iterations_made, start + t), num_iterations_made)
-        is_made = (start + t < num_iterations_made)[:, tf.newaxis]
-        new_a, new_b = tf.where(is_made, new_a, a), tf.where(is_made, new_b, b)
+        if may_end:
+            is_made = (start + t < num_iterations_made)[:, tf.newaxis]
+            new_a, new_b = tf.where(is_made, new_a, a), tf.where(is_made, new_b, b)
         return (new_a, new_b, num_iterations_made), (new_a, new_b) if stored else ()
 
     return _scan(
@@ -175,7 +178,7 @@ def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bo
         state,
         outputs_like=state[:2] if stored else (),
         length=plan.length,
-        is_running=lambda t, state: tf.reduce_any(start + t < state[2]),
+        is_running=(lambda t, state: tf.reduce_any(start + t < state[2])) if may_end else None,
     )
 
 
