@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,10 +21,22 @@ extensions = [
     "api_links",
     "result_pages",
 ]
+# Only GitHub says where the repository is.
+name = os.environ.get("GITHUB_REPOSITORY")
+repository = f"https://github.com/{name}" if name else None
 html_theme = "furo"
+html_theme_options = {"top_of_page_buttons": []}
+if repository:
+    html_theme_options = {
+        "source_repository": repository,
+        "source_branch": os.environ.get("GITHUB_SHA", "main"),
+        "source_directory": "docs/",
+        "top_of_page_buttons": ["view"],
+    }
 html_title = "keras_softsort"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["tables.css", "cards.css"]
+html_search_scorer = "_static/scorer.js"
 html_js_files = [("versions.js", {"defer": "defer"})]
 exclude_patterns = ["_build", "README.md"]
 # Docstrings write code in single backticks, as Markdown does.
@@ -31,10 +44,12 @@ default_role = "code"
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True}
 autosummary_generate = False
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Cost", "Source", "Gradient", ("Call arguments", "params_style")]
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"source": f"[the repository]({repository})" if repository else "the repository"}
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_timeout = 120

@@ -72,6 +72,30 @@ def test_every_public_name_has_an_entry(monkeypatch):
     assert {"RankerModelHandler", "score", "get_loss", "SoftRankScorer"} <= documented  # without their engines
 
 
+@pytest.mark.parametrize("module", ["ops", "losses", "layers", "metrics", "data", "callbacks", "beam"])
+def test_a_page_of_the_reference_has_each_name_once(monkeypatch, module):
+    """In a table with the first line of its docstring, and as an entry."""
+    pages = api_pages(monkeypatch)
+    names = pages.public_names(module)
+    lines = [line for each in pages.by_subject(module).values() for line in pages.table(module, each)]
+    rows = [re.search(r"`(\w+) <", line).group(1) for line in lines if ":py:obj:" in line]
+    assert sorted(rows, key=str.lower) == names
+    assert len([line for line in lines if re.match(r"     - .*\.$", line)]) == len(names)
+    if module not in pages.FROM_SOURCE:
+        entries = re.findall(
+            rf"^\.\. auto\w+:: keras_softsort\.{module}\.(\w+)$", pages.page(module), flags=re.MULTILINE
+        )
+        assert sorted(entries, key=str.lower) == names
+
+
+def test_operators_and_losses_are_listed_by_subject(monkeypatch):
+    pages = api_pages(monkeypatch)
+    assert pages.by_subject("ops")["Sorting, ranks and the first k"][-1] == "SoftTopK"
+    assert pages.by_subject("losses")["Losses of pairs"][-2:] == ["RankNetLoss", "YetiLogisticLoss"]
+    assert pages.by_subject("losses")[pages.OTHERS] == ["LambdaWeight", "ListLoss", "ScoreLoss"]
+    assert list(pages.by_subject("callbacks")) == [""]
+
+
 def as_words(text):
     """The words of a text without case and underscores, so that `ranknet_loss` is `RankNetLoss`."""
     return set(re.findall(r"\w+", text.replace("_", "").lower()))
@@ -150,6 +174,15 @@ def test_notebooks_of_the_gallery_are_short_and_draw():
         lines = [line for cell in cells for line in cell.splitlines() if line.strip()]
         assert len(lines) <= 75, page
         assert "plt.show()" in lines, page
+
+
+def test_every_notebook_has_a_card_with_its_picture():
+    """`python docs/thumbnails.py` draws the pictures."""
+    text = (DOCS / "gallery" / "index.md").read_text()
+    pages = sorted(path.stem for path in (DOCS / "gallery").glob("*.md") if path.stem != "index")
+    cards = re.findall(r"^\[!\[.+\]\(thumbnails/(.+)\.png\)\]\((.+)\.md\)$", text, flags=re.MULTILINE)
+    assert sorted(cards) == [(page, page) for page in pages]
+    assert sorted(path.stem for path in (DOCS / "gallery" / "thumbnails").glob("*.png")) == pages
 
 
 WIDEST = 88  # columns of code that a page shows without a scroll bar

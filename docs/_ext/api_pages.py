@@ -1,4 +1,4 @@
-"""Writes the pages of the API reference: one per module, with a section per public name.
+"""Writes the pages of the API reference: one per module, with a table of its public names by subject and their entries.
 
 A name is public when `@export` makes it so, which `__all__` of its module then lists; a new name gets its entry without
 an edit here.
@@ -32,6 +32,48 @@ PAGES = {
 # Modules that need more than the site does. Their pages are made from their source, without an import.
 FROM_SOURCE = ("beam", "spark", "tf_ranking")
 PACKAGE = Path(__file__).parents[2] / "keras_softsort"
+# File or folder of a module -> subject of its names, in the order of the page. The first that fits counts.
+SUBJECTS = {
+    "sorting": "Sorting, ranks and the first k",
+    "sampling": "Samples of items and orders",
+    "matching": "Matching and transport",
+    "neighbors": "Nearest neighbors and retrieval",
+    "ranking.approx_rank_mse": "Losses that stand for a metric",
+    "ranking.approx_ndcg": "Losses that stand for a metric",
+    "ranking.neural_ndcg": "Losses that stand for a metric",
+    "ranking.pl_rank": "Losses that stand for a metric",
+    "ranking.spearman": "Losses that stand for a metric",
+    "ranking.softmax": "Losses of whole lists",
+    "ranking.plackett_luce": "Losses of whole lists",
+    "ranking.ranknet": "Losses of pairs",
+    "ranking.pairwise": "Losses of pairs",
+    "ranking.circle": "Losses of pairs",
+    "ranking.pointwise": "Losses of single items",
+    "ranking.permutation_cross_entropy": "Losses of orders",
+    "ranking.clicks": "Losses of clicks",
+    "ranking": "Parts of rankers",
+    "bilinear": "Parts of rankers",
+    "gains": "Metrics of relevance",
+    "relevance": "Metrics of relevance",
+    "positions": "Metrics of relevance",
+    "metrics.correlation": "Metrics of orders",
+    "metrics.diversity": "Metrics of diversity",
+    "metrics": "Metrics of relevance",
+    "correlations": "Metrics of orders",
+    "accuracies": "Metrics of orders",
+    "diversity": "Metrics of diversity",
+    "from_frame": "From tables and files",
+    "parquet": "From tables and files",
+    "svmlight": "From tables and files",
+    "write_elwc": "From tables and files",
+    "_ranking_dataset": "From tables and files",
+    "elwc_batches": "Batches for `model.fit`",
+    "bucketed_batches": "Batches for `model.fit`",
+    "batches_by_group": "Batches for `model.fit`",
+    "batches_of_groups": "Batches for `model.fit`",
+    "click_log": "Clicks",
+}
+OTHERS = "Base classes and options"
 
 
 def public_names(module: str) -> list[str]:
@@ -40,6 +82,51 @@ def public_names(module: str) -> list[str]:
         return sorted(definitions(module), key=str.lower)
     found = importlib.import_module(f"keras_softsort.{module}")
     return sorted((name for name in found.__all__ if callable(getattr(found, name))), key=str.lower)
+
+
+def by_subject(module: str) -> dict[str, list[str]]:
+    """The public names of a module, by subject; those of a small module have none."""
+    found: dict[str, list[str]] = {subject: [] for subject in [*SUBJECTS.values(), OTHERS]}
+    for name in public_names(module):
+        found[subject_of(module, name)].append(name)
+    filled = {subject: names for subject, names in found.items() if names}
+    return filled if len(filled) > 1 else {"": public_names(module)}
+
+
+def subject_of(module: str, name: str) -> str:
+    """The subject of the file in which a public name is defined."""
+    if module in FROM_SOURCE:
+        return OTHERS
+    place = getattr(importlib.import_module(f"keras_softsort.{module}"), name).__module__
+    place = place.removeprefix(f"keras_softsort.{module}.") + "."
+    return next((subject for path, subject in SUBJECTS.items() if place.startswith(f"{path}.")), OTHERS)
+
+
+def summary(module: str, name: str) -> str:
+    """The first line of a docstring."""
+    if module in FROM_SOURCE:
+        text = ast.get_docstring(definitions(module)[name])
+    else:
+        text = inspect.getdoc(getattr(importlib.import_module(f"keras_softsort.{module}"), name))
+    return (text or "").splitlines()[0]
+
+
+def table(module: str, names: list[str]) -> list[str]:
+    """The lines of a table of names and what they are for."""
+    lines = [".. list-table::", "   :widths: 30 70", "   :class: api-names", ""]
+    for name in names:
+        lines += [f"   * - :py:obj:`{name} <keras_softsort.{module}.{name}>`", f"     - {summary(module, name)}"]
+    return [*lines, ""]
+
+
+def entry(module: str, name: str, config: Any) -> list[str]:
+    """The lines of an entry."""
+    if module in FROM_SOURCE:
+        return from_source(module, name, config)
+    title = f"keras_softsort.{module}"
+    if inspect.isclass(getattr(importlib.import_module(title), name)):
+        return [f".. autoclass:: {title}.{name}", "   :no-members:", ""]
+    return [f".. autofunction:: {title}.{name}", ""]
 
 
 def definitions(module: str) -> dict[str, Any]:
@@ -84,15 +171,14 @@ def page(module: str, config: Any = None) -> str:
     """The reStructuredText of a module's page."""
     title = f"keras_softsort.{module}"
     lines = [title, "=" * len(title), "", PAGES[module].replace("`", "``"), ""]
-    for name in public_names(module):
-        lines += [name, "-" * len(name), ""]
-        if module in FROM_SOURCE:
-            lines += from_source(module, name, config)
-            continue
-        is_class = inspect.isclass(getattr(importlib.import_module(title), name))
-        lines += [f".. auto{'class' if is_class else 'function'}:: {title}.{name}", ""]
-        if is_class:
-            lines[-1:] = ["   :no-members:", ""]
+    subjects = by_subject(module)
+    for subject, names in subjects.items():
+        lines += [f".. rubric:: {subject}", ""] if subject else []
+        lines += table(module, names)
+    for subject, names in subjects.items():
+        heading = subject.replace("`", "``")
+        lines += [heading, "-" * len(heading), ""] if subject else []
+        lines += [line for name in names for line in entry(module, name, config)]
     return "\n".join(lines)
 
 
