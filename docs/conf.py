@@ -36,7 +36,7 @@ if repository:
 html_title = "keras_softsort"
 html_static_path = ["_static"]
 html_css_files = ["tables.css", "cards.css"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")  # Sphinx reads it from the working directory
 html_js_files = [("versions.js", {"defer": "defer"})]
 exclude_patterns = ["_build", "README.md"]
 # Docstrings write code in single backticks, as Markdown does.
@@ -49,7 +49,7 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Cost", "Source", "Gradient", ("Call arguments", "params_style")]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
-myst_substitutions = {"source": f"[the repository]({repository})" if repository else "the repository"}
+myst_substitutions = {"source": f"The source is in [the repository]({repository})." if repository else ""}
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_timeout = 120

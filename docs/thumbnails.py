@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 from PIL import Image
 
 GALLERY = Path(__file__).parent / "gallery"
-SIZE = (480, 270)
+SIZE = (480, 300)  # at most
 
 
 def draw(page: Path) -> None:
@@ -29,13 +29,11 @@ def draw(page: Path) -> None:
     exec("".join(cells), {"__name__": page.stem})
     path = GALLERY / "thumbnails" / f"{page.stem}.png"
     path.parent.mkdir(exist_ok=True)
-    figures[-1].savefig(path, dpi=110)
+    figures[-1].savefig(path, dpi=110, bbox_inches="tight")
     with Image.open(path) as picture:
         thumbnail = picture.convert("RGB")
     thumbnail.thumbnail(SIZE)
-    card = Image.new("RGB", SIZE, "white")  # all cards have one size
-    card.paste(thumbnail, ((SIZE[0] - thumbnail.width) // 2, (SIZE[1] - thumbnail.height) // 2))
-    card.quantize(64).save(path, optimize=True)
+    thumbnail.quantize(64).save(path, optimize=True)
     print(path)
 
 

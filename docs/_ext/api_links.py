@@ -12,6 +12,7 @@ from sphinx import addnodes
 import keras_softsort as ks
 
 OTHER_LIBRARIES = ("coming-from/", "guides/tf-ranking")  # pages with tables of their names, in the first column
+OF_ANOTHER = ("TF-Ranking's ", "TF-Ranking\u2019s ")  # before and after smart quotes
 NAME = re.compile(r"(?:keras_softsort\.|ks\.)?((?:\w+\.)?\w+)(?:\(.*\))?")
 
 
@@ -38,13 +39,19 @@ def add_links(app: Any, document: nodes.document) -> None:
         target = app.api_names.get(found.group(1)) if found else None
         if target is None or isinstance(node.parent, (nodes.reference, nodes.title, addnodes.pending_xref)):
             continue
-        if app.env.docname.startswith(OTHER_LIBRARIES) and in_first_column(node):
+        if is_of_another_library(node) or (app.env.docname.startswith(OTHER_LIBRARIES) and in_first_column(node)):
             continue
         link = addnodes.pending_xref(
             "", refdomain="py", reftype="obj", reftarget=target, refexplicit=True, refwarn=False, refdoc=app.env.docname
         )
         node.replace_self(link)
         link += node
+
+
+def is_of_another_library(node: nodes.literal) -> bool:
+    """Whether the text before says so, as in "TF-Ranking's `ApproxMRRLoss`"."""
+    place = node.parent.index(node)
+    return place > 0 and node.parent[place - 1].astext().endswith(OF_ANOTHER)
 
 
 def in_first_column(node: nodes.Node) -> bool:

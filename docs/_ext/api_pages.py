@@ -36,8 +36,6 @@ PACKAGE = Path(__file__).parents[2] / "keras_softsort"
 SUBJECTS = {
     "sorting": "Sorting, ranks and the first k",
     "sampling": "Samples of items and orders",
-    "matching": "Matching and transport",
-    "neighbors": "Nearest neighbors and retrieval",
     "ranking.approx_rank_mse": "Losses that stand for a metric",
     "ranking.approx_ndcg": "Losses that stand for a metric",
     "ranking.neural_ndcg": "Losses that stand for a metric",
@@ -51,6 +49,9 @@ SUBJECTS = {
     "ranking.pointwise": "Losses of single items",
     "ranking.permutation_cross_entropy": "Losses of orders",
     "ranking.clicks": "Losses of clicks",
+    "ranking.segments": "Flat batches of lists",
+    "matching": "Matching and transport",
+    "neighbors": "Nearest neighbors and retrieval",
     "ranking": "Parts of rankers",
     "bilinear": "Parts of rankers",
     "gains": "Metrics of relevance",

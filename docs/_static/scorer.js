@@ -6,8 +6,8 @@ var Scorer = {
     if (/^(index$|quickstart$|coming-from\/|concepts\/|gallery\/)/.test(page)) return score + 8;
     return score;
   },
+  objNameMatch: 16, // the entry of a name comes before guides that use it
   // The defaults of Sphinx.
-  objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
