@@ -99,6 +99,25 @@ class NoDigit:
         return {"weight": self.weight}
 
 
+def train(method: str, scenes: Scenes, seed: int, options: argparse.Namespace) -> keras.Model:
+    """The network, trained by matched targets or by targets in their order."""
+    keras.utils.set_random_seed(seed)
+    model = detector(options.slots)
+    loss = ks.SetLoss(
+        pair_cost if method == "matched set" else fixed_order,
+        matched_loss,
+        NoDigit(options.no_digit_weight),
+        target_mask=is_digit,
+    )
+    steps = options.epochs * -(-len(scenes.images) // options.batch_size)
+    rate = keras.optimizers.schedules.CosineDecay(options.learning_rate, steps)
+    model.compile(keras.optimizers.Adam(rate), loss=loss, jit_compile=False)  # XLA is slower at convolutions here
+    print(f"\n{method}, seed {seed}: {steps} steps of {options.batch_size} scenes", flush=True)
+    verbose = command_line.progress()
+    model.fit(scenes.images, scenes.targets, batch_size=options.batch_size, epochs=options.epochs, verbose=verbose)
+    return model
+
+
 @register
 class SlotPool(keras.layers.Layer):
     """Features `[batch, y, x, channels]` and logits `[batch, slots, y * x]` to the features that each slot looks at.
@@ -133,25 +152,6 @@ def detector(slots: int) -> keras.Model:
     sizes = keras.layers.Dense(2, activation="sigmoid")(found)
     classes = keras.layers.Dense(CLASSES + 1)(found)
     return keras.Model(images, keras.layers.Concatenate()([keras.layers.Add()([positions, shifts]), sizes, classes]))
-
-
-def train(method: str, scenes: Scenes, seed: int, options: argparse.Namespace) -> keras.Model:
-    """The network, trained by matched targets or by targets in their order."""
-    keras.utils.set_random_seed(seed)
-    model = detector(options.slots)
-    loss = ks.SetLoss(
-        pair_cost if method == "matched set" else fixed_order,
-        matched_loss,
-        NoDigit(options.no_digit_weight),
-        target_mask=is_digit,
-    )
-    steps = options.epochs * -(-len(scenes.images) // options.batch_size)
-    rate = keras.optimizers.schedules.CosineDecay(options.learning_rate, steps)
-    model.compile(keras.optimizers.Adam(rate), loss=loss, jit_compile=False)  # XLA is slower at convolutions here
-    print(f"\n{method}, seed {seed}: {steps} steps of {options.batch_size} scenes", flush=True)
-    verbose = command_line.progress()
-    model.fit(scenes.images, scenes.targets, batch_size=options.batch_size, epochs=options.epochs, verbose=verbose)
-    return model
 
 
 def table(results: dict[str, list[dict]]) -> str:

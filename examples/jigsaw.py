@@ -59,17 +59,6 @@ from tensorflow import keras
 
 import keras_softsort as ks
 
-ALONE = """import sys
-import numpy as np
-import tensorflow as tf
-
-folder, pieces, order = sys.argv[1:]
-solve = tf.saved_model.load(folder).signatures["serving_default"]
-(answer,) = solve(tf.constant(np.load(pieces))).values()
-np.save(order, answer.numpy())
-sys.exit("keras_softsort" in sys.modules)
-"""
-
 
 @keras.utils.register_keras_serializable(package="examples")
 class PutInPlace(keras.layers.Layer):
@@ -89,6 +78,19 @@ class BestOrder(keras.layers.Layer):
         return ks.ops.linear_assignment(tf.linalg.matrix_transpose(logits))
 
 
+def matcher(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
+    """Shuffled pieces to permutations `[batch, 1, piece, position]`; noise only in training."""
+    matching = ks.GumbelSinkhornLayer(
+        options.tau, noise_scale=options.noise_scale, num_iterations=options.iterations, hard=hard
+    )
+    return keras.Model(scores.input, matching(scores.output))
+
+
+def reassembler(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
+    """Shuffled pieces to reassembled ones `[batch, 1, n, height, width, channels]`."""
+    return keras.Model(scores.input, PutInPlace()(scores.input, matcher(scores, options, hard).output))
+
+
 def scorer(piece_shape: tuple[int, ...], n: int, dropout: float) -> keras.Model:
     """Pieces `[batch, n, height, width, channels]` to logits `[batch, piece, position]`."""
     network = keras.Sequential(
@@ -104,19 +106,6 @@ def scorer(piece_shape: tuple[int, ...], n: int, dropout: float) -> keras.Model:
     )
     pieces = keras.Input((n, *piece_shape))
     return keras.Model(pieces, OnEachItem(network)(pieces))
-
-
-def matcher(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
-    """Shuffled pieces to permutations `[batch, 1, piece, position]`; noise only in training."""
-    matching = ks.GumbelSinkhornLayer(
-        options.tau, noise_scale=options.noise_scale, num_iterations=options.iterations, hard=hard
-    )
-    return keras.Model(scores.input, matching(scores.output))
-
-
-def reassembler(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
-    """Shuffled pieces to reassembled ones `[batch, 1, n, height, width, channels]`."""
-    return keras.Model(scores.input, PutInPlace()(scores.input, matcher(scores, options, hard).output))
 
 
 def train(pieces: np.ndarray, seed: int, options: argparse.Namespace) -> keras.Model:
@@ -153,6 +142,18 @@ def solve_all(k: int, options: argparse.Namespace) -> tuple[dict, tuple]:
     results = {name: [puzzles.measure(shuffled, order, truth) for order in found] for name, found in orders.items()}
     results["Gumbel-Sinkhorn, soft"] = soft
     return results, (scores, solver, shuffled, truth)
+
+
+ALONE = """import sys
+import numpy as np
+import tensorflow as tf
+
+folder, pieces, order = sys.argv[1:]
+solve = tf.saved_model.load(folder).signatures["serving_default"]
+(answer,) = solve(tf.constant(np.load(pieces))).values()
+np.save(order, answer.numpy())
+sys.exit("keras_softsort" in sys.modules)
+"""
 
 
 def agrees_in_new_process(solver: keras.Model, pieces: np.ndarray, folder: Path) -> bool:

@@ -21,11 +21,7 @@ import argparse
 
 from _shared import command_line
 
-CLASSICAL = {
-    "knn": "kNN on pixels",
-    "pca": "PCA + kNN",
-    "nca": "NeighborhoodComponentsAnalysis + kNN",
-}
+CLASSICAL = {"knn": "kNN on pixels", "pca": "PCA + kNN", "nca": "NeighborhoodComponentsAnalysis + kNN"}
 TRAINED = {"cross_entropy": "same CNN, cross-entropy", "dknn": "DkNNLoss + kNN"}
 DATASETS = ("sklearn", "mnist", "fashion_mnist", "cifar10", "cifar100")
 
@@ -104,14 +100,28 @@ class Trained(NamedTuple):
     curve: list[dict]
 
 
-def make_encoder(shape: tuple[int, ...], options: argparse.Namespace) -> keras.Model:
-    return labelled_images.encoder(shape, options.blocks, options.width, options.dimension, options.residual)
+def train_dknn(train: Images, held_out: Images, options: argparse.Namespace, seed: int) -> Trained:
+    keras.utils.set_random_seed(seed)
+    encoder = make_encoder(train.pixels.shape[1:], options)
+    loss = ks.DkNNLoss(
+        options.k,
+        options.tau,
+        num_queries=options.queries,
+        objective=options.objective,
+        stochastic=options.stochastic,
+        num_samples=options.num_samples,
+    )
+    model = separated(encoder, options.queries) if options.separate_batches else encoder
+    model.compile(optimizer(options, options.learning_rate), loss=loss)
+    batches = labelled_images.queries_and_candidates(
+        train, options.queries, options.candidates, shift=options.shift, flip=options.flip, seed=seed
+    )
 
+    def accuracy(images: Images) -> float:
+        return knn_accuracy(encoder, train, images, options.k)
 
-def optimizer(options: argparse.Namespace, rate: float) -> keras.optimizers.Optimizer:
-    """SGD with momentum, its rate falling to 0 along a cosine."""
-    decay = keras.optimizers.schedules.CosineDecay(rate, options.epochs * options.steps_per_epoch)
-    return keras.optimizers.SGD(decay, momentum=0.9, weight_decay=options.weight_decay)
+    curve = fit(model, batches, lambda: accuracy(held_out), options, f"dknn_{seed}")
+    return Trained(encoder, accuracy, curve)
 
 
 def classifier(encoder: keras.Model, train: Images, k: int) -> keras.Model:
@@ -120,6 +130,16 @@ def classifier(encoder: keras.Model, train: Images, k: int) -> keras.Model:
     batches = tf.data.Dataset.from_tensor_slices((train.pixels, train.classes)).batch(500)
     head.adapt(batches, encoder=encoder)
     return keras.Model(encoder.inputs, head(encoder.outputs[0]))
+
+
+def make_encoder(shape: tuple[int, ...], options: argparse.Namespace) -> keras.Model:
+    return labelled_images.encoder(shape, options.blocks, options.width, options.dimension, options.residual)
+
+
+def optimizer(options: argparse.Namespace, rate: float) -> keras.optimizers.Optimizer:
+    """SGD with momentum, its rate falling to 0 along a cosine."""
+    decay = keras.optimizers.schedules.CosineDecay(rate, options.epochs * options.steps_per_epoch)
+    return keras.optimizers.SGD(decay, momentum=0.9, weight_decay=options.weight_decay)
 
 
 def answers(model: keras.Model, images: Images, name: str) -> np.ndarray:
@@ -165,30 +185,6 @@ def fit(
     chosen = checkpoints.restore_best(model)
     print(f"  weights of epoch {chosen['epoch']}", flush=True)
     return checkpoints.curve
-
-
-def train_dknn(train: Images, held_out: Images, options: argparse.Namespace, seed: int) -> Trained:
-    keras.utils.set_random_seed(seed)
-    encoder = make_encoder(train.pixels.shape[1:], options)
-    loss = ks.DkNNLoss(
-        options.k,
-        options.tau,
-        num_queries=options.queries,
-        objective=options.objective,
-        stochastic=options.stochastic,
-        num_samples=options.num_samples,
-    )
-    model = separated(encoder, options.queries) if options.separate_batches else encoder
-    model.compile(optimizer(options, options.learning_rate), loss=loss)
-    batches = labelled_images.queries_and_candidates(
-        train, options.queries, options.candidates, shift=options.shift, flip=options.flip, seed=seed
-    )
-
-    def accuracy(images: Images) -> float:
-        return knn_accuracy(encoder, train, images, options.k)
-
-    curve = fit(model, batches, lambda: accuracy(held_out), options, f"dknn_{seed}")
-    return Trained(encoder, accuracy, curve)
 
 
 def separated(encoder: keras.Model, queries: int) -> keras.Model:

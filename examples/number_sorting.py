@@ -70,6 +70,23 @@ HIDDEN = 32
 NO_ERROR = 1e-12  # of the squared error: at most a few numbers are out of order, and they differ by less than 1e-4
 
 
+def sorters(size: int, options: argparse.Namespace) -> tuple[keras.Model, keras.Model, keras.Model]:
+    """Three views of one network: lists to softly sorted samples, to the soft matrix, to the hard one (rank, item)."""
+    numbers = keras.Input((size,))
+    scores = reader(size, options.hidden_bias)(numbers)
+    noisy = ks.GumbelSinkhornLayer(
+        options.tau,
+        num_iterations=options.iterations,
+        noise_scale=options.noise_scale,
+        num_samples=options.samples,
+    )
+    position_first = keras.layers.Permute((2, 1))
+    soft = position_first(ks.SinkhornLayer(options.tau, num_iterations=options.iterations)(scores))
+    hard = position_first(ks.SinkhornLayer(options.tau, num_iterations=1, hard=True)(scores))
+    trained = keras.Model(numbers, PutInOrder()([noisy(scores), numbers]))
+    return trained, keras.Model(numbers, soft), keras.Model(numbers, hard)
+
+
 class NewAxis(keras.layers.Layer):
     """`[batch, n]` to `[batch, n, 1]`: each number by itself for the layers that follow."""
 
@@ -92,23 +109,6 @@ def reader(outputs: int, hidden_bias: float) -> keras.Sequential:
     bias = keras.initializers.Constant(hidden_bias)
     hidden = keras.layers.Dense(HIDDEN, activation="relu", bias_initializer=bias)
     return keras.Sequential([NewAxis(), hidden, keras.layers.Dense(outputs)])
-
-
-def sorters(size: int, options: argparse.Namespace) -> tuple[keras.Model, keras.Model, keras.Model]:
-    """Three views of one network: lists to softly sorted samples, to the soft matrix, to the hard one (rank, item)."""
-    numbers = keras.Input((size,))
-    scores = reader(size, options.hidden_bias)(numbers)
-    noisy = ks.GumbelSinkhornLayer(
-        options.tau,
-        num_iterations=options.iterations,
-        noise_scale=options.noise_scale,
-        num_samples=options.samples,
-    )
-    position_first = keras.layers.Permute((2, 1))
-    soft = position_first(ks.SinkhornLayer(options.tau, num_iterations=options.iterations)(scores))
-    hard = position_first(ks.SinkhornLayer(options.tau, num_iterations=1, hard=True)(scores))
-    trained = keras.Model(numbers, PutInOrder()([noisy(scores), numbers]))
-    return trained, keras.Model(numbers, soft), keras.Model(numbers, hard)
 
 
 def training_lists(size: int, options: argparse.Namespace, seed: int) -> tf.data.Dataset:

@@ -77,6 +77,35 @@ SEEN = 16  # numbers that sum up what is on the slate, for each candidate
 Pick = Callable[[int, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
+def gumbel_pick(seed: tf.Tensor, tau: float, hard: bool) -> Pick:
+    """Random choices, exact or soft."""
+
+    def pick(place: int, logits: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
+        own = tf.random.experimental.stateless_fold_in(seed, place)
+        return ks.gumbel_softmax(logits, tau, hard=hard, mask=available, seed=own)
+
+    return pick
+
+
+def loss_of(method: str, network: Network, visits: Visits, seed: tf.Tensor, options: argparse.Namespace) -> tf.Tensor:
+    """Minus the expected reward, with the method's gradient."""
+    if method in ESTIMATORS:
+
+        def cost(orders: tf.Tensor) -> tf.Tensor:
+            slates = tf.one_hot(tf.reshape(orders, [-1, options.places]), options.candidates)
+            found = rewards(repeated(visits, orders.shape[0]), slates, options.looks_on)
+            return -tf.reshape(found, [orders.shape[0], -1])
+
+        policy = SlatePolicy(network, visits, options.places)
+        return tf.reduce_mean(
+            ks.expected_cost(policy, cost, num_samples=options.samples, seed=seed, estimator=ESTIMATORS[method])
+        )
+    several = repeated(visits, options.samples)
+    pick = gumbel_pick(seed, options.tau, hard=method == "gumbel hard")
+    slates, _ = fill(network, several, options.places, pick)
+    return -tf.reduce_mean(rewards(several, slates, options.looks_on))
+
+
 class Network(NamedTuple):
     """`look`: how a candidate differs from a wine on the slate, summed up; `score`: its score for the next place."""
 
@@ -119,16 +148,6 @@ def fill(network: Network, visits: Visits, places: int, pick: Pick) -> tuple[tf.
     return tf.stack(slate, axis=1), log_probs
 
 
-def gumbel_pick(seed: tf.Tensor, tau: float, hard: bool) -> Pick:
-    """Random choices, exact or soft."""
-
-    def pick(place: int, logits: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
-        own = tf.random.experimental.stateless_fold_in(seed, place)
-        return ks.gumbel_softmax(logits, tau, hard=hard, mask=available, seed=own)
-
-    return pick
-
-
 def best_pick(_: int, logits: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
     """The candidate of the largest score."""
     return tf.one_hot(tf.argmax(logits, axis=-1), tf.shape(available)[1])
@@ -163,25 +182,6 @@ class SlatePolicy(tfp.distributions.Distribution):
         rows = tf.one_hot(tf.reshape(value, [-1, self.places]), size)
         _, log_probs = fill(self.network, repeated(self.visits, count), self.places, lambda place, *_: rows[:, place])
         return tf.reshape(log_probs, [count, -1])
-
-
-def loss_of(method: str, network: Network, visits: Visits, seed: tf.Tensor, options: argparse.Namespace) -> tf.Tensor:
-    """Minus the expected reward, with the method's gradient."""
-    if method in ESTIMATORS:
-
-        def cost(orders: tf.Tensor) -> tf.Tensor:
-            slates = tf.one_hot(tf.reshape(orders, [-1, options.places]), options.candidates)
-            found = rewards(repeated(visits, orders.shape[0]), slates, options.looks_on)
-            return -tf.reshape(found, [orders.shape[0], -1])
-
-        policy = SlatePolicy(network, visits, options.places)
-        return tf.reduce_mean(
-            ks.expected_cost(policy, cost, num_samples=options.samples, seed=seed, estimator=ESTIMATORS[method])
-        )
-    several = repeated(visits, options.samples)
-    pick = gumbel_pick(seed, options.tau, hard=method == "gumbel hard")
-    slates, _ = fill(network, several, options.places, pick)
-    return -tf.reduce_mean(rewards(several, slates, options.looks_on))
 
 
 def train(method: str, seed: int, test: Visits, options: argparse.Namespace) -> tuple[np.ndarray, list[float]]:

@@ -34,6 +34,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
+    command_line.import_tensorflow()
 
 import lightgbm
 import numpy as np
@@ -46,6 +47,34 @@ from tensorflow import keras
 import keras_softsort as ks
 
 TARGET = "wage above the mean of the year"
+
+
+def predictions(
+    method: str, years: ks.data.RankingDataset, unseen: np.ndarray, seed: int, options: argparse.Namespace
+) -> np.ndarray:
+    """The scores of the unseen rows, by one of `METHODS`."""
+    if method == "LightGBM":
+        trees = lightgbm.LGBMRegressor(
+            n_estimators=100, learning_rate=0.05, num_leaves=15, random_state=seed, verbose=-1
+        )
+        return np.asarray(trees.fit(years.features, years.labels).predict(unseen))
+    keras.utils.set_random_seed(seed)
+    spearman = ks.SpearmanLoss(tau=options.tau, method="soft_sort", lists="groups", padding=None)
+    model = train(spearman if method == "SpearmanLoss" else "mse", years, options)
+    return model.predict(unseen, batch_size=1024, verbose=0)[:, 0]
+
+
+def train(loss: str | keras.losses.Loss, years: ks.data.RankingDataset, options: argparse.Namespace) -> keras.Model:
+    """The network of rows, trained on batches of two or three years."""
+    width = years.features.shape[1]
+    layers = [keras.layers.Dense(64, activation="relu"), keras.layers.Dropout(0.3), keras.layers.Dense(1)]
+    model = keras.Sequential([keras.Input((width,)), *layers])
+    model.compile(keras.optimizers.AdamW(options.learning_rate, weight_decay=0.01), loss=loss)
+    batches = ks.data.batches_of_groups(years, rows=900)
+    if loss == "mse":  # which takes no group ids
+        batches = batches.map(lambda rows, targets: (rows, targets[:, 1:]))
+    model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0)
+    return model
 
 
 def read_wages() -> pd.DataFrame:
@@ -68,34 +97,6 @@ def halves(table: pd.DataFrame, seed: int) -> tuple[ks.data.RankingDataset, ks.d
     rows = [table[chosen].drop(columns="man") for chosen in (first, ~first)]
     learned, unseen = (ks.data.from_frame(half, group="year", label=TARGET) for half in rows)
     return learned, unseen
-
-
-def train(loss: str | keras.losses.Loss, years: ks.data.RankingDataset, options: argparse.Namespace) -> keras.Model:
-    """The network of rows, trained on batches of two or three years."""
-    width = years.features.shape[1]
-    layers = [keras.layers.Dense(64, activation="relu"), keras.layers.Dropout(0.3), keras.layers.Dense(1)]
-    model = keras.Sequential([keras.Input((width,)), *layers])
-    model.compile(keras.optimizers.AdamW(options.learning_rate, weight_decay=0.01), loss=loss)
-    batches = ks.data.batches_of_groups(years, rows=900)
-    if loss == "mse":  # which takes no group ids
-        batches = batches.map(lambda rows, targets: (rows, targets[:, 1:]))
-    model.fit(batches, epochs=options.epochs, shuffle=False, verbose=0)
-    return model
-
-
-def predictions(
-    method: str, years: ks.data.RankingDataset, unseen: np.ndarray, seed: int, options: argparse.Namespace
-) -> np.ndarray:
-    """The scores of the unseen rows, by one of `METHODS`."""
-    if method == "LightGBM":
-        trees = lightgbm.LGBMRegressor(
-            n_estimators=100, learning_rate=0.05, num_leaves=15, random_state=seed, verbose=-1
-        )
-        return np.asarray(trees.fit(years.features, years.labels).predict(unseen))
-    keras.utils.set_random_seed(seed)
-    spearman = ks.SpearmanLoss(tau=options.tau, method="soft_sort", lists="groups", padding=None)
-    model = train(spearman if method == "SpearmanLoss" else "mse", years, options)
-    return model.predict(unseen, batch_size=1024, verbose=0)[:, 0]
 
 
 def correlations(scores: np.ndarray, years: ks.data.RankingDataset) -> list[float]:

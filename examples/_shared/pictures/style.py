@@ -7,6 +7,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
+from _shared import command_line
+
 mpl.use("Agg")  # draws to files on machines without a screen
 import matplotlib.pyplot as plt
 
@@ -14,7 +16,9 @@ INK, GOOD, BAD, MUTED, GOLD, BLUE = "#1b2a41", "#2a9d8f", "#d1495b", "#8d99ae", 
 
 
 def save(figure: plt.Figure, path: Path, dpi: int = 110) -> Path:
-    """Write the figure and forget it."""
+    """Write the figure and forget it. With `--quick` its caption says that nothing was trained."""
+    if command_line.is_quick():
+        figure.supxlabel("quick run, not trained", color=BAD, fontsize=13, fontweight="bold")
     figure.savefig(path, dpi=dpi, bbox_inches="tight")
     plt.close(figure)
     return path
