@@ -14,6 +14,7 @@ switches, and scores are `slope[position] * x + constant[position]`, a list is s
 Hidden biases start at 1, with every ReLU on in [0, 1]: that learns long lists fast, but units of negative weight switch
 off farther out, and raw lists from there come out wrong. With `--hidden-bias 0` only units of positive weight live,
 which are on for all positive numbers: raw lists fare well on any interval, but long lists are learned less exactly.
+With `--no-hidden-bias` no unit can switch, and errors are the same on every interval, up to the digits of float32.
 
     python examples/number_sorting.py                                      # N = 5, 10, 15, one minute
     python examples/number_sorting.py --sizes 80 100 120 --noise-scale 1 --restarts 6 --test-lists 100    # long lists
@@ -48,6 +49,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         help="trainings of which the one with the least training error counts",
     )
     add("--hidden-bias", type=float, default=1.0, help="initial value of the hidden biases")
+    add("--no-hidden-bias", action="store_true", help="no hidden biases: errors are then the same on every interval")
     add("--test-lists", type=at_least(1), default=1000, help="lists of each interval")
     add("--picture-size", type=at_least(2), default=10, help="list size of the picture")
     add("--no-baselines", dest="baselines", action="store_false", help="train only our model")
@@ -73,7 +75,7 @@ NO_ERROR = 1e-12  # of the squared error: at most a few numbers are out of order
 def sorters(size: int, options: argparse.Namespace) -> tuple[keras.Model, keras.Model, keras.Model]:
     """Three views of one network: lists to softly sorted samples, to the soft matrix, to the hard one (rank, item)."""
     numbers = keras.Input((size,))
-    scores = reader(size, options.hidden_bias)(numbers)
+    scores = reader(size, options)(numbers)
     noisy = ks.GumbelSinkhornLayer(
         options.tau,
         num_iterations=options.iterations,
@@ -104,10 +106,11 @@ class PutInOrder(keras.layers.Layer):
         return tf.einsum("bsip,bi->bsp", permutations, numbers)
 
 
-def reader(outputs: int, hidden_bias: float) -> keras.Sequential:
+def reader(outputs: int, options: argparse.Namespace) -> keras.Sequential:
     """Lists of numbers `[batch, n]` to `outputs` scores for each number, `[batch, n, outputs]`."""
-    bias = keras.initializers.Constant(hidden_bias)
-    hidden = keras.layers.Dense(HIDDEN, activation="relu", bias_initializer=bias)
+    bias = keras.initializers.Constant(options.hidden_bias)
+    has_bias = not options.no_hidden_bias
+    hidden = keras.layers.Dense(HIDDEN, activation="relu", use_bias=has_bias, bias_initializer=bias)
     return keras.Sequential([NewAxis(), hidden, keras.layers.Dense(outputs)])
 
 
@@ -180,7 +183,7 @@ def baselines(size: int, options: argparse.Namespace, seed: int) -> dict[str, di
     """A random order, and the same network with one output, trained on the rank of every number."""
     lists = test_lists(size, INTERVALS[0], options.test_lists)
     random_scores = np.random.default_rng(seed).uniform(size=lists.shape).astype(np.float32)
-    regressor = reader(1, options.hidden_bias)
+    regressor = reader(1, options)
     ranks = training_lists(size, options, seed).map(
         lambda numbers, _: (numbers, tf.argsort(tf.argsort(numbers))[..., tf.newaxis] / size)
     )
