@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
+from keras_softsort._internal.saved_functions import written_function
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 
@@ -38,6 +39,7 @@ class ListMetric(keras.metrics.Mean):
 
     default_name: str
     predicts = "scores or matrices"
+    _option_names: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -48,8 +50,7 @@ class ListMetric(keras.metrics.Mean):
         dtype: Any = None,
     ) -> None:
         super().__init__(name=name or self.default_name, dtype=dtype)
-        self.lists = checked_lists(lists, self.predicts)
-        self.padding = checked_padding(padding)
+        self._keep_options(lists=checked_lists(lists, self.predicts), padding=checked_padding(padding))
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list: [batch]. A list that does not count has weight 0."""
@@ -78,9 +79,15 @@ class ListMetric(keras.metrics.Mean):
         """Add lists with these values and weights, both [batch]."""
         return super().update_state(values, weights)
 
+    def _keep_options(self, **options: Any) -> None:
+        """Make each option an attribute, which `get_config` writes."""
+        self._option_names = (*self._option_names, *options)
+        for name, value in options.items():
+            setattr(self, name, value)
+
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "lists": self.lists, "padding": self.padding}
+        return {**super().get_config(), **{name: written_function(getattr(self, name)) for name in self._option_names}}
 
 
 class SortMetric(ListMetric):
@@ -100,8 +107,7 @@ class SortMetric(ListMetric):
     def __init__(self, *, target: str = "labels", direction: str = "DESCENDING", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._sort_direction = sort_direction(target, direction)
-        self.target = target
-        self.direction = direction
+        self._keep_options(target=target, direction=direction)
 
     def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
         """The value of each list [batch], and whether the list counts [batch]. Empty lists never count."""
@@ -114,10 +120,6 @@ class SortMetric(ListMetric):
         values, counts = self.compare(y_pred, lists)
         weights = lists.list_weights()
         return values, tf.where(counts, weights, tf.zeros_like(weights))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "target": self.target, "direction": self.direction}
 
 
 def has_nan(y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -8,10 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.saved_functions import read_function, written_function
+from keras_softsort._internal.saved_functions import read_function
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import ListMetric
-from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments
+from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments, metric_options
 
 # What `locals()` of a constructor holds besides its options.
 NOT_OPTIONS = ("self", "kwargs", "no_relevant", "__class__")
@@ -22,7 +22,7 @@ class RankingMetric(ListMetric):
     """Base class of metrics of scores `[batch, n]` with labels that tell relevance.
 
     Args:
-      options: `locals()` of the constructor: the options of `_measures`, which `_check` checks, and `no_relevant`.
+      options: `locals()` of the constructor: the options of `_measures`, and `no_relevant`.
       no_relevant: the value of a list without relevant items. `"zero"`: 0, as in TF-Ranking, Keras-RS and scikit-learn.
         `"one"`: 1, as in LightGBM. `"skip"`: the list does not count.
       **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
@@ -30,18 +30,14 @@ class RankingMetric(ListMetric):
 
     predicts = "scores"
     _measures: Callable[..., Measures]
-    _check: Callable[..., Any]
 
     def __init__(self, options: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         given = {name: read_function(value) for name, value in options.items() if name not in NOT_OPTIONS}
-        self._options = self._check(**given)
-        self._option_names = tuple(given)
-        for name, value in given.items():
-            setattr(self, name, value)
+        self._options = metric_options(**given)
+        self._keep_options(**given)
         if "no_relevant" in options:
-            self.no_relevant = arguments.one_of("no_relevant", options["no_relevant"], NO_RELEVANT)
-            self._option_names += ("no_relevant",)
+            self._keep_options(no_relevant=arguments.one_of("no_relevant", options["no_relevant"], NO_RELEVANT))
 
     def measure(self, y_pred: tf.Tensor, lists: Lists, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
@@ -51,7 +47,3 @@ class RankingMetric(ListMetric):
         if no_relevant == "one":
             return found.values + (1 - found.is_relevant), found.weights
         return found.values, found.weights * (found.is_relevant if no_relevant == "skip" else 1)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **{name: written_function(getattr(self, name)) for name in self._option_names}}

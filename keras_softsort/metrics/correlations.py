@@ -33,7 +33,7 @@ class CorrelationMetric(SortMetric):
         self, *, target: str = "labels", direction: str = "DESCENDING", statistic: str = "mean", **kwargs: Any
     ) -> None:
         super().__init__(target=target, direction=direction, **kwargs)
-        self.statistic = arguments.one_of("statistic", statistic, STATISTICS)
+        self._keep_options(statistic=arguments.one_of("statistic", statistic, STATISTICS))
         if statistic == "mean_over_std":
             # Sums of weights, values and squares, in float64 because the variance is a difference of them.
             self._moments = [
@@ -81,10 +81,6 @@ class CorrelationMetric(SortMetric):
         if self.statistic == "mean_over_std":
             for moment in self._moments:
                 moment.assign(0.0)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "statistic": self.statistic}
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Make scores [batch, n] whose order is that of the soft permutation, in the sense of `target`."""

@@ -11,13 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import groups_and_labels
 from keras_softsort.metrics._ranking import RankingMetric
-from keras_softsort.ops.metrics._ranked_lists import check_relevance
-from keras_softsort.ops.metrics.diversity import (
-    alpha_dcg_measures,
-    check_alpha_dcg,
-    item_labels,
-    precision_ia_measures,
-)
+from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, item_labels, precision_ia_measures
 
 
 class TopicMetric(RankingMetric):
@@ -76,7 +70,6 @@ class AlphaDCG(TopicMetric):
 
     default_name = "alpha_dcg"
     _measures = staticmethod(alpha_dcg_measures)
-    _check = staticmethod(check_alpha_dcg)
 
     def __init__(
         self,
@@ -124,7 +117,6 @@ class PrecisionIA(TopicMetric):
 
     default_name = "precision_ia"
     _measures = staticmethod(precision_ia_measures)
-    _check = staticmethod(check_relevance)
 
     def __init__(
         self,

@@ -6,11 +6,7 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.metrics._ranking import RankingMetric
-from keras_softsort.ops.metrics.positions import (
-    average_relevance_position_measures,
-    check_positions,
-    ordered_pair_accuracy_measures,
-)
+from keras_softsort.ops.metrics.positions import average_relevance_position_measures, ordered_pair_accuracy_measures
 
 
 @export
@@ -39,7 +35,6 @@ class AverageRelevancePosition(RankingMetric):
 
     default_name = "average_relevance_position"
     _measures = staticmethod(average_relevance_position_measures)
-    _check = staticmethod(check_positions)
 
     def __init__(self, *, ties: str = "position", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
@@ -72,7 +67,6 @@ class OrderedPairAccuracy(RankingMetric):
 
     default_name = "ordered_pair_accuracy"
     _measures = staticmethod(ordered_pair_accuracy_measures)
-    _check = staticmethod(check_positions)
 
     def __init__(self, *, ties: str = "position", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

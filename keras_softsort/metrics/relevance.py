@@ -6,7 +6,6 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.metrics._ranking import RankingMetric
-from keras_softsort.ops.metrics._ranked_lists import check_relevance
 from keras_softsort.ops.metrics.first_relevant import hits_measures, mrr_measures
 from keras_softsort.ops.metrics.relevance import (
     mean_average_precision_measures,
@@ -21,8 +20,6 @@ class RelevanceMetric(RankingMetric):
     Args:
       k, min_label, ties, no_relevant, **kwargs: see `Precision`.
     """
-
-    _check = staticmethod(check_relevance)
 
     def __init__(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending, plus_zeros, take, tie_sums, tied_ranks
+from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, ranking_arguments
 
 TIES = ("mean", "position")
@@ -33,9 +35,35 @@ def metric_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> Ranki
     return args._replace(weights=weights, mask=counts if args.mask is None else tf.logical_and(counts, args.mask))
 
 
-def checked_ties(ties: Any) -> str:
-    """Check the rule for items with equal scores."""
-    return arguments.one_of("ties", ties, TIES)
+class MetricOptions(NamedTuple):
+    """The checked options of a metric, which reads only those that it has."""
+
+    k: int | None = None
+    ties: str = "position"
+    min_label: float = 1.0
+    gain: str | Callable = "exponential"
+    discount: str | Callable = "log2"
+    alpha: float = 0.5
+
+
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "k": arguments.optional_positive_integer,
+    "ties": lambda name, value: arguments.one_of(name, value, TIES),
+    "min_label": arguments.number,
+    "gain": lambda name, value: name_or_function(name, value, GAINS),
+    "discount": lambda name, value: name_or_function(name, value, DISCOUNTS),
+    "alpha": arguments.fraction,
+}
+
+
+def metric_options(**given: Any) -> MetricOptions:
+    """Check the options that a metric has."""
+    return MetricOptions(**{name: CHECKS[name](name, value) for name, value in given.items()})
+
+
+def name_or_function(name: str, value: Any, choices: tuple[str, ...]) -> Any:
+    """Return `value`, which must be a function or one of `choices`."""
+    return value if callable(value) else arguments.one_of(name, value, choices)
 
 
 def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
@@ -115,24 +143,7 @@ def masked_last(keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.where(mask, finite, tf.constant(-math.inf, keys.dtype))
 
 
-class RelevanceOptions(NamedTuple):
-    """The checked options of metrics of relevant items."""
-
-    k: int | None
-    min_label: float
-    ties: str
-
-
-def check_relevance(*, k: Any, min_label: Any, ties: Any) -> RelevanceOptions:
-    """Check the options of metrics of relevant items."""
-    return RelevanceOptions(
-        k=arguments.optional_positive_integer("k", k),
-        min_label=arguments.number("min_label", min_label),
-        ties=checked_ties(ties),
-    )
-
-
-def relevant_items(lists: RankingLists, options: RelevanceOptions) -> tuple[tf.Tensor, RankedLists]:
+def relevant_items(lists: RankingLists, options: MetricOptions) -> tuple[tf.Tensor, RankedLists]:
     """1 for relevant items, else 0 [B, n], and the lists in the order of their scores."""
     relevant = tf.logical_and(lists.labels >= options.min_label, lists.mask)
     return tf.cast(relevant, lists.scores.dtype), ranked_lists(lists, options.ties)

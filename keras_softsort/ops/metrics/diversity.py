@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -14,33 +14,16 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
-    RelevanceOptions,
+    MetricOptions,
     by_relevance,
     can_be_ranked,
-    check_relevance,
     metric_arguments,
+    metric_options,
     ranked_lists,
     sizes_of_first,
 )
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
+from keras_softsort.ops.ranking._dcg import rank_discounts
 from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list
-
-
-class AlphaOptions(NamedTuple):
-    """The checked options of alpha-DCG."""
-
-    k: int | None
-    alpha: float
-    discount: str | Callable
-
-
-def check_alpha_dcg(*, k: Any, alpha: Any, discount: Any) -> AlphaOptions:
-    """Check the options of alpha-DCG."""
-    return AlphaOptions(
-        k=arguments.optional_positive_integer("k", k),
-        alpha=arguments.fraction("alpha", alpha),
-        discount=discount if callable(discount) else arguments.one_of("discount", discount, DISCOUNTS),
-    )
 
 
 @export
@@ -90,13 +73,13 @@ def alpha_dcg(
     Source: C. Clarke, M. Kolla, G. Cormack, O. Vechtomova, A. Ashkan, S. Buttcher, I. MacKinnon, "Novelty and Diversity
     in Information Retrieval Evaluation", SIGIR 2008.
     """
-    options = check_alpha_dcg(k=k, alpha=alpha, discount=discount)
+    options = metric_options(k=k, alpha=alpha, discount=discount)
     args, topics = topic_arguments(scores, labels, mask, weights)
     return alpha_dcg_measures(args, topics, options).values
 
 
 @per_list(can_be_ranked)
-def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: AlphaOptions) -> Measures:
+def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
     """The alpha-DCG of each list."""
     order = ranked_lists(lists, "position").order
     sorted_topics = tf.gather(covered(topics, lists.mask), order, batch_dims=1)
@@ -147,13 +130,13 @@ def precision_ia(
 
     Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
     """
-    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    options = metric_options(k=k, min_label=min_label, ties=ties)
     args, topics = topic_arguments(scores, labels, mask, weights)
     return precision_ia_measures(args, topics, options).values
 
 
 @per_list(can_be_ranked)
-def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: RelevanceOptions) -> Measures:
+def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
     """The intent-aware precision of each list."""
     covers = tf.logical_and(topics >= options.min_label, lists.mask[..., tf.newaxis])
     topics_of_item = tf.reduce_sum(tf.cast(covers, lists.scores.dtype), axis=-1)

@@ -9,12 +9,12 @@ import tensorflow as tf
 from keras_softsort._internal.export import export
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
+    MetricOptions,
     RankedLists,
-    RelevanceOptions,
     by_relevance,
     can_be_ranked,
-    check_relevance,
     metric_arguments,
+    metric_options,
     relevant_items,
 )
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
@@ -52,7 +52,7 @@ def hits(
     >>> float(ks.ops.hits(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 0.0], k=2))
     0.0
     """
-    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    options = metric_options(k=k, min_label=min_label, ties=ties)
     return hits_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
@@ -91,12 +91,12 @@ def mrr(
 
     Source: E. Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.
     """
-    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    options = metric_options(k=k, min_label=min_label, ties=ties)
     return mrr_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
 @per_list(can_be_ranked)
-def hits_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+def hits_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The hits of each list."""
     relevant, ranked = relevant_items(lists, options)
     is_first = _probability_of_first(ranked, relevant)
@@ -104,7 +104,7 @@ def hits_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
 
 
 @per_list(can_be_ranked)
-def mrr_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+def mrr_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The reciprocal rank of the first relevant item of each list."""
     relevant, ranked = relevant_items(lists, options)
     reciprocals = ranked.counted(options.k, relevant.dtype) / ranked.ranks(relevant.dtype)

@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
+    MetricOptions,
     by_relevance,
-    checked_ties,
     has_gain,
     metric_arguments,
+    metric_options,
     ranked_lists,
 )
-from keras_softsort.ops.ranking._dcg import (
-    DISCOUNTS,
-    GAINS,
-    absolute_gains,
-    ideal_dcg,
-    rank_discounts,
-    relative_gains,
-)
+from keras_softsort.ops.ranking._dcg import absolute_gains, ideal_dcg, rank_discounts, relative_gains
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
-
-
-class GainOptions(NamedTuple):
-    """The checked options of DCG and NDCG."""
-
-    k: int | None
-    gain: str | Callable
-    discount: str | Callable
-    ties: str
-
-
-def check_gains(*, k: Any, gain: Any, discount: Any, ties: Any) -> GainOptions:
-    """Check the options of DCG and NDCG."""
-    return GainOptions(
-        k=arguments.optional_positive_integer("k", k),
-        gain=gain if callable(gain) else arguments.one_of("gain", gain, GAINS),
-        discount=discount if callable(discount) else arguments.one_of("discount", discount, DISCOUNTS),
-        ties=checked_ties(ties),
-    )
 
 
 @export
@@ -99,7 +73,7 @@ def ndcg(
     Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
     Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
-    options = check_gains(k=k, gain=gain, discount=discount, ties=ties)
+    options = metric_options(k=k, gain=gain, discount=discount, ties=ties)
     return ndcg_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
@@ -142,12 +116,12 @@ def dcg(
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002.
     """
-    options = check_gains(k=k, gain=gain, discount=discount, ties=ties)
+    options = metric_options(k=k, gain=gain, discount=discount, ties=ties)
     return dcg_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
 @per_list(has_gain)
-def ndcg_measures(lists: RankingLists, options: GainOptions) -> Measures:
+def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The NDCG of each list."""
     gains = relative_gains(lists.labels, lists.mask, options.gain)
     weighted, rank_weights = lists.weights * gains, _rank_weights(gains, options)
@@ -156,7 +130,7 @@ def ndcg_measures(lists: RankingLists, options: GainOptions) -> Measures:
 
 
 @per_list(has_gain)
-def dcg_measures(lists: RankingLists, options: GainOptions) -> Measures:
+def dcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The DCG of each list."""
     gains = absolute_gains(lists.labels, lists.mask, options.gain)
     total = _sum_over_ranks(lists, lists.weights * gains, _rank_weights(gains, options), options.ties)
@@ -164,7 +138,7 @@ def dcg_measures(lists: RankingLists, options: GainOptions) -> Measures:
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 
-def _rank_weights(gains: tf.Tensor, options: GainOptions) -> tf.Tensor:
+def _rank_weights(gains: tf.Tensor, options: MetricOptions) -> tf.Tensor:
     """The discounts of the ranks [n]; 0 after the k-th."""
     return rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
 

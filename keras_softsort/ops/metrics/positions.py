@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -11,25 +11,15 @@ from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
+    MetricOptions,
     can_be_ranked,
-    checked_ties,
     has_gain,
     masked_last,
     metric_arguments,
+    metric_options,
     ranked_lists,
 )
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
-
-
-class PositionOptions(NamedTuple):
-    """The checked options of metrics of positions."""
-
-    ties: str
-
-
-def check_positions(*, ties: Any) -> PositionOptions:
-    """Check the options of metrics of positions."""
-    return PositionOptions(checked_ties(ties))
 
 
 @export
@@ -66,13 +56,12 @@ def average_relevance_position(
     >>> float(ks.ops.average_relevance_position(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0]))
     2.5
     """
-    return average_relevance_position_measures(
-        metric_arguments(scores, labels, mask, weights), check_positions(ties=ties)
-    ).values
+    args = metric_arguments(scores, labels, mask, weights)
+    return average_relevance_position_measures(args, metric_options(ties=ties)).values
 
 
 @per_list(has_gain)
-def average_relevance_position_measures(lists: RankingLists, options: PositionOptions) -> Measures:
+def average_relevance_position_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The average position of each list, which weighs as much as the sum of its labels."""
     ranked = ranked_lists(lists, options.ties)
     relevance = lists.weights * lists.labels
@@ -117,13 +106,12 @@ def ordered_pair_accuracy(
     >>> round(float(ks.ops.ordered_pair_accuracy(tf.constant([0.9, 0.3, 0.4]), [2.0, 0.0, 1.0])), 4)
     1.0
     """
-    return ordered_pair_accuracy_measures(
-        metric_arguments(scores, labels, mask, weights), check_positions(ties=ties)
-    ).values
+    args = metric_arguments(scores, labels, mask, weights)
+    return ordered_pair_accuracy_measures(args, metric_options(ties=ties)).values
 
 
 @per_list(can_be_ranked)
-def ordered_pair_accuracy_measures(lists: RankingLists, options: PositionOptions) -> Measures:
+def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The accuracy of the pairs of each list, which weighs as much as its pairs."""
     right = _weight_of_right_pairs(lists, ties_are_right=False)
     if options.ties == "mean":

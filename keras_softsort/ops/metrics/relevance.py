@@ -10,11 +10,11 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
-    RelevanceOptions,
+    MetricOptions,
     by_relevance,
     can_be_ranked,
-    check_relevance,
     metric_arguments,
+    metric_options,
     relevant_items,
     sizes_of_first,
 )
@@ -63,7 +63,7 @@ def precision(
     >>> float(ks.ops.precision(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2))
     0.5
     """
-    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    options = metric_options(k=k, min_label=min_label, ties=ties)
     return precision_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
@@ -100,7 +100,7 @@ def recall(
     >>> round(float(ks.ops.recall(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2)), 4)
     0.3333
     """
-    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    options = metric_options(k=k, min_label=min_label, ties=ties)
     return recall_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
@@ -139,12 +139,12 @@ def mean_average_precision(
     >>> round(float(ks.ops.mean_average_precision(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0])), 4)
     0.5833
     """
-    options = check_relevance(k=k, min_label=min_label, ties=ties)
+    options = metric_options(k=k, min_label=min_label, ties=ties)
     return mean_average_precision_measures(metric_arguments(scores, labels, mask, weights), options).values
 
 
 @per_list(can_be_ranked)
-def precision_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+def precision_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The precision of each list."""
     relevant, ranked = relevant_items(lists, options)
     found = ranked.sum_of_first(options.k, relevant)
@@ -152,7 +152,7 @@ def precision_measures(lists: RankingLists, options: RelevanceOptions) -> Measur
 
 
 @per_list(can_be_ranked)
-def recall_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+def recall_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The recall of each list."""
     relevant, ranked = relevant_items(lists, options)
     found = ranked.sum_of_first(options.k, relevant)
@@ -160,7 +160,7 @@ def recall_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
 
 
 @per_list(can_be_ranked)
-def mean_average_precision_measures(lists: RankingLists, options: RelevanceOptions) -> Measures:
+def mean_average_precision_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The average precision of each list.
 
     Of g tied items, r of them relevant, i come before a given relevant one: `i (r - 1) / (g - 1)` relevant ones on
