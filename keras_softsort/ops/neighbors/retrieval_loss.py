@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -16,23 +16,6 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
-
-
-class RetrievalArguments(NamedTuple):
-    """Checked arguments; a nest of tensors and Python values, so `tf.function` can take it whole."""
-
-    metric: str
-    k: int | None
-    tau: tf.Tensor
-    distance: str
-    scale: str | None
-    exclude_self: bool
-    queries: tf.Tensor  # [q, d]
-    candidates: tf.Tensor  # [c, d]
-    labels: tf.Tensor | None  # [q] or [q, classes]; None matches rows
-    candidate_labels: tf.Tensor | None
-    mask: tf.Tensor  # [q]
-    candidate_mask: tf.Tensor  # [c]
 
 
 @export
@@ -130,20 +113,18 @@ def retrieval_loss(
         candidates = arguments.checked(candidates, tf.equal(*sizes), message, *sizes)
     labels, candidate_labels = _labels(labels, candidate_labels, queries, candidates, is_own)
     mask = _mask("mask", mask, queries)
-    given = RetrievalArguments(
-        **options,
-        tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
-        exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
-        queries=queries,
-        candidates=candidates,
+    is_same_mask = is_own and candidate_mask is None
+    return _losses(
+        queries,
+        candidates,
+        mask,
+        mask if is_same_mask else _mask("candidate_mask", candidate_mask, candidates),
+        arguments.temperature(tau, compute_dtype(queries.dtype), queries),
         labels=labels,
         candidate_labels=candidate_labels,
-        mask=mask,
-        candidate_mask=mask
-        if is_own and candidate_mask is None
-        else _mask("candidate_mask", candidate_mask, candidates),
+        exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
+        **options,
     )
-    return _losses(given)
 
 
 def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[str, Any]:
@@ -159,39 +140,46 @@ def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[st
 
 
 @traced_if_eager
-def _losses(given: RetrievalArguments) -> tf.Tensor:
-    dtype = compute_dtype(given.queries.dtype)
+def _losses(
+    queries: tf.Tensor,
+    candidates: tf.Tensor,
+    mask: tf.Tensor,
+    candidate_mask: tf.Tensor,
+    tau: tf.Tensor,
+    *,
+    labels: tf.Tensor | None,
+    candidate_labels: tf.Tensor | None,
+    exclude_self: bool,
+    metric: str,
+    k: int | None,
+    distance: str,
+    scale: str | None,
+) -> tf.Tensor:
+    """The loss of each query [q], with labels [q] and [c], rows of classes, or None to match rows."""
+    dtype, given_dtype = compute_dtype(queries.dtype), queries.dtype
     queries, candidates = (
-        tf.where(mask[:, tf.newaxis], tf.cast(vectors, dtype), tf.zeros([], dtype))
-        for vectors, mask in ((given.queries, given.mask), (given.candidates, given.candidate_mask))
+        tf.where(valid[:, tf.newaxis], tf.cast(vectors, dtype), tf.zeros([], dtype))
+        for vectors, valid in ((queries, mask), (candidates, candidate_mask))
     )
-    similarities = -pairwise_distances(queries, candidates, given.distance)
-    is_candidate = tf.logical_and(given.mask[:, tf.newaxis], given.candidate_mask)
-    if given.exclude_self:
+    similarities = -pairwise_distances(queries, candidates, distance)
+    is_candidate = tf.logical_and(mask[:, tf.newaxis], candidate_mask)
+    if exclude_self:
         diagonal = tf.linalg.diag_part(is_candidate)
         is_candidate = tf.linalg.set_diag(is_candidate, tf.zeros_like(diagonal))
-    agrees = _agreement(given, similarities)
+    if labels is None or candidate_labels is None:
+        agrees = tf.linalg.diag(tf.ones_like(mask, dtype))
+    else:
+        agrees = agreement(labels, candidate_labels, dtype)
     is_relevant = tf.logical_and(is_candidate, agrees > 0)
-    tau = tf.broadcast_to(given.tau, tf.shape(queries)[:1])
-    if given.scale is not None:
+    tau = tf.broadcast_to(tau, tf.shape(queries)[:1])
+    if scale is not None:
         tau *= deviations(similarities, is_candidate)
     members = tf.ones_like(similarities)
-    if given.k is not None:
-        members = soft_top_k_membership(similarities, given.k, tau, mask=is_candidate)
+    if k is not None:
+        members = soft_top_k_membership(similarities, k, tau, mask=is_candidate)
     judged = JudgedCandidates(similarities, tau[:, tf.newaxis], members, is_candidate, is_relevant)
-    values = METRICS[given.metric](judged, given.k)
-    if agrees.dtype.is_floating:
-        failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
-        values = nan_where(failed, values)
-    return tf.cast(-values, given.queries.dtype)
-
-
-def _agreement(given: RetrievalArguments, similarities: tf.Tensor) -> tf.Tensor:
-    """Above 0 for pairs of one class, or on the diagonal: [q, c]."""
-    if given.labels is None or given.candidate_labels is None:
-        ones = tf.ones_like(given.mask, similarities.dtype)
-        return tf.linalg.diag(ones)
-    return agreement(given.labels, given.candidate_labels, similarities.dtype)
+    failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
+    return tf.cast(-nan_where(failed, METRICS[metric](judged, k)), given_dtype)
 
 
 def _embeddings(name: str, values: Any) -> tf.Tensor:
@@ -222,9 +210,5 @@ def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor,
 
 
 def _mask(name: str, mask: Any, vectors: tf.Tensor) -> tf.Tensor:
-    if mask is None:
-        return tf.ones_like(vectors[:, 0], tf.bool)
-    mask = arguments.bool_mask(name, mask)
-    if not (mask.shape.rank == 1 and mask.shape.is_compatible_with(vectors.shape[:1])):
-        raise ValueError(f"{name} must have shape [{vectors.shape[0]}], got {mask.shape}")
-    return arguments.of_shape(name, mask, tf.shape(vectors)[:1])
+    valid = arguments.axis_mask(name, mask, vectors, -2)
+    return tf.ones_like(vectors[:, 0], tf.bool) if valid is None else valid

@@ -202,7 +202,7 @@ def test_what_is_not_a_number_shows():
         ({"labels": None}, ValueError, "labels, and no candidate_labels, must be given without candidates"),
         ({"labels": LABELS[:4]}, ValueError, r"labels must have shape .* batch 9 .*, got \(4,\)"),
         ({"mask": LABELS}, TypeError, "mask must be bool .*, got dtype int64"),
-        ({"mask": LABELS[:4] > 0}, ValueError, r"mask must have shape \[9\], got \(4,\)"),
+        ({"mask": LABELS[:4] > 0}, ValueError, r"mask must have shape \(9,\), got \(4,\)"),
         ({"candidates": CANDIDATES}, ValueError, "labels and candidate_labels must be given together"),
         (
             {"candidates": CANDIDATES, "labels": None},
