@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, fitted, has_items
+from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, checked_array, has_items
 
 # Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
 PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
@@ -70,25 +70,12 @@ def _checked_list(one: Any, inputs: Specs, title: str) -> Arrays:
 
 def _checked_input(value: Any, spec: tf.TensorSpec, title: str) -> np.ndarray:
     """Check an input of one list, which errors name `title`, and return it as an array without the batch axis."""
-    shape = spec.shape.as_list()[1:]
-    most_items = shape[0] if has_items(spec) else None  # a fixed list size is the size of the padding only
-    items = [None] if has_items(spec) else []
-    rest = shape[len(items) :]
-    shown = ", ".join(["n" for _ in items] + ["?" if size is None else str(size) for size in rest])
-    expected = f"{title} must have shape [{shown}]"
-    try:
-        # NumPy's own strings would lose zeros at their ends.
-        array = np.asarray(value, object if spec.dtype == tf.string else None)
-    except ValueError as error:  # NumPy makes no array of rows of different lengths
-        raise ValueError(f"{expected}, got rows of different lengths") from error
-    if not tf.TensorShape([*items, *rest]).is_compatible_with(array.shape):
-        raise ValueError(f"{expected}, got {array.shape}")
+    shape, most_items = spec.shape[1:], None
+    if has_items(spec):  # a fixed list size is the size of the padding only
+        most_items, shape = shape[0], tf.TensorShape([None, *shape[1:]])
+    array = checked_array(value, spec.dtype, shape, title)
     if most_items is not None and len(array) > most_items:
         raise ValueError(f"{title} must have at most the {most_items} items that the model takes, got {len(array)}")
-    if spec.dtype != tf.string:
-        return fitted(array, spec.dtype, title)
-    if not all(isinstance(each, (str, bytes)) for each in array.flat):
-        raise ValueError(f"{title} must be strings, got {value!r}")
     return array
 
 

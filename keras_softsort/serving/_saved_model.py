@@ -82,30 +82,26 @@ def checked_request(specs: Mapping[str, tf.TensorSpec], request: Any) -> dict[st
     if not isinstance(request, Mapping) or set(request) != set(specs):
         received = sorted(request) if isinstance(request, Mapping) else repr(request)
         raise ValueError(f"a request must have the inputs {sorted(specs)} of its signature, got {received}")
-    arrays = {name: _checked_input(name, request[name], spec) for name, spec in specs.items()}
+    arrays = {name: checked_array(request[name], spec.dtype, spec.shape, name) for name, spec in specs.items()}
     if SIZES in specs and specs[SIZES].dtype == tf.int32:
         _check_lists(specs, arrays)
     return arrays
 
 
-def _checked_input(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
+def checked_array(value: Any, dtype: tf.DType, shape: tf.TensorShape, title: str) -> np.ndarray:
+    """Convert `value`, which errors name `title`, to an array of this dtype and shape; strings become objects."""
     try:
         array = np.asarray(value)
     except ValueError as error:  # NumPy cannot make an array of rows of different lengths
-        raise ValueError(
-            f"{name} must have shape {spec.shape}, got rows of different lengths: pad them, and give the number of "
-            "items in sizes"
-        ) from error
-    if spec.dtype == tf.string:
-        try:  # NumPy would cut zeros off the ends of bytes
-            array = tf.convert_to_tensor(value, tf.string).numpy()
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be of dtype string, got {value!r}") from error
-    else:
-        array = fitted(array, spec.dtype, name)
-    if not spec.shape.is_compatible_with(np.shape(array)):
-        raise ValueError(f"{name} must have shape {spec.shape}, got {np.shape(array)}")
-    return array
+        raise ValueError(f"{title} must have shape {shape}, got rows of different lengths") from error
+    if not shape.is_compatible_with(array.shape):
+        raise ValueError(f"{title} must have shape {shape}, got {array.shape}")
+    if dtype != tf.string:
+        return fitted(array, dtype, title)
+    try:  # NumPy would cut zeros off the ends of bytes
+        return tf.convert_to_tensor(value, tf.string).numpy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{title} must be of dtype string, got {value!r}") from error
 
 
 def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:

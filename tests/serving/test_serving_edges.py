@@ -429,7 +429,7 @@ def exported(tmp_path_factory):
         (
             {"features": [[1.0], [1.0, 2.0]], "sizes": [1, 2]},
             "serving_default",
-            r"features must have shape \(None, None\), got rows of different lengths: pad them",
+            r"features must have shape \(None, None\), got rows of different lengths",
         ),
         (
             {"features": [[1.0]], "sizes": [1], "item_ids": [["a"], ["b", "c"]]},
