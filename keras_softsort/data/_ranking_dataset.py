@@ -110,21 +110,11 @@ class RankingDataset:
         if isinstance(lists, cls):
             return lists
         given = arguments.elements("lists", lists, LISTS)
-        arrays = [columns(parts, f"lists[{i}]") for i, parts in enumerate(given)]
+        arrays: list[list[np.ndarray]] = []
+        for i, parts in enumerate(given):
+            arrays.append(columns(parts, f"lists[{i}]", arrays[0] if arrays else None))
         if not arrays:
             raise ValueError("lists must hold at least one list, got none")
-        for i, (features, labels, *weights) in enumerate(arrays):
-            expected = (len(labels) if labels.ndim else "n", arrays[0][0].shape[-1] if arrays[0][0].ndim else "f")
-            if labels.ndim != 1 or features.shape != expected:
-                raise ValueError(
-                    f"lists[{i}] must be features [n, f] and labels [n], {expected} with these labels and the "
-                    f"features of lists[0], got {features.shape} and {labels.shape}"
-                )
-            if len(weights) != len(arrays[0]) - 2 or any(weight.shape != labels.shape for weight in weights):
-                raise ValueError(
-                    f"lists[{i}] must have weights {labels.shape} if lists[0] has weights, and none otherwise, got "
-                    f"{[weight.shape for weight in weights]}"
-                )
         features, labels, *weights = (np.concatenate(parts) for parts in zip(*arrays, strict=True))
         sizes = np.array([len(parts[1]) for parts in arrays])
         return cls(features, labels, sizes, weights=weights[0] if weights else None)
@@ -201,13 +191,19 @@ def check_items(name: str, values: np.ndarray, is_valid: np.ndarray, sizes: np.n
         raise ValueError(f"{name} must be {rule}, got {values[item]} in list {at}")
 
 
-def columns(parts: Any, title: str) -> list[np.ndarray]:
-    """Convert features, labels and perhaps weights of one list, which errors name `title`, to arrays."""
+def columns(parts: Any, title: str, first: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+    """Convert features `[n, f]`, labels `[n]` and perhaps weights `[n]` of a list to arrays. Errors name it `title`.
+
+    With the columns of the `first` list, there must be as many features, and weights if and only if it has them.
+    """
     given = arguments.elements(title, parts, "arrays, features [n, f] and labels [n]")
     found = [_arrays.float32(part, title) for part in given]
-    if len(found) not in (2, 3):
-        shapes = [column.shape for column in found]
+    shapes = [column.shape for column in found]
+    if len(found) not in (2, 3) or len(shapes[0]) != 2 or any(shape != shapes[0][:1] for shape in shapes[1:]):
         raise ValueError(f"{title} must be features [n, f] and labels [n], and perhaps weights [n], got {shapes}")
+    if first is not None and (len(found) != len(first) or shapes[0][1] != first[0].shape[1]):
+        of_first = [column.shape for column in first]
+        raise ValueError(f"{title} must have f and perhaps weights as the first list, {of_first}, got {shapes}")
     return found
 
 

@@ -246,7 +246,9 @@ def test_weights_become_sample_weights():
     assert sorted(without_padding(in_memory(3, lists, padding="nan_labels"))) == sorted(expected)
     found = [[part.tolist() for part in parts] for parts in ks.data.batches_by_group(lists).as_numpy_iterator()]
     assert sorted(found) == sorted(expected)
-    with pytest.raises(ValueError, match=r"lists\[1\] must have weights \(20,\) if lists\[0\] has weights"):
+    with pytest.raises(
+        ValueError, match=r"lists\[1\] must have f and perhaps weights as the first list, \[.*\], got \["
+    ):
         in_memory(3, [lists[0], lists[1][:2]])
 
 

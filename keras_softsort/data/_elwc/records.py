@@ -27,21 +27,14 @@ class Records:
 
     def __init__(self, features: str | Sequence[str]) -> None:
         self._features = features
-        self._widths: tuple[int, ...] | None = None
+        self._first: list[np.ndarray] | None = None
         self._template: tuple[np.ndarray, np.ndarray] | None = None
 
     def record(self, parts: Sequence[Any], title: str, *query: Any) -> bytes:
         """Encode one list, which errors name `title`. `query` holds its id, or nothing."""
-        found = columns(parts, title)
+        found = columns(parts, title, self._first)
         items = found[0]
-        widths = tuple(column.shape[1] if column.ndim == 2 else 0 for column in found)
-        self._widths = self._widths or widths
-        is_list = items.ndim == 2 and all(column.shape == items.shape[:1] for column in found[1:])
-        if widths != self._widths or not is_list:
-            raise ValueError(
-                f"{title} must be features [n, f] and labels [n], and weights [n] if lists[0] has them, "
-                f"with f as in lists[0], got {[column.shape for column in found]}"
-            )
+        self._first = self._first or found
         for one in query:
             if _is_integer(one) and not -(2**63) <= one < 2**63:
                 raise ValueError(f"{title} must have a query id that fits into int64, or text, got {one}")
