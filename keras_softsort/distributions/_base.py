@@ -31,7 +31,7 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
     ) -> None:
         top_k = parameters["top_k"]
         with tf.name_scope(parameters["name"]) as scope:
-            self.logits = logits_parameter(parameters["logits"])
+            self.logits = _variable_or(arguments.list_tensor("logits", parameters["logits"]), parameters["logits"])
             self.top_k = None if top_k is None else checked_count("top_k", top_k, self.logits)
             self.mask = arguments.list_mask(parameters["mask"], self.logits, masked="logits")
             super().__init__(
@@ -69,11 +69,6 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
         return None
 
 
-def logits_parameter(value: Any) -> Any:
-    """Return `value` as a floating-point tensor `[..., n]`, or unchanged if it is a variable."""
-    return _variable_or(arguments.list_tensor("logits", value), value)
-
-
 def tau_parameter(value: Any, dtype: tf.DType) -> Any:
     """Return `value` as a floating-point tensor, or unchanged if it is a variable. A number gets `dtype`."""
     if isinstance(value, numbers.Real):
@@ -89,13 +84,9 @@ def _variable_or(tensor: tf.Tensor, value: Any) -> Any:
 
 def order_dtype(value: Any) -> tf.DType:
     """Return `value` as a dtype of orders."""
-    try:
-        dtype = tf.as_dtype(value)
-    except TypeError:
-        dtype = None
-    if dtype not in (tf.int32, tf.int64):
+    if value not in (tf.int32, tf.int64):
         raise ValueError(f"dtype must be int32 or int64, got {value!r}")
-    return dtype
+    return tf.as_dtype(value)
 
 
 def checked_count(name: str, value: Any, logits: Any) -> int:

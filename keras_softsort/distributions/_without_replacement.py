@@ -130,11 +130,6 @@ def expected_rank_weights(logits: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tens
     return tf.where(is_allowed, total, tf.zeros_like(total))
 
 
-def top_k_probabilities(logits: tf.Tensor, count: int) -> tf.Tensor:
-    """P(fewer than `count` other items have a larger key) for each item, from float64 `logits` `[..., n]`."""
-    return tf.clip_by_value(expected_rank_weights(logits, tf.ones([count], tf.float64)), 0, 1)
-
-
 def _quadrature(count: int | tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The nodes log t and the logs of their weights, for the integral of `exp(-t) g(t)` over t > 0: float64 [nodes].
 

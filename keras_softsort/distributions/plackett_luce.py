@@ -22,7 +22,7 @@ from keras_softsort.distributions._orders import (
     order_by,
     ranks_in_orders,
 )
-from keras_softsort.distributions._without_replacement import draw_orders, expected_rank_weights, top_k_probabilities
+from keras_softsort.distributions._without_replacement import draw_orders, expected_rank_weights
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
 
@@ -139,7 +139,7 @@ class PlackettLuce(OrderDistribution):
             logits = self._valid_logits()
             count = self._event_size() if k is None else checked_count("k", k, logits)
             if num_samples is None:
-                probabilities = top_k_probabilities(tf.cast(logits, tf.float64), count)
+                probabilities = expected_rank_weights(tf.cast(logits, tf.float64), tf.ones([count], tf.float64))
             else:
                 keys = self._keys(logits, arguments.positive_integer("num_samples", num_samples), seed)
                 orders = order_by(keys, self.mask, count)
@@ -147,7 +147,7 @@ class PlackettLuce(OrderDistribution):
                 among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], items), axis=-1)
                 among = tf.logical_and(among, tf.not_equal(logits, -math.inf))
                 probabilities = tf.reduce_mean(tf.cast(among, tf.float64), axis=0)
-            return self._where_finite(logits, probabilities)
+            return self._where_finite(logits, tf.clip_by_value(probabilities, 0, 1))
 
     def expected_examination(self, rank_weights: Any) -> tf.Tensor:
         """The expected weight `[..., n]` of the rank of each item: `sum_r rank_weights[r] P(item at rank r)`.
