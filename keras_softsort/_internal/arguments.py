@@ -16,48 +16,37 @@ DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 def number(name: str, value: Any) -> float:
     """`value` as a finite float."""
-    found = _number(name, value)
-    if not math.isfinite(found):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    return found
+    return _number(name, value, "finite", lambda _: True)
 
 
 def positive_number(name: str, value: Any) -> float:
     """`value` as a float, finite and above 0."""
-    number = _number(name, value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return number
+    return _number(name, value, "positive and finite", lambda number: number > 0)
 
 
 def non_negative_number(name: str, value: Any) -> float:
     """`value` as a float, finite and at least 0."""
-    number = _number(name, value)
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{name} must be at least 0 and finite, got {value!r}")
-    return number
+    return _number(name, value, "at least 0 and finite", lambda number: number >= 0)
 
 
 def fraction(name: str, value: Any) -> float:
     """`value` as a float, at least 0 and below 1."""
-    number = _number(name, value)
-    if not 0 <= number < 1:
-        raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
-    return number
+    return _number(name, value, "at least 0 and below 1", lambda number: 0 <= number < 1)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
+    """`value` as a finite float for which `holds` is true; `rule` says in the error what that means."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    return float(value)
+    number = float(value)
+    if not (math.isfinite(number) and holds(number)):
+        raise ValueError(f"{name} must be {rule}, got {value!r}")
+    return number
 
 
 def positive_integer(name: str, value: Any) -> int:
     """`value` as an int, at least 1."""
-    number = integer(name, value)
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}")
-    return number
+    return _integer_from(1, name, value)
 
 
 def optional_positive_integer(name: str, value: Any) -> int | None:
@@ -67,9 +56,13 @@ def optional_positive_integer(name: str, value: Any) -> int | None:
 
 def non_negative_integer(name: str, value: Any) -> int:
     """`value` as an int, at least 0."""
+    return _integer_from(0, name, value)
+
+
+def _integer_from(least: int, name: str, value: Any) -> int:
     number = integer(name, value)
-    if number < 0:
-        raise ValueError(f"{name} must be at least 0, got {value!r}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}")
     return number
 
 

@@ -22,8 +22,6 @@ def check_probability_version(tensorflow: str, probability: str) -> None:
     found, on = _minor(probability), _minor(tensorflow)
     if on < (2, 16):
         fits, wanted = found == (0, 23), "==0.23.*"
-    elif on < (2, 18):
-        fits, wanted = found == (0, 24), "==0.24.*"
     else:
         fits, wanted = found >= (0, 24), ">=0.24"
     if not fits:

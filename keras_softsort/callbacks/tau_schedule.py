@@ -47,9 +47,7 @@ class TauSchedule(keras.callbacks.Callback):
         self, schedule: Callable[[int], Any], *, frequency: str = "epoch", layers: Sequence[Any] | None = None
     ) -> None:
         super().__init__()
-        if not callable(schedule):
-            raise TypeError(f"schedule must be a function or a LearningRateSchedule, got {schedule!r}")
-        self.schedule = schedule
+        self.schedule = arguments.function("schedule", schedule)
         self.frequency = arguments.one_of("frequency", frequency, FREQUENCIES)
         self.layers = None if layers is None else list(arguments.elements("layers", layers, "layers or their names"))
         self._step = 0
