@@ -47,3 +47,22 @@ class RankingMetric(ListMetric):
         if no_relevant == "one":
             return found.values + (1 - found.is_relevant), found.weights
         return found.values, found.weights * (found.is_relevant if no_relevant == "skip" else 1)
+
+
+class RelevanceMetric(RankingMetric):
+    """Base class of metrics of relevant items.
+
+    Args:
+      k, min_label, ties, no_relevant, **kwargs: see `Precision`.
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        min_label: float = 1.0,
+        ties: str = "position",
+        no_relevant: str = "zero",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(locals(), **kwargs)

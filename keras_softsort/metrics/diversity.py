@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import groups_and_labels
-from keras_softsort.metrics._ranking import RankingMetric
+from keras_softsort.metrics._ranking import RankingMetric, RelevanceMetric
 from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, item_labels, precision_ia_measures
 
 
@@ -83,7 +83,7 @@ class AlphaDCG(TopicMetric):
 
 
 @export
-class PrecisionIA(TopicMetric):
+class PrecisionIA(TopicMetric, RelevanceMetric):
     """The intent-aware precision of items that cover topics, averaged over lists: Precision-IA@k.
 
     It is the mean of the precision over the topics that some item of the list covers, a measure of diversity.
@@ -117,14 +117,3 @@ class PrecisionIA(TopicMetric):
 
     default_name = "precision_ia"
     _measures = staticmethod(precision_ia_measures)
-
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        min_label: float = 1.0,
-        ties: str = "position",
-        no_relevant: str = "zero",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(locals(), **kwargs)

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keras_softsort._internal.export import export
-from keras_softsort.metrics._ranking import RankingMetric
+from keras_softsort.metrics._ranking import RelevanceMetric
 from keras_softsort.ops.metrics.first_relevant import hits_measures, mrr_measures
 from keras_softsort.ops.metrics.relevance import (
     mean_average_precision_measures,
     precision_measures,
     recall_measures,
 )
-
-
-class RelevanceMetric(RankingMetric):
-    """Base class of metrics of relevant items.
-
-    Args:
-      k, min_label, ties, no_relevant, **kwargs: see `Precision`.
-    """
-
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        min_label: float = 1.0,
-        ties: str = "position",
-        no_relevant: str = "zero",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(locals(), **kwargs)
 
 
 @export
