@@ -43,3 +43,20 @@ def _is_of_keras(function: Any) -> bool:
     return any(
         each is function for part in (keras.activations, keras.losses, keras.metrics) for each in vars(part).values()
     )
+
+
+class KeepsOptions:
+    """A Keras object whose options are attributes, and are written to its config."""
+
+    _option_names: tuple[str, ...] = ()
+
+    def _keep_options(self, **options: Any) -> None:
+        """Make each option an attribute, which `get_config` writes."""
+        self._option_names = (*self._option_names, *options)
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        options = {name: written_function(getattr(self, name)) for name in self._option_names}
+        return {**super().get_config(), **options}  # type: ignore[misc]  # of Keras

@@ -12,11 +12,12 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.ops._core import lists
 
 
 @export
-class TemperatureLayer(keras.layers.Layer):
+class TemperatureLayer(KeepsOptions, keras.layers.Layer):
     """Base class of layers with a temperature. It describes the arguments that all of them share.
 
     Args:
@@ -50,7 +51,6 @@ class TemperatureLayer(keras.layers.Layer):
 
     # The number of inputs without the temperature.
     num_inputs = 1
-    _option_names: tuple[str, ...] = ()
 
     def __init__(self, tau: float = 1.0, *, learn_tau: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -110,16 +110,9 @@ class TemperatureLayer(keras.layers.Layer):
             raise ValueError(f"{self.name}: tau must have shape [batch] or [batch, 1], got {tau}")
         return shapes
 
-    def _keep_options(self, **options: Any) -> None:
-        """Make each option an attribute, which `get_config` writes."""
-        self._option_names = (*self._option_names, *options)
-        for name, value in options.items():
-            setattr(self, name, value)
-
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        options = {name: getattr(self, name) for name in self._option_names}
-        return {**super().get_config(), "tau": self._initial_tau, **options}
+        return {**super().get_config(), "tau": self._initial_tau}
 
 
 class SortingLayer(TemperatureLayer):

@@ -7,12 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._internal.saved_functions import written_function
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 
 
-class ListMetric(keras.metrics.Mean):
+class ListMetric(KeepsOptions, keras.metrics.Mean):
     """Base class of metrics that measure each list and take the weighted mean over lists.
 
     Args:
@@ -39,7 +39,6 @@ class ListMetric(keras.metrics.Mean):
 
     default_name: str
     predicts = "scores or matrices"
-    _option_names: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -78,16 +77,6 @@ class ListMetric(keras.metrics.Mean):
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
         """Add lists with these values and weights, both [batch]."""
         return super().update_state(values, weights)
-
-    def _keep_options(self, **options: Any) -> None:
-        """Make each option an attribute, which `get_config` writes."""
-        self._option_names = (*self._option_names, *options)
-        for name, value in options.items():
-            setattr(self, name, value)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **{name: written_function(getattr(self, name)) for name in self._option_names}}
 
 
 class SortMetric(ListMetric):
