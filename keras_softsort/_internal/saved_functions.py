@@ -1,4 +1,4 @@
-"""Functions of one's own in configs, such as a gain, a discount or a pair's cost.
+"""Options in configs, among them functions of one's own, such as a gain, a discount or a pair's cost.
 
 Keras finds a function by its bare name, first among its own ones: Keras 2 always, Keras 3 if the function is not
 registered. A gain called `exponential` would come back as the activation. So the name that is written here is read

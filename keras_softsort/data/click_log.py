@@ -50,9 +50,9 @@ class ClickLog:
                 "lists, items and clicks must have shapes [sessions], [sessions, k] and [sessions, k], got "
                 f"{lists.shape}, {items.shape} and {clicks.shape}"
             )
-        if not np.isin(clicks, (-1, 0, 1)).all():
-            others = sorted(set(clicks[~np.isin(clicks, (-1, 0, 1))].tolist()))
-            raise ValueError(f"clicks must be 1, 0, or -1 in the padding, got {others[:3]}")
+        others = np.setdiff1d(clicks, (-1, 0, 1))
+        if others.size:
+            raise ValueError(f"clicks must be 1, 0, or -1 in the padding, got {others[:3].tolist()}")
         for name, value in (("lists", lists), ("items", items), ("clicks", clicks)):
             object.__setattr__(self, name, value)
 

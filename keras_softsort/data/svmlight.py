@@ -75,8 +75,7 @@ def read_svmlight(
     2013); the file of sizes is LightGBM's.
     """
     path = Path(path)
-    if num_features is not None:
-        num_features = arguments.positive_integer("num_features", num_features)
+    num_features = arguments.optional_positive_integer("num_features", num_features)
     with _opened(path) as file:
         blocks = list(read_blocks(file, path, 0 if arguments.boolean("zero_based", zero_based) else 1, num_features))
     if not blocks:

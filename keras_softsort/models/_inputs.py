@@ -51,8 +51,7 @@ def scorer_inputs(example_features: Features, context_features: Any, mask_name: 
 
 
 def _inputs(argument: str, features: Any, leading: tuple[None, ...]) -> dict[str, Any]:
-    if not isinstance(features, Mapping):
-        raise TypeError(f"{argument} must be a dictionary of features by name, got {type(features).__name__}")
+    arguments.mapping(argument, features, "of features by name")
     shapes = {name: (*leading, *_shape(argument, name, spec, leading)) for name, spec in features.items()}
     dtypes = {name: tf.as_dtype(spec.dtype).name for name, spec in features.items()}
     return {name: keras.Input(shape, dtype=dtypes[name], name=name) for name, shape in shapes.items()}

@@ -22,10 +22,9 @@ def checked_lists(lists: Any, inputs: Specs, item_ids: Any = None) -> tuple[list
 
     `inputs` are those of the signature without the sizes.
     """
-    if isinstance(lists, (str, bytes, Mapping)) or not hasattr(lists, "__iter__"):
-        raise TypeError(f"lists must be a sequence of arrays, one per list, got {type(lists).__name__}")
+    given = arguments.elements("lists", lists, "arrays, one per list")
     asked = {name: spec for name, spec in inputs.items() if name != IDS}
-    found = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(lists)]
+    found = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(given)]
     of_items = next(name for name, spec in asked.items() if has_items(spec))
     sizes = np.array([len(arrays[of_items]) for arrays in found], np.int32)
     if IDS in inputs:

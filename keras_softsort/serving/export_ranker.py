@@ -130,8 +130,7 @@ def export_ranker(
     if reserved:
         raise ValueError(f"features must not have the names of other inputs of a signature, got {sorted(reserved)}")
     _check_records(inputs, context_features, example_features)
-    if top_k is not None:
-        top_k = arguments.positive_integer("top_k", top_k)
+    top_k = arguments.optional_positive_integer("top_k", top_k)
     if feature_names is not None:
         feature_names = checked_names(feature_names, inputs)
     if item_ids is not None:

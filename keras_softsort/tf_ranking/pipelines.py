@@ -116,7 +116,5 @@ class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
 
     def build_loss(self) -> Any:
         """The losses by task, in the strategy's scope."""
-        losses = self._hparams.loss
-        if not isinstance(losses, dict):
-            raise TypeError(f"loss of a MultiTaskPipeline must be a dict of losses by task, got {losses!r}")
+        losses = arguments.mapping("loss", self._hparams.loss, "of losses by task")
         return {task: self._loss(loss) for task, loss in losses.items()}

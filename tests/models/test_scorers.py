@@ -180,7 +180,7 @@ TEXT = {"text": tf.io.FixedLenFeature([1], tf.string)}
         ({"example_features": {}}, ValueError, "example_features must hold at least one feature, got none"),
         ({"example_features": TEXT}, ValueError, "example_features must be numbers of known shapes, got 'text'"),
         ({"example_features": {"a": 3}}, TypeError, "example_features must hold values with a shape and a dtype"),
-        ({"context_features": 3}, TypeError, "context_features must be a dictionary of features by name, got int"),
+        ({"context_features": 3}, TypeError, "context_features must be a dictionary of features by name, got 3"),
         (
             {"context_features": {"price": tf.io.FixedLenFeature([], tf.float32)}},
             ValueError,

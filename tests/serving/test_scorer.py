@@ -156,8 +156,8 @@ FINE = {"documents": np.ones([2, 3]), "query": np.ones(2)}
 @pytest.mark.parametrize(
     ("lists", "ids", "error", "message"),
     [
-        (5, None, TypeError, "lists must be a sequence of arrays, one per list, got int"),
-        (FINE, None, TypeError, "lists must be a sequence of arrays, one per list, got dict"),
+        (5, None, TypeError, "lists must be a sequence of arrays, one per list, got 5"),
+        (FINE, None, TypeError, r"lists must be a sequence of arrays, one per list, got \{'documents'"),
         (
             [FINE, np.ones([2, 3])],
             None,

@@ -121,9 +121,7 @@ def test_losses_of_multi_task_pipelines(tmp_path):
     assert isinstance(built["theirs"], tfr.keras.losses.SoftmaxLoss)
     assert built["ours"].reduction == built["theirs"].reduction == "sum"
     assert built["theirs"].get_config()["ragged"]
-    with pytest.raises(
-        TypeError, match="loss of a MultiTaskPipeline must be a dict of losses by task, got 'softmax_lo"
-    ):
+    with pytest.raises(TypeError, match="loss must be a dictionary of losses by task, got 'softmax_lo"):
         tf_ranking.MultiTaskPipeline(*BUILDERS, hparams(tmp_path, "softmax_loss")).build_loss()
 
 

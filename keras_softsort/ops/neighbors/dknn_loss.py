@@ -95,8 +95,7 @@ def dknn_loss(
     embeddings = arguments.floating_tensor("embeddings", embeddings)
     if embeddings.shape.rank != 2:
         raise ValueError(f"embeddings must have shape [batch, d], got {embeddings.shape}")
-    if num_queries is not None:
-        arguments.positive_integer("num_queries", num_queries)
+    num_queries = arguments.optional_positive_integer("num_queries", num_queries)
     options = soft_neighbor_options(
         embeddings[:num_queries],
         tau,
