@@ -9,11 +9,11 @@ from keras_softsort.metrics.diversity import AlphaDCG as AlphaDCG
 from keras_softsort.metrics.diversity import PrecisionIA as PrecisionIA
 from keras_softsort.metrics.gains import DCG as DCG
 from keras_softsort.metrics.gains import NDCG as NDCG
-from keras_softsort.metrics.positions import AverageRelevancePosition as AverageRelevancePosition
-from keras_softsort.metrics.positions import OrderedPairAccuracy as OrderedPairAccuracy
 from keras_softsort.metrics.relevance import MRR as MRR
+from keras_softsort.metrics.relevance import AverageRelevancePosition as AverageRelevancePosition
 from keras_softsort.metrics.relevance import Hits as Hits
 from keras_softsort.metrics.relevance import MeanAveragePrecision as MeanAveragePrecision
+from keras_softsort.metrics.relevance import OrderedPairAccuracy as OrderedPairAccuracy
 from keras_softsort.metrics.relevance import Precision as Precision
 from keras_softsort.metrics.relevance import Recall as Recall
 

@@ -14,13 +14,13 @@ from keras_softsort.ops.metrics.correlation import kendall_tau as kendall_tau
 from keras_softsort.ops.metrics.correlation import spearman_correlation as spearman_correlation
 from keras_softsort.ops.metrics.diversity import alpha_dcg as alpha_dcg
 from keras_softsort.ops.metrics.diversity import precision_ia as precision_ia
-from keras_softsort.ops.metrics.first_relevant import hits as hits
-from keras_softsort.ops.metrics.first_relevant import mrr as mrr
 from keras_softsort.ops.metrics.gains import dcg as dcg
 from keras_softsort.ops.metrics.gains import ndcg as ndcg
 from keras_softsort.ops.metrics.positions import average_relevance_position as average_relevance_position
 from keras_softsort.ops.metrics.positions import ordered_pair_accuracy as ordered_pair_accuracy
+from keras_softsort.ops.metrics.relevance import hits as hits
 from keras_softsort.ops.metrics.relevance import mean_average_precision as mean_average_precision
+from keras_softsort.ops.metrics.relevance import mrr as mrr
 from keras_softsort.ops.metrics.relevance import precision as precision
 from keras_softsort.ops.metrics.relevance import recall as recall
 from keras_softsort.ops.neighbors.dknn_loss import dknn_loss as dknn_loss
