@@ -5,7 +5,7 @@ from keras_softsort._internal import probability_version as _probability_version
 # isort: split
 
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort.linalg.neural_sort import LinearOperatorNeuralSort as LinearOperatorNeuralSort
-from keras_softsort.linalg.soft_sort import LinearOperatorSoftSort as LinearOperatorSoftSort
+from keras_softsort.linalg.soft_permutations import LinearOperatorNeuralSort as LinearOperatorNeuralSort
+from keras_softsort.linalg.soft_permutations import LinearOperatorSoftSort as LinearOperatorSoftSort
 
 _set_all(__name__)
