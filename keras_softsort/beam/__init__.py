@@ -12,8 +12,8 @@ except ImportError as _error:
 
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.beam.model_handler import RankerModelHandler as RankerModelHandler
-from keras_softsort.beam.read_parquet import ReadParquet as ReadParquet
-from keras_softsort.beam.read_svmlight import ReadSVMlight as ReadSVMlight
+from keras_softsort.beam.readers import ReadParquet as ReadParquet
+from keras_softsort.beam.readers import ReadSVMlight as ReadSVMlight
 from keras_softsort.beam.write_elwc import WriteELWC as WriteELWC
 
 _set_all(__name__)
