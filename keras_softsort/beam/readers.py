@@ -20,7 +20,7 @@ from keras_softsort.data._arrays import runs
 from keras_softsort.data._svmlight.blocks import read_blocks
 from keras_softsort.data._tables.frames import table
 from keras_softsort.data._tables.grouping import Groups, Roles, gathered
-from keras_softsort.data.parquet import read_batches, readable
+from keras_softsort.data.tables import read_batches, readable
 
 _ROWS = 2**14  # rows of a Parquet file that are decoded at a time
 _Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns

@@ -10,9 +10,9 @@ from keras_softsort.data.click_log import examination_curve as examination_curve
 from keras_softsort.data.click_log import simulate_clicks as simulate_clicks
 from keras_softsort.data.click_log import slate_value as slate_value
 from keras_softsort.data.elwc_batches import elwc_batches as elwc_batches
-from keras_softsort.data.from_frame import from_frame as from_frame
-from keras_softsort.data.parquet import read_parquet as read_parquet
 from keras_softsort.data.svmlight import read_svmlight as read_svmlight
+from keras_softsort.data.tables import from_frame as from_frame
+from keras_softsort.data.tables import read_parquet as read_parquet
 from keras_softsort.data.write_elwc import write_elwc as write_elwc
 
 _set_all(__name__)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keras_softsort as ks
-from keras_softsort.data import parquet
+from keras_softsort.data import tables
 from keras_softsort.data._tables import grouping
 
 pytestmark = pytest.mark.default_stack_only
@@ -71,7 +71,7 @@ def assert_grouped(lists, expected):
 def few_rows(monkeypatch):
     """At a time, so that parts of columns are put together."""
     monkeypatch.setattr(grouping, "_ROWS", 10)
-    monkeypatch.setattr(parquet, "_ROWS", 8)
+    monkeypatch.setattr(tables, "_ROWS", 8)
 
 
 @pytest.mark.parametrize("groups", ["numbers", "strings", "days", "sorted"])
