@@ -27,27 +27,21 @@ class Ranker(NamedTuple):
     inputs: ModelInputs
     padding: float
     top_k: int | None
+    examples: Any = None  # the features of records, if they are served
+    context: Any = None
 
-    def signatures(
-        self, item_ids: tf.DType | None, examples: Mapping[str, Any] | None, context: Mapping[str, Any] | None
-    ) -> dict[str, Signature]:
-        """Signatures by name: those that take features as tensors, and the one that takes records.
-
-        Args:
-          item_ids: dtype of the ids; `None` omits their signature.
-          examples: features of an item in a record; `None` omits the signature of records.
-          context: features of a list in a record.
-        """
+    def signatures(self, item_ids: tf.DType | None) -> dict[str, Signature]:
+        """Signatures by name: features as tensors, without and with ids of the dtype `item_ids`, and records."""
         inputs = {name: self.inputs.specs[name] for name in self.inputs.request_inputs}
         inputs[SIZES] = tf.TensorSpec([None], tf.int32, name=SIZES)
         found: dict[str, Signature] = {DEFAULT: (inputs, self.ranked)}
         if item_ids is not None:
             found[WITH_IDS] = {**inputs, IDS: tf.TensorSpec([None, None], item_ids, name=IDS)}, self.ranked
-        if examples is not None:
+        if self.examples is not None:
             serialized = {SERIALIZED: tf.TensorSpec([None], tf.string, name=SERIALIZED)}
-            found[ELWC] = serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED], examples, context))
+            found[ELWC] = serialized, lambda tensors: self.ranked(self._parsed(tensors[SERIALIZED]))
             single = tf.TensorSpec([None], tf.string, name=tf.saved_model.REGRESS_INPUTS)
-            found[REGRESS] = {single.name: single}, lambda tensors: self._regressed(tensors, examples, context)
+            found[REGRESS] = {single.name: single}, self._regressed
         return found
 
     def ranked(self, tensors: Tensors) -> dict[str, tf.Tensor]:
@@ -71,30 +65,28 @@ class Ranker(NamedTuple):
                 outputs["top_k_ids"] = outputs["sorted_ids"][:, : self.top_k]
         return outputs
 
-    def _regressed(
-        self, tensors: Tensors, examples: Mapping[str, Any], context: Mapping[str, Any] | None
-    ) -> dict[str, tf.Tensor]:
+    def _regressed(self, tensors: Tensors) -> dict[str, tf.Tensor]:
         """The scores `[batch]` of serialized examples that are the only item of their lists."""
         serialized = tensors[tf.saved_model.REGRESS_INPUTS]
-        features = tf.io.parse_example(serialized, {**examples, **(context or {})})
+        features = tf.io.parse_example(serialized, {**self.examples, **(self.context or {})})
         # A model of lists of one size gets the item that often, as padding.
         size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1] or 1
-        features.update({name: tf.repeat(features[name][:, tf.newaxis], size, axis=1) for name in examples})
+        features.update({name: tf.repeat(features[name][:, tf.newaxis], size, axis=1) for name in self.examples})
         sizes = tf.ones(tf.shape(serialized), tf.int32)
-        scores = self.ranked({**self._as_inputs(features, examples), SIZES: sizes})[SCORES]
+        scores = self.ranked({**self._as_inputs(features), SIZES: sizes})[SCORES]
         return {tf.saved_model.REGRESS_OUTPUTS: scores[:, 0]}
 
-    def _parsed(self, serialized: tf.Tensor, examples: Mapping[str, Any], context: Mapping[str, Any] | None) -> Tensors:
+    def _parsed(self, serialized: tf.Tensor) -> Tensors:
         """Parse records `[batch]` to the inputs of the other signatures."""
         size = self.inputs.specs[self.inputs.item_inputs[0]].shape[1]
-        features, sizes = parse_elwc(serialized, context, examples, list_size=size)
-        return {**self._as_inputs(features, examples), SIZES: sizes}
+        features, sizes = parse_elwc(serialized, self.context, self.examples, list_size=size)
+        return {**self._as_inputs(features), SIZES: sizes}
 
-    def _as_inputs(self, features: dict[str, tf.Tensor], examples: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def _as_inputs(self, features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The features as the model takes them: by name, or in one tensor."""
         if self.inputs.structure != SINGLE:
             return features
-        columns = [features[name] for name in examples]
+        columns = [features[name] for name in self.examples]
         columns = [column[..., tf.newaxis] if column.shape.rank == 2 else column for column in columns]
         dtype = self.inputs.specs[SINGLE].dtype
         return {SINGLE: tf.concat([tf.cast(column, dtype) for column in columns], axis=-1)}

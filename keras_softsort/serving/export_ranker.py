@@ -137,14 +137,13 @@ def export_ranker(
         item_ids = arguments.one_of("item_ids", item_ids, ID_TYPES)
     if warmup is not None:
         warmup = checked_warmup(warmup)
-    ranker = Ranker(model, inputs, _checked_padding(padding, inputs), top_k)
+    ranker = Ranker(model, inputs, _checked_padding(padding, inputs), top_k, example_features, context_features)
     base = local_path(path)
     new_version = NewVersion(base, version)
     with new_version.aside() as aside:
         archive = tensorflow_keras().export.ExportArchive()
         archive.track(model)
-        signatures = ranker.signatures(item_ids and tf.as_dtype(item_ids), example_features, context_features)
-        for name, (specs, function) in signatures.items():
+        for name, (specs, function) in ranker.signatures(item_ids and tf.as_dtype(item_ids)).items():
             # Without AutoGraph errors in the model keep their type and message.
             unconverted = tf.autograph.experimental.do_not_convert(function)
             archive.add_endpoint(name, unconverted, input_signature=[specs])

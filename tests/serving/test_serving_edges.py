@@ -28,7 +28,7 @@ def ranked(tensors, model=None, *, top_k=None, padding=0.0):
     model = model or identity()
     ranker = Ranker(model, model_inputs(model, None, None), padding, top_k)
     ids = tensors["item_ids"].dtype if "item_ids" in tensors else None
-    inputs, function = ranker.signatures(ids, None, None)["serving_default" if ids is None else "with_ids"]
+    inputs, function = ranker.signatures(ids)["serving_default" if ids is None else "with_ids"]
     run = tf.function(function, input_signature=[inputs], autograph=False)
     return {name: value.numpy() for name, value in run(tensors).items()}
 
