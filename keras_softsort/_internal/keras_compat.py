@@ -16,6 +16,9 @@ keras: Any = tensorflow_keras()
 # Keras 2.15 as `tf.keras` has no version of its own.
 IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 
+# Options of a weight that mixed precision does not round.
+NO_CAST = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
+
 
 def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
     """Scale the mean loss of a replica to its share of the mean over replicas, as Keras 3 expects; Keras 2 does it."""
@@ -50,7 +53,6 @@ def assign_parts(variable: Any, parts: list[Any]) -> None:
 def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = False) -> Any:
     """Add a scalar weight that mixed precision does not round to half precision."""
     dtype = "float64" if layer.compute_dtype == "float64" else "float32"
-    no_cast = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
     return layer.add_weight(
         name=name,
         shape=(),
@@ -58,7 +60,7 @@ def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = 
         # Keras' Constant initializer would round the value to float32.
         initializer=lambda shape, dtype: tf.constant(value, dtype, shape),
         trainable=trainable,
-        **no_cast,
+        **NO_CAST,
     )
 
 

@@ -12,7 +12,7 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import IS_KERAS_3, assign_parts, keras, layer_shape
+from keras_softsort._internal.keras_compat import NO_CAST, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.layers._base import known_shape
 from keras_softsort.ops._core.distances import DISTANCES
@@ -217,14 +217,13 @@ class KNNClassifier(keras.layers.Layer):
             raise ValueError(f"k must be at most the number of references, {count}, got {self.k}")
         if self.num_classes is None:
             raise ValueError("num_classes must be given with num_references, got None")
-        no_cast = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
         self.references = self.add_weight(
             name="references",
             shape=(count, dimension),
             dtype=compute_dtype(tf.as_dtype(self.compute_dtype)).name,
             initializer="zeros",
             trainable=False,
-            **no_cast,
+            **NO_CAST,
         )
         self.labels = self.add_weight(
             name="labels", shape=(count,), dtype="int32", initializer="zeros", trainable=False
