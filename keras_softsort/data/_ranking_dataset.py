@@ -202,8 +202,9 @@ def columns(parts: Any, title: str, first: Sequence[np.ndarray] | None = None) -
     if len(found) not in (2, 3) or len(shapes[0]) != 2 or any(shape != shapes[0][:1] for shape in shapes[1:]):
         raise ValueError(f"{title} must be features [n, f] and labels [n], and perhaps weights [n], got {shapes}")
     if first is not None and (len(found) != len(first) or shapes[0][1] != first[0].shape[1]):
-        of_first = [column.shape for column in first]
-        raise ValueError(f"{title} must have f and perhaps weights as the first list, {of_first}, got {shapes}")
+        weights = "and weights [n]" if len(first) == 3 else "without weights"
+        expected = f"features [n, {first[0].shape[1]}] and labels [n] {weights}, as the first list"
+        raise ValueError(f"{title} must be {expected}, got {shapes}")
     return found
 
 

@@ -247,7 +247,7 @@ def test_weights_become_sample_weights():
     found = [[part.tolist() for part in parts] for parts in ks.data.batches_by_group(lists).as_numpy_iterator()]
     assert sorted(found) == sorted(expected)
     with pytest.raises(
-        ValueError, match=r"lists\[1\] must have f and perhaps weights as the first list, \[.*\], got \["
+        ValueError, match=r"lists\[1\] must be .* and labels \[n\] and weights \[n\], as the first list, got \["
     ):
         in_memory(3, [lists[0], lists[1][:2]])
 
@@ -388,10 +388,10 @@ def test_bad_ranking_dataset(arguments, message):
         (
             {"lists": [(ONES, np.ones(3)), (np.ones([3, 1]), np.ones(3))]},
             ValueError,
-            r"lists\[1\] must be .*\(3, 2\) .*got \(3, 1\) and \(3,\)",
+            r"lists\[1\] must be features \[n, 2\] and labels \[n\] without .*got \[\(3, 1\), \(3,\)\]",
         ),
-        ({"lists": [(ONES, np.ones(2))]}, ValueError, r"lists\[0\] must be .*\(2, 2\) .*got \(3, 2\) and \(2,\)"),
-        ({"lists": [(ONES, 1.0)]}, ValueError, r"lists\[0\] must be .*got \(3, 2\) and \(\)"),
+        ({"lists": [(ONES, np.ones(2))]}, ValueError, r"lists\[0\] must be .*got \[\(3, 2\), \(2,\)\]"),
+        ({"lists": [(ONES, 1.0)]}, ValueError, r"lists\[0\] must be .*got \[\(3, 2\), \(\)\]"),
         (
             {"lists": [(ONES, [0, 1, -2])]},
             ValueError,

@@ -188,7 +188,7 @@ PAIR = (np.ones([2, 3]), np.ones(2))
         (
             {"lists": [PAIR, (*PAIR, np.ones(2))]},
             ValueError,
-            r"lists\[1\] must be .* and weights \[n\] if lists\[0\] has",
+            r"lists\[1\] must be .* without weights, as the first list",
         ),
         ({"lists": [(np.ones(3), np.ones(3))]}, ValueError, r"lists\[0\] must be .* got \[\(3,\), \(3,\)\]"),
         ({"lists": [PAIR[:1]]}, ValueError, r"lists\[0\] must be .* got \[\(2, 3\)\]"),
