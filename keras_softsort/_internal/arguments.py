@@ -87,6 +87,11 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
+def name_or_function(name: str, value: Any, choices: Collection[str]) -> Any:
+    """Return `value`, which must be a function or one of `choices`."""
+    return value if callable(value) else one_of(name, value, choices)
+
+
 def boolean(name: str, value: Any) -> bool:
     """`value`, which must be a Python bool (a tensor could not choose the graph)."""
     if not isinstance(value, bool):

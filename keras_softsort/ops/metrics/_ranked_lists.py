@@ -50,8 +50,8 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "k": arguments.optional_positive_integer,
     "ties": lambda name, value: arguments.one_of(name, value, TIES),
     "min_label": arguments.number,
-    "gain": lambda name, value: name_or_function(name, value, GAINS),
-    "discount": lambda name, value: name_or_function(name, value, DISCOUNTS),
+    "gain": lambda name, value: arguments.name_or_function(name, value, GAINS),
+    "discount": lambda name, value: arguments.name_or_function(name, value, DISCOUNTS),
     "alpha": arguments.fraction,
 }
 
@@ -59,11 +59,6 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
 def metric_options(**given: Any) -> MetricOptions:
     """Check the options that a metric has."""
     return MetricOptions(**{name: CHECKS[name](name, value) for name, value in given.items()})
-
-
-def name_or_function(name: str, value: Any, choices: tuple[str, ...]) -> Any:
-    """Return `value`, which must be a function or one of `choices`."""
-    return value if callable(value) else arguments.one_of(name, value, choices)
 
 
 def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
