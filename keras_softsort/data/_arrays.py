@@ -31,18 +31,24 @@ def float32(values: Any, title: str) -> np.ndarray:
         given = np.asarray(values)
     except ValueError as error:  # NumPy makes no array of rows of different lengths
         raise ValueError(f"{title} must be one array, got rows of different lengths") from error
-    if given.dtype == np.float32:
-        return given
     if given.dtype.kind not in "iufb":
         given = _decimals(given, title)
+    return fitted(given, tf.float32, title)
+
+
+def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
+    """Cast `array`, which errors name `title`. Integers must not change, and finite numbers must stay finite."""
+    target = dtype.as_numpy_dtype
+    if array.dtype == target or not array.size:  # NumPy takes an empty list for floating-point numbers
+        return array.astype(target, copy=False)
+    if not np.can_cast(array.dtype, target, "same_kind"):
+        raise ValueError(f"{title} must be of dtype {dtype.name}, got {array.dtype} with {array.ravel().tolist()[0]!r}")
     with np.errstate(over="ignore"):
-        numbers = given.astype(np.float32)
-    is_infinite = np.isinf(numbers)
-    if np.any(is_infinite):
-        is_lost = is_infinite & ~np.isinf(given)
-        if np.any(is_lost):
-            raise ValueError(f"{title} must fit into float32, got {given[is_lost].tolist()[0]}")
-    return numbers
+        cast = array.astype(target)
+    is_lost = cast != array if dtype.is_integer else np.isinf(cast) & ~np.isinf(array)
+    if np.any(is_lost):
+        raise ValueError(f"{title} must fit into {dtype.name}, got {array[is_lost].tolist()[0]}")
+    return cast
 
 
 def _decimals(given: np.ndarray, title: str) -> np.ndarray:

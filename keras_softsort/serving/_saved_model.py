@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_softsort.data._arrays import fitted
 from keras_softsort.serving._versions import local_path
 
 # The names of signatures, of their inputs and of their output.
@@ -102,21 +103,6 @@ def checked_array(value: Any, dtype: tf.DType, shape: tf.TensorShape, title: str
         return tf.convert_to_tensor(value, tf.string).numpy()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{title} must be of dtype string, got {value!r}") from error
-
-
-def fitted(array: np.ndarray, dtype: tf.DType, title: str) -> np.ndarray:
-    """Cast `array`, which errors name `title`. Integers must not change, and finite numbers must stay finite."""
-    target = dtype.as_numpy_dtype
-    if array.dtype == target or not array.size:  # NumPy takes an empty list for floating-point numbers
-        return array.astype(target, copy=False)
-    if not np.can_cast(array.dtype, target, "same_kind"):
-        raise ValueError(f"{title} must be of dtype {dtype.name}, got {array.dtype} with {array.ravel().tolist()[0]!r}")
-    with np.errstate(over="ignore"):
-        cast = array.astype(target)
-    is_lost = cast != array if dtype.is_integer else np.isinf(cast) & ~np.isinf(array)
-    if np.any(is_lost):
-        raise ValueError(f"{title} must fit into {dtype.name}, got {array[is_lost].tolist()[0]}")
-    return cast
 
 
 def _check_lists(specs: Mapping[str, tf.TensorSpec], request: Mapping[str, np.ndarray]) -> None:
