@@ -41,7 +41,7 @@ CUTOFFS = (1, 3, 5, 10)
 
 def blocks() -> tuple[str, str]:
     """The block that writes records, and the pipeline of this stack."""
-    data, theirs, ours = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    data, theirs, ours, *_ = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
     return data, theirs if IS_TF_RANKING else ours
 
 

@@ -30,6 +30,11 @@ def layer_shape(shape: Any) -> Any:
     return tuple(shape) if IS_KERAS_3 else tf.TensorShape(shape)
 
 
+def exp_of_weight(weight: Any) -> tf.Tensor:
+    """Return the number whose logarithm `weight` stores."""
+    return tf.exp(tf.convert_to_tensor(weight))
+
+
 def assign_parts(variable: Any, parts: list[Any]) -> None:
     """Fill a weight of a layer with arrays that follow each other on its first axis, and empty the list of them."""
     inner = variable.value if IS_KERAS_3 else variable

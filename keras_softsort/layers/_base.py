@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, keras
+from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
 from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.ops._core import lists
 
@@ -66,7 +66,7 @@ class TemperatureLayer(KeepsOptions, keras.layers.Layer):
     @property
     def tau(self) -> Any:
         """The current temperature: a weight, or with `learn_tau` a tensor."""
-        return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
+        return exp_of_weight(self.log_tau) if self.learn_tau else self._fixed_tau
 
     @tau.setter
     def tau(self, value: Any) -> None:
