@@ -43,6 +43,7 @@ LOSSES: dict[str, type] = {
     "keras_softsort_pairwise_mse_loss": losses.PairwiseMSELoss,
     "keras_softsort_pairwise_soft_zero_one_loss": losses.PairwiseSoftZeroOneLoss,
     "keras_softsort_softmax_loss": losses.SoftmaxLoss,
+    "keras_softsort_list_net_loss": losses.ListNetLoss,
     "neural_ndcg_loss": losses.NeuralNDCGLoss,
     "neural_sort_cross_entropy_loss": losses.NeuralSortCrossEntropyLoss,
     "pl_rank_loss": losses.PLRankLoss,
@@ -85,6 +86,7 @@ def get_loss(
     - `"keras_softsort_pairwise_mse_loss"`: `PairwiseMSELoss`
     - `"keras_softsort_pairwise_soft_zero_one_loss"`: `PairwiseSoftZeroOneLoss`
     - `"keras_softsort_softmax_loss"`: `SoftmaxLoss`
+    - `"keras_softsort_list_net_loss"`: `ListNetLoss`
     - `"neural_ndcg_loss"`: `NeuralNDCGLoss`
     - `"neural_sort_cross_entropy_loss"`: `NeuralSortCrossEntropyLoss`
     - `"pl_rank_loss"`: `PLRankLoss`
