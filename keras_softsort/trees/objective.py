@@ -115,9 +115,10 @@ def objective(
       loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Every row is a valid item:
         `padding` does not matter, and neither do `lists` and `reduction`. The computation is in the loss's `dtype`,
         float32 by default.
-      hessian: `"auto"`: the exact diagonal for `RankNetLoss`, `PairwiseMSELoss`, `SoftmaxLoss` (without `poly_epsilon`)
-        and `PlackettLuceLoss`, with lambda weights as constants, and `"absolute"` for other losses. `"absolute"`: the
-        absolute value of the gradient, at least a twentieth of its mean.
+      hessian: `"auto"`: the exact diagonal for `RankNetLoss`, `PairwiseMSELoss`, `SoftmaxLoss` (without
+        `poly_epsilon`), `ListNetLoss` and `PlackettLuceLoss`, with lambda weights as constants, and `"absolute"` for
+        other losses and for `scale="std"`. `"absolute"`: the absolute value of the gradient, at least a twentieth of
+        its mean.
       unit_scale: whether gradient and hessian are divided by the mean of the hessian. XGBoost's `reg_lambda` and
         `min_child_weight` count in units of the hessian, which for some losses is far from 1.
       normalize_lists: whether gradient and hessian of each list are multiplied by `log2(1 + S) / S`, where S is the sum

@@ -58,6 +58,7 @@ CLOSED = {
     "MSE of pairs": ks.PairwiseMSELoss(tau=2.0),
     "softmax": ks.SoftmaxLoss(),
     "softmax, tau": ks.SoftmaxLoss(tau=0.5, lambda_weight="dcg"),
+    "ListNet": ks.ListNetLoss(tau=0.5, label_tau=2.0),
     "ListMLE": ks.PlackettLuceLoss(),
     "ListMLE, k": ks.PlackettLuceLoss(k=3, ties="first", tau=0.5),
     "ListMLE, discount": ks.PlackettLuceLoss(discount="log2"),
@@ -101,6 +102,16 @@ def test_closed_forms_are_those_of_float64_differences(name, weighted, dtype):
     ]
     np.testing.assert_allclose(found.curvatures, np.stack(differences, axis=1), rtol=tolerance, atol=tolerance)
     assert not np.any(np.where(mask, 0, found.curvatures))
+
+
+def test_every_closed_form_is_tried():
+    tried = {type(loss) for loss in CLOSED.values()}
+    have = {
+        cls
+        for cls in map(vars(ks.losses).get, ks.losses.__all__)
+        if isinstance(cls, type) and getattr(cls, "_derivatives", None) is not None
+    }
+    assert have == tried
 
 
 def test_long_lists_have_the_derivatives_of_all_their_tiles():
