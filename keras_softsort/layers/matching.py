@@ -39,8 +39,8 @@ class SinkhornLayer(TemperatureLayer):
     positions, use `tf.matmul(output, items, transpose_a=True)`.
 
     Raises:
-      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, or logits do not have
-        shape `[batch, n, m]`.
+      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, `scale` is unknown, or
+        logits do not have shape `[batch, n, m]`.
       TypeError: logits are not floating-point, or `hard` is not a bool.
 
     Cost: O(n m) time per iteration; `hard` adds that of `ops.linear_assignment`.

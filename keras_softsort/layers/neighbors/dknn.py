@@ -50,9 +50,9 @@ class DkNNLayer(TemperatureLayer):
     embedding of a query or of a valid candidate is not finite, the query's memberships are NaN.
 
     Raises:
-      ValueError: `k` or `num_samples` is below 1, `tau` is not positive, `method` or `distance` is unknown, the input
-        is not two tensors of embeddings with the same batch and d, there are no more than k candidates, or a mask has
-        another shape.
+      ValueError: `k` or `num_samples` is below 1, `tau` is not positive, `method`, `distance` or `scale` is unknown,
+        the input is not two tensors of embeddings with the same batch and d, there are no more than k candidates, or a
+        mask has another shape.
       TypeError: an argument has another type, embeddings are not floating-point, or masks are not bool.
       InvalidArgumentError: there are no more than k candidates, and their number was unknown when traced.
 

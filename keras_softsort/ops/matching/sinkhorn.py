@@ -69,8 +69,8 @@ def sinkhorn(
       num_iterations: number of iterations; with a `tolerance`, the maximum number.
       tolerance: largest residual at which a matrix stops early (float32 reaches about 1e-6). None runs all iterations.
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
-      scale: `"std"` divides the logits of each matrix by the standard deviation of its valid finite ones:
-        `tau`, and the penalty, then means the same for logits of any scale. None does not.
+      scale: `"std"` divides the logits of each matrix by the standard deviation of its valid finite ones: `tau`
+        and the penalty then mean the same for logits of any scale. None does not divide.
       row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0 and change nothing.
       column_mask: bool `[..., m]`, True for valid columns.
       row_sums: `[n]` or `[..., n]`, the sums that rows should have, at least 0 and finite. None for 1 each. A row with
@@ -94,8 +94,8 @@ def sinkhorn(
     Raises:
       TypeError: `logits` is not floating-point, a mask is not bool, or `num_iterations` is not an integer.
       ValueError: `tau` or `marginal_penalty` is not positive, `num_iterations` is below 1, `tolerance` is below 0,
-        `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative, `hard` is set together
-        with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
+        `scale` is unknown, `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative,
+        `hard` is set together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
       InvalidArgumentError: a sum is negative or NaN, and was unknown when traced.
 
     Gradients are the exact gradients of the iterations made, unless `implicit_gradient` is set. After convergence both
