@@ -49,6 +49,7 @@ class KeepsOptions:
     """A Keras object whose options are attributes, and are written to its config."""
 
     _option_names: tuple[str, ...] = ()
+    _written = staticmethod(written_function)  # an option as plain JSON values
 
     def _keep_options(self, **options: Any) -> None:
         """Make each option an attribute, which `get_config` writes."""
@@ -58,5 +59,5 @@ class KeepsOptions:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        options = {name: written_function(getattr(self, name)) for name in self._option_names}
+        options = {name: self._written(getattr(self, name)) for name in self._option_names}
         return {**super().get_config(), **options}  # type: ignore[misc]  # of Keras

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, keras
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import (
     Lists,
@@ -23,7 +23,7 @@ from keras_softsort._targets.lists import (
 from keras_softsort.losses._configs import written_option
 
 
-class WeightedLoss(keras.losses.Loss):
+class WeightedLoss(KeepsOptions, keras.losses.Loss):
     """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
 
     Args:
@@ -47,13 +47,7 @@ class WeightedLoss(keras.losses.Loss):
             self.reduction = reduction
         self._given_dtype = dtype
 
-    _option_names: tuple[str, ...] = ()
-
-    def _keep_options(self, options: Mapping[str, Any]) -> None:
-        """Make each option an attribute, which `get_config` writes."""
-        self._option_names = tuple(options)
-        for name, value in options.items():
-            setattr(self, name, value)
+    _written = staticmethod(written_option)
 
     @property
     def given_dtype(self) -> tf.DType | None:
@@ -77,8 +71,8 @@ class WeightedLoss(keras.losses.Loss):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        options = {name: written_option(getattr(self, name)) for name in self._option_names}
-        return {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype, **options}
+        own = {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype}
+        return {**super().get_config(), **own}
 
 
 def _floating_dtype(dtype: Any) -> str:

@@ -32,8 +32,8 @@ class ScoreLoss(ListLoss):
         written into the config and read from it. Values are plain JSON values, registered functions, or a
         `LambdaWeight`.
       scale: `"std"` divides the scores of each list by the standard deviation of its valid items: a temperature then
-        means the same for scores of any scale, and no score grows without end. Losses of several logits per item refuse
-        it. None does not divide.
+        means the same for scores of any scale, and no score grows without end. Lists of equal scores are
+        not divided. Losses of several logits per item refuse it. None does not divide.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
@@ -71,7 +71,7 @@ class ScoreLoss(ListLoss):
         self.scale = checked_scale(scale)
         if scale is not None and self.predicts != "scores":
             raise ValueError(f"scale must be None for a loss of several logits per item, got {scale!r}")
-        self._keep_options({name: read_option(value) for name, value in (options or {}).items()})
+        self._keep_options(**{name: read_option(value) for name, value in (options or {}).items()})
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The weighted loss of each list: `[batch]`."""

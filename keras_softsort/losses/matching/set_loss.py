@@ -110,15 +110,13 @@ class SetLoss(WeightedLoss):
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
         self._keep_options(
-            {
-                "pair_cost": arguments.function("pair_cost", read_function(pair_cost)),
-                "matched_loss": arguments.function("matched_loss", read_function(matched_loss)),
-                "unmatched_loss": _optional_function("unmatched_loss", unmatched_loss),
-                "target_mask": _mask("target_mask", target_mask),
-                "prediction_mask": _mask("prediction_mask", prediction_mask),
-                "normalization": arguments.one_of("normalization", normalization, NORMALIZATIONS),
-                "layer_axis": _layer_axis(layer_axis),
-            }
+            pair_cost=arguments.function("pair_cost", read_function(pair_cost)),
+            matched_loss=arguments.function("matched_loss", read_function(matched_loss)),
+            unmatched_loss=_optional_function("unmatched_loss", unmatched_loss),
+            target_mask=_mask("target_mask", target_mask),
+            prediction_mask=_mask("prediction_mask", prediction_mask),
+            normalization=arguments.one_of("normalization", normalization, NORMALIZATIONS),
+            layer_axis=_layer_axis(layer_axis),
         )
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:

@@ -34,8 +34,8 @@ class DkNNLoss(WeightedLoss):
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then
-        means the same for distances of any scale. None does not.
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
+        the same for distances of any scale. Masked candidates do not count. None does not divide.
       stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
         negative distances. Gumbel noise is added to the negative distances, and s_i is the mean over samples.
       num_samples: number of samples per query, if `stochastic`.
@@ -60,8 +60,8 @@ class DkNNLoss(WeightedLoss):
 
     Raises:
       ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance`,
-        `method` or `reduction` is unknown; shapes do not match; or the batch has no more than `num_queries + k` items
-        (`1 + k` if `num_queries` is None).
+        `method`, `scale` or `reduction` is unknown; shapes do not match; or the batch has no more than `num_queries +
+        k` items (`1 + k` if `num_queries` is None).
       TypeError: an argument has another type, labels are not numbers, or embeddings are not floating-point.
       InvalidArgumentError: the batch is too small, and its size was unknown when traced. XLA drops that check, and the
         loss is then NaN.
@@ -104,15 +104,13 @@ class DkNNLoss(WeightedLoss):
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
         self._keep_options(
-            {
-                **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
-                "tau": arguments.positive_number("tau", tau),
-                "num_queries": arguments.optional_positive_integer("num_queries", num_queries),
-                "objective": arguments.one_of("objective", objective, OBJECTIVES),
-                "stochastic": arguments.boolean("stochastic", stochastic),
-                "num_samples": arguments.positive_integer("num_samples", num_samples),
-                "seed": arguments.optional_integer("seed", seed),
-            }
+            **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
+            tau=arguments.positive_number("tau", tau),
+            num_queries=arguments.optional_positive_integer("num_queries", num_queries),
+            objective=arguments.one_of("objective", objective, OBJECTIVES),
+            stochastic=arguments.boolean("stochastic", stochastic),
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            seed=arguments.optional_integer("seed", seed),
         )
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:

@@ -30,8 +30,8 @@ class RetrievalLoss(WeightedLoss):
       tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
         of trained embeddings differ by about 1.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then
-        means the same for distances of any scale. None does not.
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
+        the same for distances of any scale. Masked candidates do not count. None does not divide.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves
         them out. A batch enters the memory when its gradient is computed, so `evaluate` does not change it. With
@@ -52,9 +52,9 @@ class RetrievalLoss(WeightedLoss):
     other.
 
     Raises:
-      ValueError: `metric`, `distance` or `reduction` is unknown; `k` is below 1, above the number of candidates, or
-        missing for precision or recall; `tau` is not positive; `memory_size` is negative, or is given with rows of
-        classes or with embeddings of unknown d; or shapes do not match.
+      ValueError: `metric`, `distance`, `scale` or `reduction` is unknown; `k` is below 1, above the number of
+        candidates, or missing for precision or recall; `tau` is not positive; `memory_size` is negative, or is given
+        with rows of classes or with embeddings of unknown d; or shapes do not match.
       TypeError: an argument has another type, labels are not numbers, or embeddings are not floating-point.
 
     Cost: with n candidates (the batch and the memory) and at most p relevant ones per query, O(p batch n) time for
@@ -89,11 +89,9 @@ class RetrievalLoss(WeightedLoss):
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
         self._keep_options(
-            {
-                **checked_metric(metric=metric, k=k, distance=distance, scale=scale),
-                "tau": arguments.positive_number("tau", tau),
-                "memory_size": arguments.non_negative_integer("memory_size", memory_size),
-            }
+            **checked_metric(metric=metric, k=k, distance=distance, scale=scale),
+            tau=arguments.positive_number("tau", tau),
+            memory_size=arguments.non_negative_integer("memory_size", memory_size),
         )
         self._memory = EmbeddingMemory(memory_size) if memory_size else None
 

@@ -61,22 +61,13 @@ class PermutationCrossEntropyLoss(ListLoss):
         kwargs.setdefault("name", "permutation_cross_entropy")
         super().__init__(**kwargs)
         self._sort_direction = sort_direction(target, direction)
-        self.target = target
-        self.direction = direction
+        self._keep_options(target=target, direction=direction)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         return permutation_cross_entropy_loss(
             y_pred, lists.labels, direction=self._sort_direction, mask=lists.mask, weights=lists.weights
         )
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "target": self.target,
-            "direction": self.direction,
-        }
 
 
 @export

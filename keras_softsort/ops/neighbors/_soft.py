@@ -40,16 +40,16 @@ def checked_search(*, k: Any, distance: Any, method: Any, power: Any, scale: Any
 
 
 def soft_neighbor_options(
-    queries: tf.Tensor, tau: Any, *, num_samples: Any, seed: Any, **search: Any
+    queries: tf.Tensor, tau: Any, num_samples: Any, seed: Any, search: dict[str, Any]
 ) -> SoftNeighborOptions:
-    """Check the options of soft neighbors of `queries` [..., q, d]; `tau` is one for all or one per query."""
+    """Add `tau`, one for all or one per query of `queries` [..., q, d], and the noise to the checked `search`."""
     if (num_samples is None) != (seed is None):
         raise ValueError(f"num_samples and seed must be given together, got {num_samples!r} and {seed!r}")
     return SoftNeighborOptions(
         tau=arguments.temperature(tau, compute_dtype(queries.dtype), queries),
         num_samples=arguments.optional_positive_integer("num_samples", num_samples),
         seed=None if seed is None else gumbel_noise.seed_tensor(seed),
-        **checked_search(**search),
+        **search,
     )
 
 

@@ -13,6 +13,7 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.neighbors._soft import (
     SoftNeighborOptions,
+    checked_search,
     log_share,
     membership,
     soft_neighbor_options,
@@ -59,8 +60,8 @@ def dknn_loss(
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then
-        means the same for distances of any scale. None does not.
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
+        the same for distances of any scale. Masked candidates do not count. None does not divide.
       num_samples: number of noisy samples to average, see `soft_neighbor_membership`; None: no noise.
       seed: two integers, given with `num_samples`.
 
@@ -71,9 +72,9 @@ def dknn_loss(
       label.
 
     Raises:
-      ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance` or
-        `method` is unknown; shapes do not match; or the batch has no more than `num_queries + k` items (`1 + k` if
-        `num_queries` is None).
+      ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance`,
+        `method` or `scale` is unknown; shapes do not match; or the batch has no more than `num_queries + k` items (`1 +
+        k` if `num_queries` is None).
       TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or an argument has
         another type.
       InvalidArgumentError: the batch is too small, and its size was unknown when traced. XLA drops that check, and the
@@ -96,17 +97,8 @@ def dknn_loss(
     if embeddings.shape.rank != 2:
         raise ValueError(f"embeddings must have shape [batch, d], got {embeddings.shape}")
     num_queries = arguments.optional_positive_integer("num_queries", num_queries)
-    options = soft_neighbor_options(
-        embeddings[:num_queries],
-        tau,
-        num_samples=num_samples,
-        seed=seed,
-        k=k,
-        distance=distance,
-        method=method,
-        power=power,
-        scale=scale,
-    )
+    search = checked_search(k=k, distance=distance, method=method, power=power, scale=scale)
+    options = soft_neighbor_options(embeddings[:num_queries], tau, num_samples, seed, search)
     embeddings = _more_than(embeddings, num_queries, options.k)
     labels = class_rows("labels", labels, embeddings)
     mask = None if mask is None else arguments.list_mask(mask, embeddings[:, 0], masked="embeddings without d")

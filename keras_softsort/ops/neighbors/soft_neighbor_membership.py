@@ -13,6 +13,7 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import checked_candidates
 from keras_softsort.ops.neighbors._soft import (
     SoftNeighborOptions,
+    checked_search,
     membership,
     soft_neighbor_options,
     sorted_candidates,
@@ -52,8 +53,8 @@ def soft_neighbor_membership(
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then
-        means the same for distances of any scale. None does not.
+      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
+        the same for distances of any scale. Masked candidates do not count. None does not divide.
       num_samples: number of relaxed Plackett-Luce samples that the result is the mean of: Gumbel noise is added to the
         negative distances. None: no noise.
       seed: two integers, given with `num_samples`. Equal seeds give equal noise.
@@ -83,17 +84,8 @@ def soft_neighbor_membership(
     """
     queries = arguments.floating_tensor("queries", queries)
     candidates = arguments.floating_tensor("candidates", candidates)
-    options = soft_neighbor_options(
-        queries,
-        tau,
-        num_samples=num_samples,
-        seed=seed,
-        k=k,
-        distance=distance,
-        method=method,
-        power=power,
-        scale=scale,
-    )
+    search = checked_search(k=k, distance=distance, method=method, power=power, scale=scale)
+    options = soft_neighbor_options(queries, tau, num_samples, seed, search)
     candidates = checked_candidates(queries, candidates, options.k)
     mask = None if mask is None else arguments.list_mask(mask, candidates[..., 0], masked="candidates")
     return _membership(queries, candidates, mask, options)

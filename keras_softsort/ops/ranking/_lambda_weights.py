@@ -116,8 +116,8 @@ class LambdaWeight:
         if version not in (None, 1, 2):
             raise ValueError(f"version must be 1 or 2, got {version!r}")
         self.k = arguments.optional_positive_integer("k", k)
-        self.gain = None if gain is None else _name_or_function("gain", gain, GAINS)
-        self.discount = None if discount is None else _name_or_function("discount", discount, DISCOUNTS)
+        self.gain = None if gain is None else arguments.name_or_function("gain", gain, GAINS)
+        self.discount = None if discount is None else arguments.name_or_function("discount", discount, DISCOUNTS)
         self.smooth_fraction = None if smooth_fraction is None else _fraction(smooth_fraction)
         self.version = version
         self.neighbors_only = None if neighbors_only is None else arguments.boolean("neighbors_only", neighbors_only)
@@ -135,10 +135,6 @@ class LambdaWeight:
     def __repr__(self) -> str:
         given = {name: getattr(self, name) for name in READERS if getattr(self, name) is not None}
         return f"LambdaWeight({', '.join([repr(self.metric), *(f'{name}={each!r}' for name, each in given.items())])})"
-
-
-def _name_or_function(name: str, value: Any, choices: tuple[str, ...]) -> Any:
-    return value if callable(value) else arguments.one_of(name, value, choices)
 
 
 def _fraction(value: Any) -> float:
