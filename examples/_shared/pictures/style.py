@@ -18,7 +18,8 @@ INK, GOOD, BAD, MUTED, GOLD, BLUE = "#1b2a41", "#2a9d8f", "#d1495b", "#8d99ae", 
 def save(figure: plt.Figure, path: Path, dpi: int = 110) -> Path:
     """Write the figure and forget it. With `--quick` its caption says that nothing was trained."""
     if command_line.is_quick():
-        figure.supxlabel("quick run, not trained", color=BAD, fontsize=13, fontweight="bold")
+        # Below the figure, whose layout it leaves alone: `bbox_inches` makes room for it.
+        figure.text(0.5, -0.06, "quick run, not trained", color=BAD, fontsize=13, fontweight="bold", ha="center")
     figure.savefig(path, dpi=dpi, bbox_inches="tight")
     plt.close(figure)
     return path
