@@ -130,6 +130,10 @@ def test_the_oldest_session_has_the_lowest_versions_of_the_default_stack():
         assert release in allowed["tensorflow"]
 
 
+def test_the_readme_is_short():
+    assert len(README.read_text().splitlines()) <= 130
+
+
 @pytest.mark.parametrize("path", ["README.md", "docs/install.md"])
 def test_pages_name_the_oldest_versions(path):
     text = (ROOT / path).read_text()
