@@ -27,6 +27,8 @@ class WriteELWC(beam.PTransform):
       path: the beginning of the names, `path-00000-of-00004` and so on.
       shards: number of files; `None` lets the runner choose.
       features: the name of one feature of length f, or names of f features of length 1, one per column.
+      label: the name of the label in the records.
+      weight: the name of the weight in the records.
 
     Raises:
       ValueError: `shards` is below 1. In the pipeline: lists have different numbers of features, or not as many as
@@ -41,14 +43,22 @@ class WriteELWC(beam.PTransform):
     ...     _ = pipeline | beam.Create([(7, ([[1.0], [2.0]], [1, 0]))]) | WriteELWC("train.tfrecord", shards=1)
     """
 
-    def __init__(self, path: str, *, shards: int | None = None, features: str | Sequence[str] = "features") -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        shards: int | None = None,
+        features: str | Sequence[str] = "features",
+        label: str = "label",
+        weight: str = "weight",
+    ) -> None:
         super().__init__()
-        self._path, self._features = str(path), features
+        self._path, self._records = str(path), Records(features, label, weight)
         self._shards = 0 if shards is None else arguments.positive_integer("shards", shards)
 
     def expand(self, lists: Any) -> Any:
         """The names of the files."""
-        records = Records(self._features)
+        records = self._records
 
         def encode(query: Any, parts: Any) -> bytes:
             return records.record(parts, f"the list of query {query!r}", query)

@@ -23,14 +23,16 @@ def write_elwc(
     *,
     shards: int = 1,
     features: str | Sequence[str] = "features",
+    label: str = "label",
+    weight: str = "weight",
 ) -> list[str]:
     """Write lists to TFRecord files of ExampleListWithContext, which `elwc_batches` and TF-Ranking read.
 
-    Each item becomes an example with the float features `features` and `label`, and `weight` if there are weights. The
-    context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type. Numbers are
-    rounded to float32 as in `RankingDataset`, and are read as they were written. Files get their names when all of them
-    are complete: they are written to a folder `.writing-...` beside them and renamed, so a crash leaves no partial
-    shard.
+    Each item becomes an example with float features: those named by `features`, `label`, and `weight` if there are
+    weights. The context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type.
+    Numbers are rounded to float32 as in `RankingDataset`, and are read as they were written. Files get their names when
+    all of them are complete: they are written to a folder `.writing-...` beside them and renamed, so a crash leaves no
+    partial shard.
 
     Args:
       lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples also
@@ -39,6 +41,8 @@ def write_elwc(
         them. The folder is created if it does not exist.
       shards: number of files. List i goes to file i modulo `shards`.
       features: the name of one feature of length f, or names of f features of length 1, one per column.
+      label: the name of the label in the records.
+      weight: the name of the weight in the records.
 
     Returns:
       The names of the files.
@@ -80,17 +84,17 @@ def write_elwc(
         aside = [f"{folder}/{i}" for i in range(shards)]
         with contextlib.ExitStack() as stack:
             writers = [stack.enter_context(tf.io.TFRecordWriter(name)) for name in aside]
-            for i, record in enumerate(_records(lists, features)):
+            for i, record in enumerate(_records(lists, Records(features, label, weight))):
                 writers[i % shards].write(record)
         for old, new in zip(aside, names, strict=True):
             tf.io.gfile.rename(old, new)
     return names
 
 
-def _records(lists: RankingDataset | Iterable[tuple[Any, ...]], features: str | Sequence[str]) -> Iterator[bytes]:
+def _records(lists: RankingDataset | Iterable[tuple[Any, ...]], records: Records) -> Iterator[bytes]:
     query_ids = lists.query_ids if isinstance(lists, RankingDataset) else None
     ids = None if query_ids is None else as_queries(query_ids)
-    records, number = Records(features), 0
+    number = 0
     for number, parts in enumerate(arguments.elements("lists", lists, LISTS), start=1):
         query = () if ids is None else (ids[number - 1],)
         yield records.record(parts, f"lists[{number - 1}]", *query)

@@ -70,15 +70,15 @@ def assert_same_lists(found, lists):
             np.testing.assert_array_equal(one, expected)
 
 
-def records(pattern, **spec):
+def records(pattern, label="label", weight="weight", **spec):
     """Pairs of a query and its columns, from ELWC files."""
-    numbers = {name: tf.io.FixedLenFeature(shape, tf.float32) for name, shape in {"label": [], **spec}.items()}
+    numbers = {name: tf.io.FixedLenFeature(shape, tf.float32) for name, shape in {label: [], **spec}.items()}
     context = {"query_id": tf.io.FixedLenFeature([], tf.int64)}
-    for features, labels in ks.data.elwc_batches(pattern, context, numbers, "label", 1).as_numpy_iterator():
+    for features, labels in ks.data.elwc_batches(pattern, context, numbers, label, 1).as_numpy_iterator():
         valid = labels[0] >= 0
-        names = [name for name in spec if name != "weight"]
+        names = [name for name in spec if name != weight]
         columns = [features[name].reshape(len(valid), -1) for name in names]
-        weights = [features["weight"][0, valid]] if "weight" in spec else []
+        weights = [features[weight][0, valid]] if weight in spec else []
         yield int(features["query_id"][0]), (np.concatenate(columns, -1)[valid], labels[0, valid], *weights)
 
 
@@ -138,10 +138,10 @@ def test_arguments_of_the_readers_and_the_writer(folder):
         checked(run | "zero" >> ReadSVMlight(str(folder / "part-0.txt"), num_features=6, zero_based=True), is_wider)
         roles = {"group": "query", "label": "grade", "features": ["x2", "x0"], "weight": "share"}
         parquet = run | ReadParquet(str(folder / "part-*.parquet"), **roles)
-        _ = parquet | WriteELWC(folder / "named", shards=1, features=["c", "a"])
+        _ = parquet | WriteELWC(folder / "named", shards=1, features=["c", "a"], label="grade", weight="share")
     names = [path.name for path in folder.glob("named*")]
     assert names == ["named-00000-of-00001"]
-    found = list(records(str(folder / names[0]), c=[], a=[], weight=[]))
+    found = list(records(str(folder / names[0]), label="grade", weight="share", c=[], a=[], share=[]))
     weights = np.arange(sum(SIZES), dtype=np.float32)
     assert_same_lists(
         found,

@@ -137,6 +137,16 @@ def test_integers_beyond_int64(tmp_path, wrong):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_names_of_label_and_weight(tmp_path):
+    lists = ks.data.RankingDataset(np.eye(2), [3.0, 1.0], [2], weights=[0.5, 2.0])
+    files = ks.data.write_elwc(lists, tmp_path / "train", label="grade", weight="share")
+    ((features, labels),) = ks.data.elwc_batches(
+        files, None, spec(features=[2], grade=[], share=[]), "grade", 1, boundaries=(2,)
+    ).as_numpy_iterator()
+    assert labels.tolist() == [[3.0, 1.0]]
+    assert features["share"].tolist() == [[0.5, 2.0]]
+
+
 def test_an_iterator_is_read_once_and_one_by_one(tmp_path):
     files = ks.data.write_elwc(((np.full([2, 1], i), [0, 1]) for i in range(5)), tmp_path / "x", shards=2)
     batches = ks.data.elwc_batches(
@@ -201,7 +211,11 @@ PAIR = (np.ones([2, 3]), np.ones(2))
         ({"features": 5}, TypeError, "features must be a sequence of names, got 5"),
         ({"features": ["a", "b"]}, ValueError, r"features must be one name or 3 distinct names, .*got \['a', 'b'\]"),
         ({"features": ["a", "b", "a"]}, ValueError, "3 distinct names"),
-        ({"features": "label"}, ValueError, "other than 'label' and 'weight', got 'label'"),
+        ({"features": "label"}, ValueError, "other than label 'label' and weight 'weight', .*got 'label'"),
+        ({"features": "grade", "label": "grade"}, ValueError, "other than label 'grade' and weight 'weight'"),
+        ({"lists": [(*PAIR, np.ones(2))], "weight": "label"}, ValueError, "weight 'label', which must differ too"),
+        ({"label": None}, TypeError, "label must be a name, got None"),
+        ({"weight": 3}, TypeError, "weight must be a name, got 3"),
         ({"shards": 0}, ValueError, "shards must be at least 1, got 0"),
         ({"shards": 1.0}, TypeError, "shards must be an integer, got 1.0"),
         ({"path": "train-*"}, ValueError, r"path must be a file name, not a pattern, got 'train-\*'"),

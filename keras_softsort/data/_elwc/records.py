@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.data._ranking_dataset import columns
 
-LABEL, WEIGHT, QUERY = "label", "weight", "query_id"
+QUERY = "query_id"
 
 
 class Records:
@@ -23,10 +23,15 @@ class Records:
 
     Args:
       features: the name of one feature of all columns, or one name per column.
+      label: the name of the label.
+      weight: the name of the weight.
     """
 
-    def __init__(self, features: str | Sequence[str]) -> None:
-        self._features = features
+    def __init__(self, features: str | Sequence[str], label: str = "label", weight: str = "weight") -> None:
+        for role, name in (("label", label), ("weight", weight)):
+            if not isinstance(name, str):
+                raise TypeError(f"{role} must be a name, got {name!r}")
+        self._names = features, label, weight
         self._first: list[np.ndarray] | None = None
         self._template: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -39,7 +44,7 @@ class Records:
             if _is_integer(one) and not -(2**63) <= one < 2**63:
                 raise ValueError(f"{title} must have a query id that fits into int64, or text, got {one}")
         if self._template is None:
-            self._template = _template(_layout(self._features, items.shape[1], has_weights=len(found) == 3))
+            self._template = _template(_layout(*self._names, items.shape[1], has_weights=len(found) == 3))
         template, places = self._template
         rows = np.tile(template, (len(items), 1))
         rows[:, places] = np.column_stack(found).astype("<f4").view(np.uint8)
@@ -52,18 +57,20 @@ def as_queries(ids: np.ndarray) -> list[Any]:
     return list(map(str, ids)) if ids.dtype.kind in "mM" else ids.tolist()
 
 
-def _layout(features: str | Sequence[str], width: int, has_weights: bool) -> list[tuple[str, int]]:
+def _layout(
+    features: str | Sequence[str], label: str, weight: str, width: int, *, has_weights: bool
+) -> list[tuple[str, int]]:
     """Names and lengths of the features of an example."""
     if isinstance(features, str):
         named = [(features, width)]
     else:
         named = [(name, 1) for name in arguments.elements("features", features, "names")]
-    layout = [*named, (LABEL, 1), *([(WEIGHT, 1)] if has_weights else [])]
+    layout = [*named, (label, 1), *([(weight, 1)] if has_weights else [])]
     names = [name for name, _ in layout]
     if sum(size for _, size in named) != width or len(set(names)) != len(names):
         raise ValueError(
-            f"features must be one name or {width} distinct names, other than {LABEL!r} and {WEIGHT!r}, "
-            f"got {features!r}"
+            f"features must be one name or {width} distinct names, other than label {label!r} and weight {weight!r}, "
+            f"which must differ too, got {features!r}"
         )
     return layout
 
