@@ -29,7 +29,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the weights")
     parser.add_argument("--lists", type=at_least(1), default=64, help="lists in the larger request")
     parser.add_argument("--requests", type=at_least(1), default=200, help="requests whose latency is measured")
-    return command_line.parse(parser, arguments, quick, needs=["sklearn"])
+    return command_line.parse(parser, arguments, quick)
 
 
 if __name__ == "__main__":
@@ -37,6 +37,7 @@ if __name__ == "__main__":
     command_line.import_tensorflow()
 
 import numpy as np
+from _shared.pictures.serving import draw_served
 from _shared.ranking_data import patients
 from tensorflow import keras
 
@@ -90,12 +91,18 @@ def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
         print(f"{how}: the same scores and order as the model, for lists of {', '.join(map(str, SIZES))}")
 
 
-def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Milliseconds in the session: the first request, and the median and 99th percentile of later ones."""
-    size, rows = wards.shape[1], []
+def latency(
+    folder: Path, wards: np.ndarray, options: argparse.Namespace
+) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
+    """Milliseconds in the session: the first request, and the median and 99th percentile of later ones.
+
+    Also the seconds of each request.
+    """
+    size, rows, seconds = wards.shape[1], [], {}
     for lists in (1, options.lists):
         request = {"features": wards[:lists], "sizes": [size] * lists}
         answers = serving.predict_offline(folder, [request] * (options.requests + 1))
+        seconds[f"{lists} x {size} patients"] = [answer.seconds for answer in answers]
         first, *later = [1000 * answer.seconds for answer in answers]
         median, slow = float(np.median(later)), float(np.quantile(later, 0.99))
         print(
@@ -103,7 +110,7 @@ def latency(folder: Path, wards: np.ndarray, options: argparse.Namespace) -> lis
             f"99th percentile {slow:.2f} ms"
         )
         rows.append({"request": f"{lists} x {size}", "first": first, "median": median, "99th percentile": slow})
-    return rows
+    return rows, seconds
 
 
 def warmup_requests(training: ks.data.RankingDataset) -> dict[str, list[dict[str, Any]]] | None:
@@ -119,13 +126,16 @@ def main(options: argparse.Namespace) -> dict[str, Any]:
     print("Training a ranker of patients")
     training, test = patients()
     model, tau = train(options, training, test)
-    unseen = wards(test)[0]
+    unseen, grades = wards(test)
     warmup = warmup_requests(training)
     folder = serving.export_ranker(model, options.output / "patients", top_k=3, warmup=warmup)
     without = "without a warm-up file, which needs tensorflow-serving-api"
     print(f"exported to {folder}, {'with a warm-up file' if warmup else without}")
     check(folder, model, unseen)
-    milliseconds = latency(folder, unseen, options)
+    milliseconds, seconds = latency(folder, unseen, options)
+    (answer,) = serving.predict_offline(folder, [{"features": unseen[:1], "sizes": [unseen.shape[1]]}])
+    ward = answer.outputs["scores"][0], grades[0]
+    print(f"Picture: {draw_served(ward, seconds, options.output / 'serve_ranker.png')}")
     print(f"{time.monotonic() - started:.0f} s in all\n")
     serving.print_client_commands(folder)
     return command_line.save_report(options, "serve_ranker", tau=tau, wards=len(test), milliseconds=milliseconds)
