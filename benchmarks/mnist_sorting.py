@@ -3,7 +3,9 @@
 Four MNIST digits side by side make a number, `--list-size` numbers make a list; the paper's CNN and protocol (Adam
 1e-4, batches of 20 lists). The methods are those of the paper's table 1: `neural_sort` and `stochastic`, whose CNN
 gives each image a score; `gumbel_sinkhorn`, whose CNN gives each image a logit per rank; and `row_stochastic`, where
-three linear layers map these logits of all images together to a softmax per rank.
+three linear layers map these logits of all images together to a softmax per rank. `gumbel_sinkhorn_rows` is
+Gumbel-Sinkhorn as in the authors' code: the logits of image i are row i of the matrix, whose rows stand for ranks in
+the true permutation.
 
 `--initial paper` starts as the authors' code does: weights from a truncated normal distribution of scale 0.1, biases
 of 0.1. The default is Keras' own, Glorot's uniform distribution and 0.
@@ -35,14 +37,14 @@ from _shared.handwritten_numbers import OnEachItem, Task, reader, sample_lists, 
 
 import keras_softsort as ks
 
-METHODS = ("neural_sort", "stochastic", "gumbel_sinkhorn", "row_stochastic")
+METHODS = ("neural_sort", "stochastic", "gumbel_sinkhorn", "gumbel_sinkhorn_rows", "row_stochastic")
 OF_A_RUN = ("method", "list_size", "learning_rate", "initial", "seed", "tau", "epoch_steps")
 
 
 def network(method: str, image_shape: tuple[int, ...], list_size: int, tau: float) -> keras.Model:
     """Lists of images `[batch, n, height, width, 1]` to soft permutations, largest number first."""
     lists = keras.Input((list_size, *image_shape))
-    ranks = method in ("gumbel_sinkhorn", "row_stochastic")
+    ranks = method not in ("neural_sort", "stochastic")
     values = OnEachItem(reader(image_shape, outputs=list_size if ranks else 1))(lists)
     if method == "gumbel_sinkhorn":
         values = keras.layers.Permute((2, 1))(values)
@@ -55,6 +57,7 @@ def network(method: str, image_shape: tuple[int, ...], list_size: int, tau: floa
         "neural_sort": lambda: ks.NeuralSortLayer(tau),
         "stochastic": lambda: ks.PlackettLuceSampler(5, tau),
         "gumbel_sinkhorn": lambda: ks.GumbelSinkhornLayer(tau, num_samples=5),
+        "gumbel_sinkhorn_rows": lambda: ks.GumbelSinkhornLayer(tau, num_samples=5),
         "row_stochastic": keras.layers.Softmax,
     }[method]()
     return keras.Model(lists, sort(values))

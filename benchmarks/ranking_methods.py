@@ -31,6 +31,14 @@ import keras_softsort as ks
 
 keras = tf.keras
 BATCH, RATE = 16, 2e-3
+
+
+def cross_entropy() -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """The binary cross-entropy of an item with its share of the highest label, 4."""
+    loss = ks.SigmoidCrossEntropyLoss()
+    return lambda labels, scores: loss(labels / 4, scores)
+
+
 LOSSES: dict[str, Callable[[], Any]] = {
     "RankNet": ks.RankNetLoss,
     "LambdaRank": lambda: ks.RankNetLoss(lambda_weight="ndcg"),
@@ -47,6 +55,10 @@ LOSSES: dict[str, Callable[[], Any]] = {
     "Gumbel ApproxNDCG": ks.GumbelApproxNDCGLoss,
     "ApproxMRR": ks.ApproxMRRLoss,
     "Mean squared": ks.MeanSquaredLoss,
+    "ListNet": ks.ListNetLoss,
+    "Sigmoid cross-entropy": cross_entropy,
+    "NeuralSort cross-entropy": lambda: ks.NeuralSortCrossEntropyLoss(tau=1.0),
+    "Spearman": lambda: ks.SpearmanLoss(tau=1.0),
 }
 
 

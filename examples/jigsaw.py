@@ -25,8 +25,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     quick = {"pieces": [2], "seeds": [0], "steps": 20, "test_puzzles": 20}
     parser = command_line.new_parser(__doc__, "jigsaw", quick)
     add, at_least, positive = parser.add_argument, command_line.at_least, command_line.positive
-    add("--dataset", choices=("sklearn", "mnist", "photos"), default="sklearn", help="images that are cut")
-    add("--data-dir", help="folder of mnist.npz; without it Keras downloads MNIST")
+    datasets = ("sklearn", "mnist", "cifar10", "photos")
+    add("--dataset", choices=datasets, default="sklearn", help="images that are cut")
+    add("--data-dir", help="folder of mnist.npz or cifar10.npz; without it Keras downloads them")
+    add("--images", type=at_least(1), help="training images, the first ones of the dataset; all by default")
     add("--crops", type=at_least(1), default=3000, help="crops of photographs, for training and for testing")
     add("--pieces", type=at_least(2), nargs="+", default=[2, 4], help="pieces per side")
     add("--seeds", type=int, nargs="+", default=[0, 1, 2], help="one training of each grid per seed")
@@ -34,6 +36,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--batch-size", type=at_least(1), default=64, help="puzzles per step")
     add("--learning-rate", type=positive, default=2e-3, help="of Adam, at the start")
     add("--dropout", type=command_line.fraction, default=0.2, help="share of the inputs of a layer dropped")
+    add("--attention", type=at_least(0), default=0, help="layers in which the pieces look at each other")
     add("--tau", type=positive, default=1.0, help="temperature of Sinkhorn, in units of the scores")
     add("--noise-scale", type=float, default=1.0, help="factor of the Gumbel noise")
     add("--iterations", type=at_least(1), default=10, help="of Sinkhorn")
@@ -91,9 +94,9 @@ def reassembler(scores: keras.Model, options: argparse.Namespace, hard: bool = F
     return keras.Model(scores.input, PutInPlace()(scores.input, matcher(scores, options, hard).output))
 
 
-def scorer(piece_shape: tuple[int, ...], n: int, dropout: float) -> keras.Model:
+def scorer(piece_shape: tuple[int, ...], n: int, dropout: float, attention: int) -> keras.Model:
     """Pieces `[batch, n, height, width, channels]` to logits `[batch, piece, position]`."""
-    network = keras.Sequential(
+    look = keras.Sequential(
         [
             keras.Input(piece_shape),
             keras.layers.Conv2D(32, 3, padding="same", activation="relu"),
@@ -101,17 +104,19 @@ def scorer(piece_shape: tuple[int, ...], n: int, dropout: float) -> keras.Model:
             keras.layers.Dropout(dropout),
             keras.layers.Dense(256, activation="relu"),
             keras.layers.Dropout(dropout),
-            keras.layers.Dense(n),
         ]
     )
     pieces = keras.Input((n, *piece_shape))
-    return keras.Model(pieces, OnEachItem(network)(pieces))
+    features = OnEachItem(look)(pieces)
+    if attention:
+        features = ks.DocumentInteractionAttention(8, 32, num_layers=attention, dropout=dropout)(features)
+    return keras.Model(pieces, keras.layers.Dense(n)(features))
 
 
 def train(pieces: np.ndarray, seed: int, options: argparse.Namespace) -> keras.Model:
     """The scorer, trained through the soft reassembly."""
     keras.utils.set_random_seed(seed)
-    scores = scorer(pieces.shape[2:], pieces.shape[1], options.dropout)
+    scores = scorer(pieces.shape[2:], pieces.shape[1], options.dropout, options.attention)
     model = reassembler(scores, options)
     rate = keras.optimizers.schedules.CosineDecay(options.learning_rate, options.steps)
     model.compile(keras.optimizers.Adam(rate), loss="mse")
@@ -123,13 +128,14 @@ def train(pieces: np.ndarray, seed: int, options: argparse.Namespace) -> keras.M
 def solve_all(k: int, options: argparse.Namespace) -> tuple[dict, tuple]:
     """Train and measure on a grid of k x k: results by method; the last scorer and solver, and the puzzles."""
     train_images, test_images = puzzles.load_pictures(options.dataset, k, options.data_dir, options.crops)
+    train_images = train_images[: options.images]
     chosen = np.random.default_rng(1_000_003).permutation(len(test_images))[: options.test_puzzles]
     shuffled, truth = puzzles.shuffled(puzzles.cut(test_images[chosen], k), seed=1_000_003)
 
     orders = {"as shuffled": [np.broadcast_to(np.arange(k * k), truth.shape)]}
     if options.baselines:
         orders["only edges"] = [puzzles.by_edges(shuffled)]
-    if options.baselines and options.dataset != "photos":
+    if options.baselines and options.dataset in ("sklearn", "mnist"):
         orders["edges and a black frame"] = [puzzles.by_edges(shuffled, dark_frame=True)]
     orders["Gumbel-Sinkhorn"], soft = [], []
     for seed in options.seeds:

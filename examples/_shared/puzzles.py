@@ -23,6 +23,8 @@ def load_pictures(dataset: str, k: int, data_dir: str | None, crops: int) -> tup
         side = k * round(CROP / k)
         return crops_of(TRAINING_PHOTOS, side, crops, seed=1), crops_of(TEST_PHOTOS, side, crops, seed=2)
     train, test = labelled_images.load(dataset, data_dir)
+    if dataset == "cifar10":
+        return cropped(train.pixels, k), cropped(test.pixels, k)
     return padded(train.pixels, k), padded(test.pixels, k)
 
 
@@ -30,6 +32,13 @@ def padded(images: np.ndarray, k: int) -> np.ndarray:
     """The images with an even black margin that makes `k` divide their sides."""
     before, after = ((-images.shape[1] % k) // 2, (1 + -images.shape[1] % k) // 2)
     return np.pad(images, ((0, 0), (before, after), (before, after), (0, 0)))
+
+
+def cropped(images: np.ndarray, k: int) -> np.ndarray:
+    """The middle of the images, as large as `k` divides."""
+    side = images.shape[1] - images.shape[1] % k
+    start = (images.shape[1] - side) // 2
+    return images[:, start : start + side, start : start + side]
 
 
 def photograph(name: str) -> tf.Tensor:

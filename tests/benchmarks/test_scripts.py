@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.optimize
 import tensorflow as tf
 
 pytestmark = pytest.mark.default_stack_only
@@ -21,6 +22,7 @@ TINY = {
     "eager_calls": ["--count", "1", "--largest", "6", "--only", "soft_rank", "OrdinalLoss"],
     "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
     "ranking_methods": ["--splits", "1", "--epochs", "1", "--methods", "LambdaMART, default settings", "Softmax"],
+    "surrogates": ["--losses", "Softmax", "--splits", "1", "--epochs", "2"],
     "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
     "first_loss": ["--losses", "SoftmaxLoss()", "--data", "wards", "--seeds", "1", "--epochs", "1"],
     "nearest_neighbors": ["--shapes", "2x40x3x2", "--repeats", "1"],
@@ -46,7 +48,7 @@ TINY = {
 
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
-SLOW |= {"first_loss", "trees", "clicks"}
+SLOW |= {"first_loss", "trees", "clicks", "surrogates"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "counts",
@@ -63,6 +65,7 @@ OTHERS = {
     "run_hlo",
     "harness",
     "batch_scoring",
+    "tracking",
     "data_reading",
 }
 
@@ -242,7 +245,7 @@ def test_pages_tell_which_results_have_uncommitted_changes(script):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("method", ["stochastic", "gumbel_sinkhorn", "row_stochastic"])
+@pytest.mark.parametrize("method", ["stochastic", "gumbel_sinkhorn", "gumbel_sinkhorn_rows", "row_stochastic"])
 def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, capsys):
     images, labels = rng.integers(0, 256, [40, 28, 28], dtype=np.uint8), np.arange(40) % 10
     np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
@@ -513,3 +516,15 @@ def test_script_in_a_process_of_its_own(name, settings, tmp_path):
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), *settings, "--json", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     assert all(json.loads(path.read_text())["tables"].values())
+
+
+def test_tracking_matches_with_gates_as_scipy_does(script, rng):
+    """As many allowed pairs as there can be, and the cheapest of these; SciPy gets a large cost for forbidden ones."""
+    by_match = script("tracking").by_match
+    for shape in [(3, 5), (5, 3), (4, 4), (1, 6)]:
+        costs = np.where(rng.random(shape) < 0.4, np.nan, rng.random(shape))
+        rows, columns = by_match(costs)
+        expected = scipy.optimize.linear_sum_assignment(np.where(np.isnan(costs), 100.0, costs))
+        allowed = ~np.isnan(costs[expected])
+        assert (rows.tolist(), columns.tolist()) == tuple(each[allowed].tolist() for each in expected)
+    assert by_match(np.full([2, 2], np.nan))[0].size == 0
