@@ -23,6 +23,18 @@ TINY = {
     "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
     "ranking_methods": ["--splits", "1", "--epochs", "1", "--methods", "LambdaMART, default settings", "Softmax"],
     "surrogates": ["--losses", "Softmax", "--splits", "1", "--epochs", "2"],
+    "jigsaw_photographs": [
+        "--dataset",
+        "sklearn",
+        "--images",
+        "50",
+        "--attention",
+        "1",
+        "--steps",
+        "1",
+        "--seeds",
+        "0",
+    ],
     "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
     "first_loss": ["--losses", "SoftmaxLoss()", "--data", "wards", "--seeds", "1", "--epochs", "1"],
     "nearest_neighbors": ["--shapes", "2x40x3x2", "--repeats", "1"],
@@ -48,7 +60,7 @@ TINY = {
 
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
-SLOW |= {"first_loss", "trees", "clicks", "surrogates"}
+SLOW |= {"first_loss", "trees", "clicks", "surrogates", "jigsaw_photographs"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "counts",
