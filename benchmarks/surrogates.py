@@ -74,32 +74,32 @@ def row(name: str, found: Curves) -> harness.Row:
 
 
 def draw(every: Mapping[str, Curves], path: Path) -> None:
-    """A column for each loss: the loss of training lists above, NDCG@5 below; a band is the spread over splits."""
+    """A panel for each loss: its value on training lists, and NDCG@5 of both; bands are the spread over splits."""
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
-    figure, axes = plt.subplots(2, len(every), figsize=(2.6 * len(every), 5), sharex=True, layout="constrained")
-    for column, (name, found) in enumerate(every.items()):
-        epochs = np.arange(1, found["loss"].shape[1] + 1)
-        for row_number, key, label, color in (
-            (0, "loss", "loss, training lists", "#4A5A8A"),
-            (1, "training", "NDCG@5, training lists", "#1F6F6B"),
-            (1, "test", "NDCG@5, test lists", "#B33A3A"),
+    rows = -(-len(every) // 3)
+    figure, axes = plt.subplots(rows, 3, figsize=(12, 2.7 * rows + 0.6), sharex=True, layout="constrained")
+    lowest = min(found["test"].mean(axis=0).min() for found in every.values())
+    for axis, (name, found) in zip(np.ravel(axes), every.items(), strict=False):
+        falling = axis.twinx()
+        for target, key, label, color in (
+            (falling, "loss", "loss, training lists (right)", "#8A8FA3"),
+            (axis, "training", "NDCG@5, training lists", "#1F6F6B"),
+            (axis, "test", "NDCG@5, test lists", "#B33A3A"),
         ):
             mean, spread = found[key].mean(axis=0), found[key].std(axis=0)
-            axis = axes[row_number, column]
-            axis.plot(epochs, mean, color=color, label=label)
-            axis.fill_between(epochs, mean - spread, mean + spread, color=color, alpha=0.2, lw=0)
-            axis.spines[["top", "right"]].set_visible(False)
-        axes[0, column].set_title(name, loc="left", fontsize=10)
-        axes[1, column].axvline(np.argmax(found["test"].mean(axis=0)) + 1, color="#B33A3A", lw=1, ls=":")
-    low = min(found["test"].mean(axis=0).min() for found in every.values())
-    for axis in axes[1]:
-        axis.set(xlabel="epochs", ylim=(low - 0.02, 1))
-    for axis in axes[1, 1:]:
-        axis.set_yticklabels([])
-    handles = [axis.get_legend_handles_labels() for axis in axes[:, 0]]
-    lines, names = ([*above, *below] for above, below in zip(*handles, strict=True))
-    figure.legend(lines, names, loc="outside lower center", ncols=3)
+            epochs = np.arange(1, len(mean) + 1)
+            target.plot(epochs, mean, color=color, label=label)
+            target.fill_between(epochs, mean - spread, mean + spread, color=color, alpha=0.2, lw=0)
+            target.spines["top"].set_visible(False)
+        falling.tick_params(axis="y", colors="#8A8FA3")
+        axis.axvline(np.argmax(found["test"].mean(axis=0)) + 1, color="#B33A3A", lw=1, ls=":")
+        axis.set_title(name, loc="left", fontsize=11)
+        axis.set_ylim(lowest - 0.02, 1)
+    for axis in np.ravel(axes)[-3:]:
+        axis.set_xlabel("epochs")
+    lines = [*axis.get_lines()[:2], *falling.get_lines()]
+    figure.legend(lines, [line.get_label() for line in lines], loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

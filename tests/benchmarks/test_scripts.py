@@ -78,6 +78,7 @@ OTHERS = {
     "harness",
     "batch_scoring",
     "tracking",
+    "movielens",
     "data_reading",
 }
 
@@ -540,3 +541,15 @@ def test_tracking_matches_with_gates_as_scipy_does(script, rng):
         allowed = ~np.isnan(costs[expected])
         assert (rows.tolist(), columns.tolist()) == tuple(each[allowed].tolist() for each in expected)
     assert by_match(np.full([2, 2], np.nan))[0].size == 0
+
+
+def test_movielens_is_learned_from_rows_of_ratings(script, tmp_path, rng):
+    pytest.importorskip("keras_rs")
+    movielens = script("movielens")
+    rows = np.stack(
+        [np.repeat(np.arange(1, 41), 2500), np.tile(np.arange(1, 101), 1000), np.arange(100_000) % 5 + 1], 1
+    )
+    (tmp_path / "ml-100k.inter").write_text("header\n" + "\n".join(map(" ".join, rows.astype(str).tolist())))
+    arguments = ["--data-dir", str(tmp_path), "--losses", "softmax", "--settings", "1x1", "--seeds", "0"]
+    chance, means, _ = movielens.main(arguments)["tables"]["movielens"]
+    assert chance["NDCG, 1x1"] < means["NDCG, 1x1"] == "1.0000 +- 0.0000"  # the rating depends on the movie alone
