@@ -118,6 +118,7 @@ class Trainer:
 
     def __init__(self, method: Method, count: int, make_loss: Callable[[], Any] | None = None) -> None:
         self.method, self.count = method, count
+        keras.utils.set_random_seed(0)  # also the seeds of dropout, which `restart` leaves alone
         self.model = method.make(count)
         self.optimizer = keras.optimizers.Adam(method.rate)
         self.optimizer.build(self.model.trainable_variables)
