@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -17,7 +16,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._arrays import runs
-from keras_softsort.data._svmlight.blocks import read_blocks
+from keras_softsort.data._files import named
+from keras_softsort.data._svmlight import read_blocks
 from keras_softsort.data._tables.frames import table
 from keras_softsort.data._tables.grouping import Groups, Roles, gathered
 from keras_softsort.data.tables import read_batches, readable
@@ -137,20 +137,11 @@ def _read_parquet(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
     with file.open(compression_type=CompressionTypes.UNCOMPRESSED) as opened:
         with readable(path):
             source = parquet.ParquetFile(opened)
-        with _named(path):
+        with named(path):
             found = Roles(source.schema_arrow.names, **roles)
         for part in map(table, read_batches(source, path, _ROWS, columns=[found.group, *found.numbers])):
-            with _named(f"{path}, rows from {first} on"):
+            with named(f"{path}, rows from {first} on"):
                 groups = Groups(part.column(found.group, slice(0, part.size)), found.group)
                 lists = gathered([part], groups, found)
             yield lists
             first += part.size
-
-
-@contextlib.contextmanager
-def _named(place: str) -> Iterator[None]:
-    """Name the place in the errors of tables, which count rows from it."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error

@@ -15,8 +15,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._svmlight.blocks import read_blocks
-from keras_softsort.data._svmlight.lines import content
+from keras_softsort.data._svmlight import Block, content, read_blocks
 
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -82,11 +81,9 @@ def read_svmlight(
         raise ValueError(f"{path} must hold at least one document, got none")
     labels = np.concatenate([block.labels for block in blocks])
     queries = np.concatenate([block.queries for block in blocks])
-    parts = [block.features for block in blocks]
-    del blocks  # otherwise all features would stay in memory next to the stacked ones
-    features = _stacked(parts, num_features)
+    features = _stacked(blocks, num_features)
     sizes_path = Path(query_file or f"{path.with_suffix('') if path.suffix in _COMPRESSED else path}.query")
-    counted = _counted(sizes_path, len(labels), path, required=query_file is not None)
+    counted = _counted(sizes_path, len(labels), path) if query_file is not None or sizes_path.exists() else None
     if not len(queries):
         if counted is None:
             raise ValueError(f"{path} must name queries by qid: in its lines or by a file {sizes_path}, got neither")
@@ -104,16 +101,15 @@ def _opened(path: Path) -> IO[bytes]:
     return _COMPRESSED.get(path.suffix, open)(path, "rb")
 
 
-def _stacked(parts: list[np.ndarray], num_features: int | None) -> np.ndarray:
-    """Stack the features. The parts are freed one by one, so that memory holds them once."""
-    width = num_features or max(part.shape[1] for part in parts)
-    features = _arrays.zeros((sum(map(len, parts)), width))
-    start = 0
-    parts.reverse()
-    while parts:
-        part = parts.pop()
-        features[start : start + len(part), : part.shape[1]] = part
-        start += len(part)
+def _stacked(blocks: list[Block], num_features: int | None) -> np.ndarray:
+    """Stack the features of `blocks`, which are removed one by one, so that memory holds features once."""
+    width = num_features or max(block.features.shape[1] for block in blocks)
+    end = sum(len(block.features) for block in blocks)
+    features = _arrays.zeros((end, width))
+    while blocks:
+        part = blocks.pop().features
+        features[end - len(part) : end, : part.shape[1]] = part
+        end -= len(part)
     return features
 
 
@@ -133,15 +129,13 @@ def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     return sizes, ids
 
 
-def _counted(path: Path, documents: int, judged: Path, required: bool) -> np.ndarray | None:
-    """Read the sizes in the file at `path`. `None` if there is no such file and it is not `required`."""
-    if not required and not path.exists():
-        return None
+def _counted(path: Path, documents: int, judged: Path) -> np.ndarray:
+    """Read the sizes in the file at `path`."""
     sizes = []
     with _opened(path) as file:
-        lines = file.read().splitlines()
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
+        for number, line in enumerate(file.read().splitlines(), start=1):
+            if not line.strip():
+                continue
             if not re.fullmatch(rb"0*[1-9]\d{0,17}", line.strip()):
                 raise ValueError(f"{path}, line {number}: expected a number of documents, at least 1, got {line!r}")
             sizes.append(int(line))
