@@ -7,29 +7,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.data._elwc.parsing import Features, check_features, decode_elwc, default_of, parse_elwc
+from keras_softsort.data._elwc.parsing import Features, default_of, parse_elwc
 
 # Features that no example has, so that only an example that cannot be parsed at all is an error.
 _ANY = {"\0": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 _ANY_CONTEXT = {"\1": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 
 
-class RecordFormat(NamedTuple):
-    """How records of lists are parsed."""
-
-    title: str
-    # As `parse_elwc`.
-    parse: Callable[..., tuple[dict[str, tf.Tensor], tf.Tensor]]
-    # The number of items of each list [batch], from serialized records and the features of items.
-    sizes_of: Callable[[tf.Tensor, Features], tf.Tensor]
-
-
 def _decode_eie(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Decode examples that hold the serialized examples and the context of a list, as `decode_elwc` does."""
+    """Decode examples that hold the serialized examples and the context of a list, as `_decode_elwc` does."""
     parsed = tf.io.parse_example(
         serialized,
         {
@@ -46,65 +36,49 @@ def _decode_eie(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]
 
 def _parse_sequences(
     serialized: tf.Tensor,
-    context_features: Features | None,
+    context_features: Features,
     example_features: Features,
     list_size: Any,
     record_names: tf.Tensor,
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Parse `tf.train.SequenceExample`s, whose feature lists hold a feature per item, as `parse_elwc`."""
-    context_features = dict(context_features or {})
-    check_features(context_features, example_features)
-    features, found, lengths = _sequences(serialized, context_features, example_features, record_names)
-    sizes = tf.minimum(_longest(lengths), list_size)
     for name, spec in example_features.items():
-        length = tf.cast(lengths[name], tf.int32)
-        if spec.default_value is None:
-            missing = tf.argmin(length - sizes)
-            message = f"example_features must be in every item unless they have a default value, {name} is not in"
-            tf.debugging.Assert(tf.reduce_all(length >= sizes), [message, record_names[missing]])
-        values = found[name][:, :list_size]
-        short = [[0, 0], [0, list_size - tf.shape(values)[1]], *[[0, 0]] * (values.shape.rank - 2)]
-        is_given = tf.sequence_mask(length, list_size)
-        is_given = tf.reshape(is_given, tf.concat([tf.shape(is_given), [1] * (values.shape.rank - 2)], axis=0))
-        features[name] = tf.where(is_given, tf.pad(values, short), default_of(spec.default_value, spec.dtype))
-    return features, sizes
-
-
-def _sequences(serialized: tf.Tensor, context: Features, examples: Features, names: tf.Tensor | None = None) -> tuple:
-    """Features of lists, features of items [batch, longest, ...], and the number of items that have each [batch]."""
-    for name, spec in examples.items():
         if not isinstance(spec, tf.io.FixedLenFeature):
             raise TypeError(
                 f"example_features[{name!r}] must be a FixedLenFeature in a SequenceExample, got {type(spec).__name__}"
             )
     lists = {
         name: tf.io.FixedLenSequenceFeature(spec.shape, spec.dtype, allow_missing=True)
-        for name, spec in examples.items()
+        for name, spec in example_features.items()
     }
-    return tf.io.parse_sequence_example(serialized, context or None, lists, example_names=names)
+    features, found, lengths = tf.io.parse_sequence_example(serialized, context_features, lists, record_names)
+    lengths = {name: tf.cast(length, tf.int32) for name, length in lengths.items()}
+    sizes = tf.reduce_max(tf.stack(list(lengths.values())), axis=0)
+    width = tf.reduce_max(sizes) if list_size is None else list_size
+    sizes = tf.minimum(sizes, width)
+    for name, spec in example_features.items():
+        if spec.default_value is None:
+            missing = tf.argmin(lengths[name] - sizes)
+            message = f"example_features must be in every item unless they have a default value, {name} is not in"
+            tf.debugging.Assert(tf.reduce_all(lengths[name] >= sizes), [message, record_names[missing]])
+        values = found[name][:, :width]
+        short = [[0, 0], [0, width - tf.shape(values)[1]], *[[0, 0]] * (values.shape.rank - 2)]
+        is_given = tf.sequence_mask(lengths[name], width)
+        is_given = tf.reshape(is_given, tf.concat([tf.shape(is_given), [1] * (values.shape.rank - 2)], axis=0))
+        features[name] = tf.where(is_given, tf.pad(values, short), default_of(spec.default_value, spec.dtype))
+    return features, sizes
 
 
-def _longest(lengths: dict[str, tf.Tensor]) -> tf.Tensor:
-    return tf.reduce_max(tf.stack([tf.cast(each, tf.int32) for each in lengths.values()]), axis=0)
-
-
-RECORD_FORMATS = {
-    "eie": RecordFormat(
-        "ExampleInExample",
-        functools.partial(parse_elwc, decode=_decode_eie),
-        lambda serialized, _: _decode_eie(serialized)[2],
-    ),
-    "elwc": RecordFormat("ExampleListWithContext", parse_elwc, lambda serialized, _: decode_elwc(serialized)[2]),
-    "sequence_example": RecordFormat(
-        "tf.train.SequenceExample",
-        _parse_sequences,
-        lambda serialized, examples: _longest(_sequences(serialized, {}, examples)[2]),
-    ),
+# The name of the message in errors, and a function like `parse_elwc`.
+RECORD_FORMATS: dict[str, tuple[str, Callable[..., tuple[dict[str, tf.Tensor], tf.Tensor]]]] = {
+    "eie": ("ExampleInExample", functools.partial(parse_elwc, decode=_decode_eie)),
+    "elwc": ("ExampleListWithContext", parse_elwc),
+    "sequence_example": ("tf.train.SequenceExample", _parse_sequences),
 }
 
 
 def checked(
-    record_format: RecordFormat, function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor
+    record_format: str, function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor
 ) -> Any:
     """Return `function(records, names)`. An error has the name of the first malformed record."""
 
@@ -122,19 +96,18 @@ def _otherwise(function: Callable, arguments: Any, fallback: Callable) -> Any:
     return results.take(1).get_single_element()
 
 
-def _check(record_format: RecordFormat, records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
+def _check(record_format: str, records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
     """Assert that each record is one of the format whose examples and context can be parsed."""
+    title, parse = RECORD_FORMATS[record_format]
 
     def parsed(record: tf.Tensor) -> tf.Tensor:
-        records = record[tf.newaxis]
-        size = tf.maximum(record_format.sizes_of(records, _ANY)[0], 1)  # the last example may be the malformed one
-        features, _ = record_format.parse(records, _ANY_CONTEXT, _ANY, size, tf.constant([""]))
+        features, _ = parse(record[tf.newaxis], _ANY_CONTEXT, _ANY, None, tf.constant([""]))
         # The result must depend on what was parsed: TensorFlow leaves out operations that nothing depends on.
         return tf.reduce_all([tf.reduce_all(values == 0) for values in features.values()])
 
     is_valid = tf.map_fn(
         lambda record: _otherwise(parsed, (record,), lambda _: False), records, fn_output_signature=tf.bool
     )
-    message = f"files must hold {record_format.title} records, got another message or damaged data in"
+    message = f"files must hold {title} records, got another message or damaged data in"
     first = tf.argmax(tf.cast(tf.logical_not(is_valid), tf.int32))
     return tf.debugging.Assert(tf.reduce_all(is_valid), [message, names[first]])

@@ -37,7 +37,7 @@ def parse_elwc(
       list_size: number of examples to which each list is cut or padded, a number or an int32 scalar. `None` pads to
         the longest list of the batch, at least 1.
       record_names: names of the records in errors, strings `[batch]`.
-      decode: another function than `decode_elwc`, for lists of serialized examples in another message.
+      decode: another function than `_decode_elwc`, for lists of serialized examples in another message.
 
     Returns:
       Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with the
@@ -57,7 +57,7 @@ def parse_elwc(
     serialized = tf.convert_to_tensor(serialized)
     if serialized.dtype != tf.string or serialized.shape.rank != 1:
         raise ValueError(f"serialized must be strings [batch], got {serialized.dtype.name} {serialized.shape}")
-    examples, contexts, sizes = (decode or decode_elwc)(serialized)
+    examples, contexts, sizes = (decode or _decode_elwc)(serialized)
     width: Any = tf.shape(examples)[1]
     if list_size is not None:
         sizes, width = tf.minimum(sizes, list_size), list_size
@@ -102,7 +102,7 @@ def check_features(context_features: Features, example_features: Features) -> No
                 )
 
 
-def decode_elwc(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _decode_elwc(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Serialized examples [batch, longest], serialized contexts [batch], and sizes [batch]."""
     counts, (examples, contexts) = tf.io.decode_proto(
         tf.concat([serialized, [""]], axis=0),  # one list more, since an empty batch is an error
@@ -132,6 +132,4 @@ def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]
 
 def default_of(default: Any, dtype: tf.DType) -> tf.Tensor:
     """The default value of a feature; 0 or the empty string without one."""
-    if default is None:
-        default = "" if dtype == tf.string else 0
-    return tf.constant(default, dtype)
+    return tf.zeros([], dtype) if default is None else tf.constant(default, dtype)
