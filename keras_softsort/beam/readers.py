@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,15 +15,13 @@ from pyarrow import parquet
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import RankingDataset
+from keras_softsort.data import RankingDataset, from_frame
 from keras_softsort.data._arrays import runs
 from keras_softsort.data._files import named
 from keras_softsort.data._svmlight import read_blocks
-from keras_softsort.data._tables.frames import table
-from keras_softsort.data._tables.grouping import Groups, Roles, gathered
+from keras_softsort.data._tables import Roles
 from keras_softsort.data.tables import read_batches, readable
 
-_ROWS = 2**14  # rows of a Parquet file that are decoded at a time
 _Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns
 
 
@@ -44,12 +43,11 @@ class GroupedFiles(beam.PTransform):
 
 
 def _pieces(file: Any, read: Callable[[Any], Iterator[RankingDataset]]) -> Iterator[tuple[Any, _Piece]]:
-    number = 0
+    numbers = itertools.count()
     for lists in read(file):
         ids: Any = lists.query_ids
         for query, parts in zip(ids.tolist(), lists, strict=True):
-            number += 1
-            yield query, (file.metadata.path, number, parts)
+            yield query, (file.metadata.path, next(numbers), parts)
 
 
 def _joined(query: Any, pieces: Iterable[_Piece]) -> tuple[Any, tuple[np.ndarray, ...]]:
@@ -139,9 +137,8 @@ def _read_parquet(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
             source = parquet.ParquetFile(opened)
         with named(path):
             found = Roles(source.schema_arrow.names, **roles)
-        for part in map(table, read_batches(source, path, _ROWS, columns=[found.group, *found.numbers])):
+        for part in read_batches(source, path, [found.group, *found.numbers]):
             with named(f"{path}, rows from {first} on"):
-                groups = Groups(part.column(found.group, slice(0, part.size)), found.group)
-                lists = gathered([part], groups, found)
+                lists = from_frame(part, **roles)
             yield lists
-            first += part.size
+            first += len(part)

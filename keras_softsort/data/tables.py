@@ -12,8 +12,7 @@ import numpy as np
 from keras_softsort._internal.export import export
 from keras_softsort.data._files import existing_files
 from keras_softsort.data._ranking_dataset import RankingDataset
-from keras_softsort.data._tables.frames import Table, table
-from keras_softsort.data._tables.grouping import Groups, Roles, gathered
+from keras_softsort.data._tables import Groups, Roles, Table, gathered, table
 
 _ROWS = 2**16  # of a Parquet file, decoded at a time
 
@@ -127,11 +126,15 @@ def read_parquet(
         if sorted(file.schema_arrow.names) != sorted(names):
             raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
     roles = Roles(names, group, label, features, weight)
-    values = [part.column(group, slice(0, part.size)) for part in _tables(files, [group])]
+
+    def tables(columns: list[str]) -> Iterator[Table]:
+        return (table(batch) for name, file in files for batch in read_batches(file, name, columns))
+
+    values = [part.column(group, slice(0, part.size)) for part in tables([group])]
     if not values:
         raise ValueError(f"path must have at least one row, got none in {path!r}")
     groups = Groups(np.concatenate(values), group)
-    return gathered(_tables(files, roles.numbers), groups, roles)
+    return gathered(tables(roles.numbers), groups, roles)
 
 
 @contextlib.contextmanager
@@ -143,13 +146,8 @@ def readable(name: str) -> Iterator[None]:
         raise OSError(f"{name} cannot be read as a Parquet file: {error}") from error
 
 
-def _tables(files: list[tuple[str, Any]], columns: list[str]) -> Iterator[Table]:
-    for name, file in files:
-        for row_group in range(file.num_row_groups):  # pyarrow would buffer several of them
-            yield from map(table, read_batches(file, name, _ROWS, row_groups=[row_group], columns=columns))
-
-
-def read_batches(file: Any, name: str, rows: int, **options: Any) -> Iterator[Any]:
-    """Read `rows` rows at a time from the open Parquet `file`, which errors call `name`."""
+def read_batches(file: Any, name: str, columns: list[str]) -> Iterator[Any]:
+    """Read some rows at a time from the open Parquet `file`, which errors call `name`."""
     with readable(name):
-        yield from file.iter_batches(rows, **options)
+        for row_group in range(file.num_row_groups):  # pyarrow would buffer several of them
+            yield from file.iter_batches(_ROWS, row_groups=[row_group], columns=columns)
