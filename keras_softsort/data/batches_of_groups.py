@@ -86,11 +86,8 @@ def batches_of_groups(
     )
 
     def batch(members: tf.Tensor) -> tuple:
-        own = tf.gather(sizes, members)
-        numbers = tf.repeat(tf.range(tf.size(members), dtype=tf.int64), own)
-        items = tf.range(tf.reduce_sum(own)) + tf.repeat(
-            tf.gather(starts, members) - tf.cumsum(own, exclusive=True), own
-        )
+        first = tf.gather(starts, members)
+        items = tf.ragged.range(first, first + tf.gather(sizes, members))
 
         def filled(values: tf.Tensor, filler: Any = 0) -> tf.Tensor:
             if padded_label is None:
@@ -98,12 +95,14 @@ def batches_of_groups(
             widths = [[0, rows - tf.shape(values)[0]], *[[0, 0]] * (values.shape.rank - 1)]
             return tf.ensure_shape(tf.pad(values, widths, constant_values=filler), [rows, *values.shape[1:]])
 
-        inputs = filled(tf.gather(features, items))
+        inputs = filled(tf.gather(features, items.flat_values))
         if labels is None:
             return (inputs,)
-        groups = filled(tf.cast(numbers, tf.float32), tf.cast(tf.size(members), tf.float32))
-        targets = tf.stack([groups, filled(tf.gather(labels, items), padded_label or 0)], axis=1)
-        return (inputs, targets) if weights is None else (inputs, targets, filled(tf.gather(weights, items)))
+        groups = filled(tf.cast(items.value_rowids(), tf.float32), tf.cast(tf.size(members), tf.float32))
+        targets = tf.stack([groups, filled(tf.gather(labels, items.flat_values), padded_label or 0)], axis=1)
+        return (
+            (inputs, targets) if weights is None else (inputs, targets, filled(tf.gather(weights, items.flat_values)))
+        )
 
     members = np.flatnonzero(flat.sizes)[index::count]
     total, longest = (int(part(flat.sizes[members], initial=0)) for part in (np.sum, np.max))
@@ -117,7 +116,7 @@ def batches_of_groups(
         packed = _packed(members, flat.sizes[members], rows)
         batches = int(packed.nrows())
         dataset = tf.data.Dataset.from_tensor_slices(packed)
-        dataset = dataset.shuffle(batches, seed=seed) if shuffle and batches else dataset
+        dataset = dataset.shuffle(max(batches, 1), seed=seed) if shuffle else dataset
     return _batching.without_copies(dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE), batches)
 
 
@@ -199,7 +198,6 @@ def batches_by_group(
 
     members = np.flatnonzero(flat.sizes)[index::count]
     dataset = tf.data.Dataset.from_tensor_slices(members)
-    if shuffle and members.size:
-        dataset = dataset.shuffle(members.size, seed=seed)
+    dataset = dataset.shuffle(max(members.size, 1), seed=seed) if shuffle else dataset
     dataset = dataset.map(one_list, num_parallel_calls=tf.data.AUTOTUNE)
     return _batching.without_copies(dataset, members.size)

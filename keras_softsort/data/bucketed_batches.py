@@ -100,11 +100,9 @@ def bucketed_batches(
     features, starts, sizes = map(shared_tensor, (flat.features, flat.starts, flat.sizes))
     weights = None if rows or flat.weights is None else shared_tensor(flat.weights)
     filler = -1 if rows else padded_label
-    with tf.device("CPU:0"):
-        padded = _batching.padded_size(sizes, bounds)
 
-    def batch(size: tf.Tensor, members: tf.Tensor) -> tuple:
-        positions = tf.range(_batching.static_size(size, bounds), dtype=tf.int64)
+    def batch(padded: tf.Tensor, members: tf.Tensor) -> tuple:
+        positions = tf.range(bounds[0] if len(bounds) == 1 else padded[0], dtype=tf.int64)
         valid = positions < tf.gather(sizes, members)[:, tf.newaxis]
         items = tf.where(valid, tf.gather(starts, members)[:, tf.newaxis] + positions, 0)
         inputs = tf.where(valid[..., tf.newaxis], tf.gather(features, items), 0)
@@ -113,14 +111,13 @@ def bucketed_batches(
         result = ({"features": inputs, "mask": valid} if mask else inputs, of_items)
         return result if weights is None else (*result, tf.where(valid, tf.gather(weights, items), 0))
 
-    members = np.arange(len(flat))[index::count]
-    dataset = tf.data.Dataset.range(index, len(flat), count)
-    if shuffle and members.size:
-        dataset = dataset.shuffle(members.size, seed=seed)
-    dataset = dataset.map(lambda i: (tf.gather(padded, i), i))
+    members = np.arange(index, len(flat), count)
+    padded = np.array(bounds)[np.searchsorted(bounds[:-1], flat.sizes[members])]
+    dataset = tf.data.Dataset.from_tensor_slices((padded, members))
+    dataset = dataset.shuffle(max(members.size, 1), seed=seed) if shuffle else dataset
     dataset = _batching.batched_by_size(dataset, batch_size, drop_remainder)
     dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
-    lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
+    lists_per_size = np.unique(padded, return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
     return _batching.without_copies(dataset, int(batches.sum()))
 

@@ -127,15 +127,16 @@ def elwc_batches(
             message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
             longest = tf.argmax(sizes)
             tf.debugging.Assert(tf.reduce_all(sizes <= bounds[-1]), [message, sizes[longest], "in", names[longest]])
-        return _batching.padded_size(sizes, bounds), (records, names)
+        places = tf.minimum(tf.searchsorted(bounds, sizes), len(bounds) - 1)
+        return tf.gather(tf.constant(bounds, tf.int64), places), (records, names)
 
-    def batch(size: tf.Tensor, named_records: tuple[tf.Tensor, tf.Tensor]) -> tuple:
-        size = _batching.static_size(tf.cast(size, tf.int32), bounds)
+    def batch(padded: tf.Tensor, named_records: tuple[tf.Tensor, tf.Tensor]) -> tuple:
+        size = bounds[0] if len(bounds) == 1 else tf.cast(padded[0], tf.int32)
 
-        def padded(records: tf.Tensor, names: tf.Tensor) -> tuple:
+        def parsed(records: tf.Tensor, names: tf.Tensor) -> tuple:
             return parse(records, context, example_features, size, names)
 
-        features, sizes = checked(record_format, padded, *named_records)
+        features, sizes = checked(record_format, parsed, *named_records)
         valid = tf.sequence_mask(sizes, size)
         labels = features.pop(label)
         if labels.shape.rank == 3:
