@@ -68,28 +68,22 @@ def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: b
     return dataset.group_by_window(lambda size, _: size, batches, window_size=batch_size)
 
 
-def lists_with_items(lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
-    """Return `lists` as a `RankingDataset`, which must have an item."""
+def checked_lists(
+    lists: RankingDataset | Sequence[tuple[Any, ...]], *, shuffle: bool, padding: str | None
+) -> RankingDataset:
+    """Return `lists` as a `RankingDataset` with items, whose labels allow `shuffle` and `padding`."""
     flat = RankingDataset.of(lists)
-    if not flat.features.shape[0]:
+    if not len(flat.features):
         raise ValueError("lists must hold at least one item, got none")
-    return flat
-
-
-def check_padding(lists: RankingDataset, padding: str | None) -> None:
-    """Check that no label of `lists` would be taken for padding."""
-    if padding == "negative_labels" and lists.labels is not None:
+    if flat.labels is None and shuffle:
+        raise ValueError("shuffle must be False for lists without labels, whose scores would be in any order, got True")
+    if padding == "negative_labels":
         rule = (
             'at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
             'padding="nan_labels" allows them'
         )
-        check_items("labels", lists.labels, lists.labels >= 0, lists.sizes, rule)
-
-
-def check_order(lists: RankingDataset, shuffle: bool) -> None:
-    """Check that items without labels, which can only be scored, are not shuffled: their scores would be, too."""
-    if lists.labels is None and shuffle:
-        raise ValueError("shuffle must be False for lists without labels, whose scores would be in any order, got True")
+        check_items("labels", flat.labels, lambda labels: labels >= 0, flat.sizes, rule)
+    return flat
 
 
 def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:

@@ -73,9 +73,7 @@ def batches_of_groups(
     arguments.boolean("shuffle", shuffle)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
-    flat = _batching.lists_with_items(lists)
-    _batching.check_order(flat, shuffle)
-    _batching.check_padding(flat, padding)
+    flat = _batching.checked_lists(lists, shuffle=shuffle, padding=padding)
     largest = int(flat.sizes.argmax())
     if flat.sizes[largest] > rows:
         name = f"lists[{largest}]" if flat.query_ids is None else f"group {flat.query_ids.tolist()[largest]!r}"
@@ -87,7 +85,8 @@ def batches_of_groups(
 
     def batch(members: tf.Tensor) -> tuple:
         first = tf.gather(starts, members)
-        items = tf.ragged.range(first, first + tf.gather(sizes, members))
+        ranges = tf.ragged.range(first, first + tf.gather(sizes, members))
+        items, numbers = ranges.flat_values, ranges.value_rowids()
 
         def filled(values: tf.Tensor, filler: Any = 0) -> tf.Tensor:
             if padded_label is None:
@@ -95,14 +94,12 @@ def batches_of_groups(
             widths = [[0, rows - tf.shape(values)[0]], *[[0, 0]] * (values.shape.rank - 1)]
             return tf.ensure_shape(tf.pad(values, widths, constant_values=filler), [rows, *values.shape[1:]])
 
-        inputs = filled(tf.gather(features, items.flat_values))
+        inputs = filled(tf.gather(features, items))
         if labels is None:
             return (inputs,)
-        groups = filled(tf.cast(items.value_rowids(), tf.float32), tf.cast(tf.size(members), tf.float32))
-        targets = tf.stack([groups, filled(tf.gather(labels, items.flat_values), padded_label or 0)], axis=1)
-        return (
-            (inputs, targets) if weights is None else (inputs, targets, filled(tf.gather(weights, items.flat_values)))
-        )
+        groups = filled(tf.cast(numbers, tf.float32), tf.cast(tf.size(members), tf.float32))
+        targets = tf.stack([groups, filled(tf.gather(labels, items), padded_label or 0)], axis=1)
+        return (inputs, targets) if weights is None else (inputs, targets, filled(tf.gather(weights, items)))
 
     members = np.flatnonzero(flat.sizes)[index::count]
     total, longest = (int(part(flat.sizes[members], initial=0)) for part in (np.sum, np.max))
@@ -188,8 +185,7 @@ def batches_by_group(
     arguments.boolean("shuffle", shuffle)
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
-    flat = _batching.lists_with_items(lists)
-    _batching.check_order(flat, shuffle)
+    flat = _batching.checked_lists(lists, shuffle=shuffle, padding=None)
     starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
     columns = [shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None]
 

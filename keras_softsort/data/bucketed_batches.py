@@ -94,12 +94,18 @@ def bucketed_batches(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
-    flat = _batching.lists_with_items(lists)
-    targets = shared_tensor(_targets(flat, padding, rows))
-    bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
-    features, starts, sizes = map(shared_tensor, (flat.features, flat.starts, flat.sizes))
-    weights = None if rows or flat.weights is None else shared_tensor(flat.weights)
+    flat = _batching.checked_lists(lists, shuffle=False, padding=None if rows else padding)
+    if flat.labels is None and not rows:
+        raise ValueError(
+            "lists must have labels, got none: models.score_rows(model, lists) scores their rows, and rows=True makes "
+            "batches with the row of each item"
+        )
+    numbers = np.arange(len(flat.features)) if flat.rows is None else flat.rows
+    targets: Any = numbers if rows else flat.labels
     filler = -1 if rows else padded_label
+    bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
+    features, targets, starts, sizes = map(shared_tensor, (flat.features, targets, flat.starts, flat.sizes))
+    weights = None if rows or flat.weights is None else shared_tensor(flat.weights)
 
     def batch(padded: tf.Tensor, members: tf.Tensor) -> tuple:
         positions = tf.range(bounds[0] if len(bounds) == 1 else padded[0], dtype=tf.int64)
@@ -120,19 +126,6 @@ def bucketed_batches(
     lists_per_size = np.unique(padded, return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
     return _batching.without_copies(dataset, int(batches.sum()))
-
-
-def _targets(lists: RankingDataset, padding: str | None, rows: bool) -> np.ndarray:
-    """Choose the labels, which are checked, or the rows of items."""
-    if rows:
-        return np.arange(len(lists.features)) if lists.rows is None else lists.rows
-    if lists.labels is None:
-        raise ValueError(
-            "lists must have labels, got none: models.score_rows(model, lists) scores their rows, and rows=True makes "
-            "batches with the row of each item"
-        )
-    _batching.check_padding(lists, padding)
-    return lists.labels
 
 
 def _boundaries(
