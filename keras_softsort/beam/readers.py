@@ -18,9 +18,8 @@ from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset, from_frame
 from keras_softsort.data._arrays import runs
 from keras_softsort.data._files import named
-from keras_softsort.data._svmlight import read_blocks
-from keras_softsort.data._tables import Roles
-from keras_softsort.data.tables import read_batches, readable
+from keras_softsort.data.svmlight import read_blocks
+from keras_softsort.data.tables import Roles, read_batches, readable
 
 _Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns
 

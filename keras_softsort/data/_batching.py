@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
@@ -92,3 +93,13 @@ def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Datase
     options.experimental_optimization.apply_default_optimizations = False
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).with_options(options)
     return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def shared_tensor(array: np.ndarray) -> tf.Tensor:
+    """Return `array` as a tensor on the CPU, without a copy if its memory is aligned, contiguous and writable."""
+    # TensorFlow aborts the process when it computes with memory of another alignment than 64 bytes.
+    can_share = array.ctypes.data % 64 == 0 and array.flags.c_contiguous and array.flags.writeable
+    with tf.device("CPU:0"):  # input pipelines run there; otherwise every batch would be copied from a GPU
+        if can_share and array.size:
+            return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+        return tf.constant(array)

@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
@@ -78,9 +77,10 @@ def batches_of_groups(
     if flat.sizes[largest] > rows:
         name = f"lists[{largest}]" if flat.query_ids is None else f"group {flat.query_ids.tolist()[largest]!r}"
         raise ValueError(f"rows must hold the largest group, got {rows}, and {name} has {flat.sizes[largest]} rows")
-    starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
+    starts, sizes = _batching.shared_tensor(flat.starts), _batching.shared_tensor(flat.sizes)
     features, labels, weights = (
-        None if column is None else shared_tensor(column) for column in (flat.features, flat.labels, flat.weights)
+        None if column is None else _batching.shared_tensor(column)
+        for column in (flat.features, flat.labels, flat.weights)
     )
 
     def batch(members: tf.Tensor) -> tuple:
@@ -186,8 +186,10 @@ def batches_by_group(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     flat = _batching.checked_lists(lists, shuffle=shuffle, padding=None)
-    starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
-    columns = [shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None]
+    starts, sizes = _batching.shared_tensor(flat.starts), _batching.shared_tensor(flat.sizes)
+    columns = [
+        _batching.shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None
+    ]
 
     def one_list(i: tf.Tensor) -> tuple:
         return tuple(column[starts[i] : starts[i] + sizes[i]] for column in columns)

@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
@@ -104,8 +103,8 @@ def bucketed_batches(
     targets: Any = numbers if rows else flat.labels
     filler = -1 if rows else padded_label
     bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
-    features, targets, starts, sizes = map(shared_tensor, (flat.features, targets, flat.starts, flat.sizes))
-    weights = None if rows or flat.weights is None else shared_tensor(flat.weights)
+    features, targets, starts, sizes = map(_batching.shared_tensor, (flat.features, targets, flat.starts, flat.sizes))
+    weights = None if rows or flat.weights is None else _batching.shared_tensor(flat.weights)
 
     def batch(padded: tf.Tensor, members: tf.Tensor) -> tuple:
         positions = tf.range(bounds[0] if len(bounds) == 1 else padded[0], dtype=tf.int64)

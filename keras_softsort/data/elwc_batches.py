@@ -10,8 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._elwc.formats import RECORD_FORMATS, checked
-from keras_softsort.data._elwc.parsing import check_features, check_mappings
+from keras_softsort.data._elwc.parsing import RECORD_FORMATS, check_features, check_mappings, checked
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"

@@ -8,7 +8,7 @@ import pytest
 from support.data.judged import as_text, random_lists, slow_read
 
 import keras_softsort as ks
-from keras_softsort.data import _svmlight
+from keras_softsort.data import svmlight
 
 pytestmark = pytest.mark.default_stack_only
 WRITTEN_BY_HAND = b"""# MSLR ends its lines with a space, Istella has numbers beyond float64, LETOR has comments
@@ -39,7 +39,7 @@ def same(lists, features, labels, sizes, queries):
 
 @pytest.fixture(params=[2**23, 1], ids=["one block", "one block per line"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(_svmlight, "READ_BYTES", request.param)
+    monkeypatch.setattr(svmlight, "READ_BYTES", request.param)
 
 
 def test_by_hand(tmp_path, block):
@@ -62,7 +62,7 @@ def test_by_hand(tmp_path, block):
 def test_as_read_one_by_one_and_by_scikit_learn(tmp_path, monkeypatch, form):
     from sklearn.datasets import load_svmlight_file
 
-    monkeypatch.setattr(_svmlight, "READ_BYTES", 2000)
+    monkeypatch.setattr(svmlight, "READ_BYTES", 2000)
     text = as_text(random_lists([1, 30, 2, 50, 17], features=9), form=form)
     assert len(text) > 3 * 2000
     path = write(tmp_path, text)
@@ -92,7 +92,7 @@ def test_query_ids_of_64_bits(tmp_path, block):
 
 @pytest.mark.parametrize(("suffix", "module"), [(".gz", "gzip"), (".bz2", "bz2")])
 def test_compressed(tmp_path, suffix, module, monkeypatch):
-    monkeypatch.setattr(_svmlight, "READ_BYTES", 700)
+    monkeypatch.setattr(svmlight, "READ_BYTES", 700)
     compress = importlib.import_module(module).compress
     text = as_text(random_lists([4, 9]))
     path = write(tmp_path, compress(text.encode()), f"train.txt{suffix}")
@@ -229,7 +229,7 @@ MALFORMED = {
 @pytest.mark.parametrize("line", MALFORMED)
 def test_malformed_lines(tmp_path, monkeypatch, line):
     for size in (2**23, 1):
-        monkeypatch.setattr(_svmlight, "READ_BYTES", size)
+        monkeypatch.setattr(svmlight, "READ_BYTES", size)
         path = write(tmp_path, f"# by hand\n\n0 qid:1 1:1 3:2\n{line}\n0 qid:1 also:wrong\n")
         with pytest.raises(ValueError, match=rf"train.txt, line 4: {MALFORMED[line]}"):
             ks.data.read_svmlight(path)
@@ -278,9 +278,9 @@ def test_a_block_is_right_where_each_line_is(queries):
         found[valid] += 1
         if not valid:
             with pytest.raises(ValueError, match="expected"):
-                _svmlight.parse_lines(parts, with_query=queries, first=1, num_features=num_features)
+                svmlight.parse_lines(parts, with_query=queries, first=1, num_features=num_features)
             continue
-        block = _svmlight.parse_lines(parts, with_query=queries, first=1, num_features=num_features)
+        block = svmlight.parse_lines(parts, with_query=queries, first=1, num_features=num_features)
         if queries:
             features, labels, *_ = slow_read("\n".join(lines), width=block.features.shape[1])
             np.testing.assert_allclose(block.features, features, rtol=1e-7)
