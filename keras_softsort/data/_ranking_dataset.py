@@ -141,11 +141,9 @@ class RankingDataset:
         """Select the lists with these numbers: views of neighboring lists, copies otherwise."""
         sizes, starts = self.sizes[lists], self.starts[lists]
         ids = None if self.query_ids is None else self.query_ids[lists]
-        if len(lists) and np.all(np.diff(lists) == 1):
-            items: Any = slice(starts[0], starts[-1] + sizes[-1])
-            rows = np.arange(items.start, items.stop)
-        else:
-            items = rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        is_run = len(lists) and np.all(np.diff(lists) == 1)
+        items: Any = slice(starts[0], starts[-1] + sizes[-1]) if is_run else rows
         rows = rows if self.rows is None else self.rows[items]
         labels, weights = (None if column is None else column[items] for column in (self.labels, self.weights))
         return RankingDataset(self.features[items], labels, sizes, ids, weights, rows, self.feature_names)

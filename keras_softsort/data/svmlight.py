@@ -131,8 +131,8 @@ def _stacked(blocks: list[Block], num_features: int | None) -> np.ndarray:
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and ids of runs of equal queries; each query must have one run."""
     starts, sizes = _arrays.runs(queries)
-    ids, inverse = queries[starts], np.unique(queries[starts], return_index=True)[1]
-    again = np.setdiff1d(np.arange(len(ids)), inverse)
+    ids = queries[starts]
+    again = np.setdiff1d(np.arange(len(ids)), np.unique(ids, return_index=True)[1])
     if again.size:
         earlier = starts[np.argmax(ids == ids[again[0]])]
         with _opened(path) as file:
