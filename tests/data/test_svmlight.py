@@ -235,6 +235,12 @@ def test_malformed_lines(tmp_path, monkeypatch, line):
             ks.data.read_svmlight(path)
 
 
+def test_any_white_space_separates(tmp_path):
+    path = write(tmp_path, "\f2\vqid:1\v1:2\f\v2:3\v\n1 qid:1\r3:4 \r\n")
+    lists = ks.data.read_svmlight(path)
+    same(lists, [[2, 3, 0], [0, 0, 4]], [2, 1], [2], [1])
+
+
 def test_a_query_in_some_lines_alone(tmp_path):
     with pytest.raises(ValueError, match="line 2: expected no qid:, as in the first line, got 'qid:3'"):
         ks.data.read_svmlight(write(tmp_path, "1 1:2\n1 qid:3 1:2\n"))
