@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,14 +15,12 @@ from pyarrow import parquet
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import RankingDataset
+from keras_softsort.data import RankingDataset, from_frame
 from keras_softsort.data._arrays import runs
-from keras_softsort.data._svmlight.blocks import read_blocks
-from keras_softsort.data._tables.frames import table
-from keras_softsort.data._tables.grouping import Groups, Roles, gathered
-from keras_softsort.data.tables import read_batches, readable
+from keras_softsort.data._files import named
+from keras_softsort.data.svmlight import read_blocks
+from keras_softsort.data.tables import Roles, read_batches, readable
 
-_ROWS = 2**14  # rows of a Parquet file that are decoded at a time
 _Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns
 
 
@@ -44,12 +42,11 @@ class GroupedFiles(beam.PTransform):
 
 
 def _pieces(file: Any, read: Callable[[Any], Iterator[RankingDataset]]) -> Iterator[tuple[Any, _Piece]]:
-    number = 0
+    numbers = itertools.count()
     for lists in read(file):
         ids: Any = lists.query_ids
         for query, parts in zip(ids.tolist(), lists, strict=True):
-            number += 1
-            yield query, (file.metadata.path, number, parts)
+            yield query, (file.metadata.path, next(numbers), parts)
 
 
 def _joined(query: Any, pieces: Iterable[_Piece]) -> tuple[Any, tuple[np.ndarray, ...]]:
@@ -137,20 +134,10 @@ def _read_parquet(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
     with file.open(compression_type=CompressionTypes.UNCOMPRESSED) as opened:
         with readable(path):
             source = parquet.ParquetFile(opened)
-        with _named(path):
+        with named(path):
             found = Roles(source.schema_arrow.names, **roles)
-        for part in map(table, read_batches(source, path, _ROWS, columns=[found.group, *found.numbers])):
-            with _named(f"{path}, rows from {first} on"):
-                groups = Groups(part.column(found.group, slice(0, part.size)), found.group)
-                lists = gathered([part], groups, found)
+        for part in read_batches(source, path, [found.group, *found.numbers]):
+            with named(f"{path}, rows from {first} on"):
+                lists = from_frame(part, **roles)
             yield lists
-            first += part.size
-
-
-@contextlib.contextmanager
-def _named(place: str) -> Iterator[None]:
-    """Name the place in the errors of tables, which count rows from it."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
+            first += len(part)

@@ -1,4 +1,4 @@
-"""Arrays of float32: from anything that NumPy converts, and large ones that TensorFlow shares without a copy."""
+"""Arrays of float32, from anything that NumPy converts, and runs of equal values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-
-_ALIGNMENT = 64  # bytes
 
 
 def zeros(shape: tuple[int, ...]) -> np.ndarray:
@@ -68,13 +66,3 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is_first[1:] = values[1:] != values[:-1]
     starts = np.flatnonzero(is_first)
     return starts, np.diff(starts, append=len(values))
-
-
-def shared_tensor(array: np.ndarray) -> tf.Tensor:
-    """Return `array` as a tensor on the CPU, without a copy if its memory is aligned, contiguous and writable."""
-    # TensorFlow aborts the process when it computes with memory of another alignment.
-    can_share = array.ctypes.data % _ALIGNMENT == 0 and array.flags.c_contiguous and array.flags.writeable
-    with tf.device("CPU:0"):  # input pipelines run there; otherwise every batch would be copied from a GPU
-        if can_share and array.size:
-            return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
-        return tf.constant(array)

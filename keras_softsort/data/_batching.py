@@ -6,23 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.data._ranking_dataset import RankingDataset, check_items
 
-NEGATIVE, NAN = "negative_labels", "nan_labels"
-_PADDED_LABEL = {NEGATIVE: -1.0, NAN: math.nan}
+_PADDED_LABEL: dict[str | None, float | None] = {"negative_labels": -1.0, "nan_labels": math.nan}
 
 
 def padded_label(padding: str | None, *, optional: bool) -> float | None:
     """Return the label that marks padding. With `optional`, `padding` may be None, and then there is none."""
-    if padding is None and optional:
-        return None
-    if padding not in _PADDED_LABEL:
-        choices = [*map(repr, _PADDED_LABEL), *(["None"] if optional else [])]
-        raise ValueError(f"padding must be {' or '.join(choices)}, got {padding!r}")
-    return _PADDED_LABEL[padding]
+    choices = {**_PADDED_LABEL, None: None} if optional else _PADDED_LABEL
+    if padding not in choices:
+        raise ValueError(f"padding must be {' or '.join(map(repr, choices))}, got {padding!r}")
+    return choices[padding]
 
 
 def int64_seed(seed: Any) -> int | None:
@@ -62,49 +60,31 @@ def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def padded_size(sizes: tf.Tensor, boundaries: tuple[int, ...]) -> tf.Tensor:
-    """For each of `sizes` the smallest of `boundaries` that holds it, else the largest: int64."""
-    bounds = tf.constant(boundaries, tf.int64)
-    places = tf.searchsorted(bounds, tf.reshape(tf.cast(sizes, tf.int64), [-1]))
-    return tf.reshape(tf.gather(bounds, tf.minimum(places, len(boundaries) - 1)), tf.shape(sizes))
-
-
 def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: bool) -> tf.data.Dataset:
-    """Batch pairs (padded size, element) to (padded size, elements `[batch]`), with one padded size per batch."""
+    """Batch pairs (padded size, element) so that the padded sizes of a batch are equal."""
 
-    def batches(size: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
-        return window.batch(batch_size, drop_remainder=drop_remainder).map(lambda _, elements: (size, elements))
+    def batches(_: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
+        return window.batch(batch_size, drop_remainder=drop_remainder)
 
     return dataset.group_by_window(lambda size, _: size, batches, window_size=batch_size)
 
 
-def static_size(size: tf.Tensor, boundaries: tuple[int, ...]) -> Any:
-    """Return `size`, as a Python number if there is only one, so that the shapes of batches are static."""
-    return boundaries[0] if len(boundaries) == 1 else size
-
-
-def lists_with_items(lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
-    """Return `lists` as a `RankingDataset`, which must have an item."""
+def checked_lists(
+    lists: RankingDataset | Sequence[tuple[Any, ...]], *, shuffle: bool, padding: str | None
+) -> RankingDataset:
+    """Return `lists` as a `RankingDataset` with items, whose labels allow `shuffle` and `padding`."""
     flat = RankingDataset.of(lists)
-    if not flat.features.shape[0]:
+    if not len(flat.features):
         raise ValueError("lists must hold at least one item, got none")
-    return flat
-
-
-def check_padding(lists: RankingDataset, padding: str | None) -> None:
-    """Check that no label of `lists` would be taken for padding."""
-    if padding == NEGATIVE and lists.labels is not None:
+    if flat.labels is None and shuffle:
+        raise ValueError("shuffle must be False for lists without labels, whose scores would be in any order, got True")
+    if padding == "negative_labels":
         rule = (
             'at least 0 with padding="negative_labels", which takes labels below 0 for padding; '
             'padding="nan_labels" allows them'
         )
-        check_items("labels", lists.labels, lists.labels >= 0, lists.sizes, rule)
-
-
-def check_order(lists: RankingDataset, shuffle: bool) -> None:
-    """Check that items without labels, which can only be scored, are not shuffled: their scores would be, too."""
-    if lists.labels is None and shuffle:
-        raise ValueError("shuffle must be False for lists without labels, whose scores would be in any order, got True")
+        check_items("labels", flat.labels, lambda labels: labels >= 0, flat.sizes, rule)
+    return flat
 
 
 def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Dataset:
@@ -113,3 +93,13 @@ def without_copies(dataset: tf.data.Dataset, cardinality: int) -> tf.data.Datase
     options.experimental_optimization.apply_default_optimizations = False
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).with_options(options)
     return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def shared_tensor(array: np.ndarray) -> tf.Tensor:
+    """Return `array` as a tensor on the CPU, without a copy if its memory is aligned, contiguous and writable."""
+    # TensorFlow aborts the process when it computes with memory of another alignment than 64 bytes.
+    can_share = array.ctypes.data % 64 == 0 and array.flags.c_contiguous and array.flags.writeable
+    with tf.device("CPU:0"):  # input pipelines run there; otherwise every batch would be copied from a GPU
+        if can_share and array.size:
+            return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+        return tf.constant(array)

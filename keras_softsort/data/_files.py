@@ -1,4 +1,4 @@
-"""Paths and patterns of files to read, and files that get their names when they are complete."""
+"""Paths and patterns of files to read, places in errors, and files that get their names when they are complete."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def existing_files(paths: Paths, argument: str) -> list[str]:
     if not found:
         raise ValueError(f"{argument} must match at least one file, got {paths!r}")
     return found
+
+
+@contextlib.contextmanager
+def named(place: str) -> Iterator[None]:
+    """Name the place in the errors of what is read there."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -81,7 +81,6 @@ class RankingDataset:
         for name, value in stored.items():
             object.__setattr__(self, name, value)
         items = self.features.shape[:1] if self.labels is None else self.labels.shape
-        lists = self.sizes.shape
         if len(items) != 1 or self.features.ndim != 2 or len(self.features) != items[0]:
             raise ValueError(
                 f"features and labels must have shapes [items, f] and [items], got {self.features.shape} and {items}"
@@ -89,29 +88,25 @@ class RankingDataset:
         # Each size is compared too, since a sum beyond int64 may be anything.
         if np.any((self.sizes < 0) | (self.sizes > items[0])) or self.sizes.sum() != items[0]:
             raise ValueError(f"sizes must be at least 0 and add up to the {items[0]} items, got {self.sizes}")
-        if self.query_ids is not None and self.query_ids.shape != lists:
-            raise ValueError(f"query_ids must have one for each of the {lists[0]} lists, got {self.query_ids.shape}")
-        if self.labels is not None:
-            check_items("labels", self.labels, np.isfinite(self.labels), self.sizes, "finite")
-        if self.rows is not None and self.rows.shape != items:
-            raise ValueError(f"rows must have one for each of the {items[0]} items, got {self.rows.shape}")
+        counts = {"query_ids": (len(self.sizes), "lists"), "weights": (items[0], "items"), "rows": (items[0], "items")}
+        for name, (count, of) in counts.items():
+            shape = getattr(stored[name], "shape", (count,))
+            if shape != (count,):
+                raise ValueError(f"{name} must have one for each of the {count} {of}, got {shape}")
         width = self.features.shape[1]
         if names is not None and not len(names) == len(set(names)) == width:
             raise ValueError(f"feature_names must have a different one for each of the {width} features, got {names}")
-        if self.weights is not None:
-            if self.weights.shape != items:
-                raise ValueError(f"weights must have one for each of the {items[0]} items, got {self.weights.shape}")
-            check_items("weights", self.weights, self.weights >= 0, self.sizes, "at least 0")
-            check_items("weights", self.weights, self.weights < np.inf, self.sizes, "finite")
+        check_items("labels", self.labels, np.isfinite, self.sizes, "finite")
+        check_items("weights", self.weights, lambda weights: weights >= 0, self.sizes, "at least 0")
+        check_items("weights", self.weights, np.isfinite, self.sizes, "finite")
 
     @classmethod
     def of(cls, lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
         """Make a dataset of a sequence of (features `[n, f]`, labels `[n]`[, weights `[n]`]), or return a dataset."""
         if isinstance(lists, cls):
             return lists
-        given = arguments.elements("lists", lists, LISTS)
         arrays: list[list[np.ndarray]] = []
-        for i, parts in enumerate(given):
+        for i, parts in enumerate(arguments.elements("lists", lists, LISTS)):
             arrays.append(columns(parts, f"lists[{i}]", arrays[0] if arrays else None))
         if not arrays:
             raise ValueError("lists must hold at least one list, got none")
@@ -146,11 +141,9 @@ class RankingDataset:
         """Select the lists with these numbers: views of neighboring lists, copies otherwise."""
         sizes, starts = self.sizes[lists], self.starts[lists]
         ids = None if self.query_ids is None else self.query_ids[lists]
-        if len(lists) and np.all(np.diff(lists) == 1):
-            items: Any = slice(starts[0], starts[-1] + sizes[-1])
-            rows = np.arange(items.start, items.stop)
-        else:
-            items = rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        is_run = len(lists) and np.all(np.diff(lists) == 1)
+        items: Any = slice(starts[0], starts[-1] + sizes[-1]) if is_run else rows
         rows = rows if self.rows is None else self.rows[items]
         labels, weights = (None if column is None else column[items] for column in (self.labels, self.weights))
         return RankingDataset(self.features[items], labels, sizes, ids, weights, rows, self.feature_names)
@@ -183,10 +176,10 @@ class RankingDataset:
         return np.cumsum(self.sizes) - self.sizes
 
 
-def check_items(name: str, values: np.ndarray, is_valid: np.ndarray, sizes: np.ndarray, rule: str) -> None:
-    """Raise an error that names the first list with a value that is not valid."""
-    if not np.all(is_valid):
-        item = int(np.argmin(is_valid))
+def check_items(name: str, values: np.ndarray | None, is_valid: Callable, sizes: np.ndarray, rule: str) -> None:
+    """Raise an error that names the first list with a value that is not valid; `values` may be None."""
+    if values is not None and not np.all(is_valid(values)):
+        item = int(np.argmin(is_valid(values)))
         at = np.searchsorted(np.cumsum(sizes), item, side="right")
         raise ValueError(f"{name} must be {rule}, got {values[item]} in list {at}")
 

@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
@@ -73,24 +72,21 @@ def batches_of_groups(
     arguments.boolean("shuffle", shuffle)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
-    flat = _batching.lists_with_items(lists)
-    _batching.check_order(flat, shuffle)
-    _batching.check_padding(flat, padding)
+    flat = _batching.checked_lists(lists, shuffle=shuffle, padding=padding)
     largest = int(flat.sizes.argmax())
     if flat.sizes[largest] > rows:
         name = f"lists[{largest}]" if flat.query_ids is None else f"group {flat.query_ids.tolist()[largest]!r}"
         raise ValueError(f"rows must hold the largest group, got {rows}, and {name} has {flat.sizes[largest]} rows")
-    starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
+    starts, sizes = _batching.shared_tensor(flat.starts), _batching.shared_tensor(flat.sizes)
     features, labels, weights = (
-        None if column is None else shared_tensor(column) for column in (flat.features, flat.labels, flat.weights)
+        None if column is None else _batching.shared_tensor(column)
+        for column in (flat.features, flat.labels, flat.weights)
     )
 
     def batch(members: tf.Tensor) -> tuple:
-        own = tf.gather(sizes, members)
-        numbers = tf.repeat(tf.range(tf.size(members), dtype=tf.int64), own)
-        items = tf.range(tf.reduce_sum(own)) + tf.repeat(
-            tf.gather(starts, members) - tf.cumsum(own, exclusive=True), own
-        )
+        first = tf.gather(starts, members)
+        ranges = tf.ragged.range(first, first + tf.gather(sizes, members))
+        items, numbers = ranges.flat_values, ranges.value_rowids()
 
         def filled(values: tf.Tensor, filler: Any = 0) -> tf.Tensor:
             if padded_label is None:
@@ -117,7 +113,7 @@ def batches_of_groups(
         packed = _packed(members, flat.sizes[members], rows)
         batches = int(packed.nrows())
         dataset = tf.data.Dataset.from_tensor_slices(packed)
-        dataset = dataset.shuffle(batches, seed=seed) if shuffle and batches else dataset
+        dataset = dataset.shuffle(max(batches, 1), seed=seed) if shuffle else dataset
     return _batching.without_copies(dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE), batches)
 
 
@@ -189,17 +185,17 @@ def batches_by_group(
     arguments.boolean("shuffle", shuffle)
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
-    flat = _batching.lists_with_items(lists)
-    _batching.check_order(flat, shuffle)
-    starts, sizes = shared_tensor(flat.starts), shared_tensor(flat.sizes)
-    columns = [shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None]
+    flat = _batching.checked_lists(lists, shuffle=shuffle, padding=None)
+    starts, sizes = _batching.shared_tensor(flat.starts), _batching.shared_tensor(flat.sizes)
+    columns = [
+        _batching.shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None
+    ]
 
     def one_list(i: tf.Tensor) -> tuple:
         return tuple(column[starts[i] : starts[i] + sizes[i]] for column in columns)
 
     members = np.flatnonzero(flat.sizes)[index::count]
     dataset = tf.data.Dataset.from_tensor_slices(members)
-    if shuffle and members.size:
-        dataset = dataset.shuffle(members.size, seed=seed)
+    dataset = dataset.shuffle(max(members.size, 1), seed=seed) if shuffle else dataset
     dataset = dataset.map(one_list, num_parallel_calls=tf.data.AUTOTUNE)
     return _batching.without_copies(dataset, members.size)

@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._arrays import shared_tensor
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
@@ -94,17 +93,21 @@ def bucketed_batches(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
-    flat = _batching.lists_with_items(lists)
-    targets = shared_tensor(_targets(flat, padding, rows))
-    bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
-    features, starts, sizes = map(shared_tensor, (flat.features, flat.starts, flat.sizes))
-    weights = None if rows or flat.weights is None else shared_tensor(flat.weights)
+    flat = _batching.checked_lists(lists, shuffle=False, padding=None if rows else padding)
+    if flat.labels is None and not rows:
+        raise ValueError(
+            "lists must have labels, got none: models.score_rows(model, lists) scores their rows, and rows=True makes "
+            "batches with the row of each item"
+        )
+    numbers = np.arange(len(flat.features)) if flat.rows is None else flat.rows
+    targets: Any = numbers if rows else flat.labels
     filler = -1 if rows else padded_label
-    with tf.device("CPU:0"):
-        padded = _batching.padded_size(sizes, bounds)
+    bounds = _boundaries(boundaries, flat.sizes, truncate, is_padded=padding is not None)
+    features, targets, starts, sizes = map(_batching.shared_tensor, (flat.features, targets, flat.starts, flat.sizes))
+    weights = None if rows or flat.weights is None else _batching.shared_tensor(flat.weights)
 
-    def batch(size: tf.Tensor, members: tf.Tensor) -> tuple:
-        positions = tf.range(_batching.static_size(size, bounds), dtype=tf.int64)
+    def batch(padded: tf.Tensor, members: tf.Tensor) -> tuple:
+        positions = tf.range(bounds[0] if len(bounds) == 1 else padded[0], dtype=tf.int64)
         valid = positions < tf.gather(sizes, members)[:, tf.newaxis]
         items = tf.where(valid, tf.gather(starts, members)[:, tf.newaxis] + positions, 0)
         inputs = tf.where(valid[..., tf.newaxis], tf.gather(features, items), 0)
@@ -113,29 +116,15 @@ def bucketed_batches(
         result = ({"features": inputs, "mask": valid} if mask else inputs, of_items)
         return result if weights is None else (*result, tf.where(valid, tf.gather(weights, items), 0))
 
-    members = np.arange(len(flat))[index::count]
-    dataset = tf.data.Dataset.range(index, len(flat), count)
-    if shuffle and members.size:
-        dataset = dataset.shuffle(members.size, seed=seed)
-    dataset = dataset.map(lambda i: (tf.gather(padded, i), i))
+    members = np.arange(index, len(flat), count)
+    padded = np.array(bounds)[np.searchsorted(bounds[:-1], flat.sizes[members])]
+    dataset = tf.data.Dataset.from_tensor_slices((padded, members))
+    dataset = dataset.shuffle(max(members.size, 1), seed=seed) if shuffle else dataset
     dataset = _batching.batched_by_size(dataset, batch_size, drop_remainder)
     dataset = dataset.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
-    lists_per_size = np.unique(padded.numpy()[members], return_counts=True)[1]
+    lists_per_size = np.unique(padded, return_counts=True)[1]
     batches = lists_per_size // batch_size if drop_remainder else -(-lists_per_size // batch_size)
     return _batching.without_copies(dataset, int(batches.sum()))
-
-
-def _targets(lists: RankingDataset, padding: str | None, rows: bool) -> np.ndarray:
-    """Choose the labels, which are checked, or the rows of items."""
-    if rows:
-        return np.arange(len(lists.features)) if lists.rows is None else lists.rows
-    if lists.labels is None:
-        raise ValueError(
-            "lists must have labels, got none: models.score_rows(model, lists) scores their rows, and rows=True makes "
-            "batches with the row of each item"
-        )
-    _batching.check_padding(lists, padding)
-    return lists.labels
 
 
 def _boundaries(

@@ -10,8 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._elwc.formats import RECORD_FORMATS, checked
-from keras_softsort.data._elwc.parsing import check_mappings
+from keras_softsort.data._elwc.parsing import RECORD_FORMATS, check_features, check_mappings, checked
 from keras_softsort.data._files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
@@ -109,27 +108,34 @@ def elwc_batches(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     bounds = _batching.POWERS if boundaries is None else _batching.checked_boundaries(boundaries)
-    read = RECORD_FORMATS[arguments.one_of("record_format", record_format, RECORD_FORMATS)]
+    _, parse = RECORD_FORMATS[arguments.one_of("record_format", record_format, RECORD_FORMATS)]
     check_mappings(context_features, example_features)
+    context = dict(context_features or {})
     _check_label(label, example_features)
-    if mask and "mask" in {*(context_features or {}), *example_features}:
+    check_features(context, example_features)
+    if mask and "mask" in {*context, *example_features}:
         raise ValueError('mask must be False if a feature has the name "mask", got True')
 
     def sized(records: tf.Tensor, names: tf.Tensor) -> tuple:
-        sizes = checked(read, lambda records, names: read.sizes_of(records, example_features), records, names)
+        def sizes_of(records: tf.Tensor, names: tf.Tensor) -> tf.Tensor:
+            # TensorFlow leaves out the operations on which the sizes do not depend.
+            return parse(records, context, example_features, None, names)[1]
+
+        sizes = checked(record_format, sizes_of, records, names)
         if not truncate:
             message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
             longest = tf.argmax(sizes)
             tf.debugging.Assert(tf.reduce_all(sizes <= bounds[-1]), [message, sizes[longest], "in", names[longest]])
-        return _batching.padded_size(sizes, bounds), (records, names)
+        places = tf.minimum(tf.searchsorted(bounds, sizes), len(bounds) - 1)
+        return tf.gather(tf.constant(bounds, tf.int64), places), (records, names)
 
-    def batch(size: tf.Tensor, named_records: tuple[tf.Tensor, tf.Tensor]) -> tuple:
-        size = _batching.static_size(tf.cast(size, tf.int32), bounds)
+    def batch(padded: tf.Tensor, named_records: tuple[tf.Tensor, tf.Tensor]) -> tuple:
+        size = bounds[0] if len(bounds) == 1 else tf.cast(padded[0], tf.int32)
 
-        def parse(records: tf.Tensor, names: tf.Tensor) -> tuple:
-            return read.parse(records, context_features, example_features, size, names)
+        def parsed(records: tf.Tensor, names: tf.Tensor) -> tuple:
+            return parse(records, context, example_features, size, names)
 
-        features, sizes = checked(read, parse, *named_records)
+        features, sizes = checked(record_format, parsed, *named_records)
         valid = tf.sequence_mask(sizes, size)
         labels = features.pop(label)
         if labels.shape.rank == 3:

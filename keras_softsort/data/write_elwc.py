@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data._elwc.records import Records, as_queries
+from keras_softsort.data._elwc.records import Records
 from keras_softsort.data._files import folder_aside
-from keras_softsort.data._ranking_dataset import LISTS, RankingDataset
+from keras_softsort.data._ranking_dataset import RankingDataset
 
 
 @export
@@ -84,19 +84,8 @@ def write_elwc(
         aside = [f"{folder}/{i}" for i in range(shards)]
         with contextlib.ExitStack() as stack:
             writers = [stack.enter_context(tf.io.TFRecordWriter(name)) for name in aside]
-            for i, record in enumerate(_records(lists, Records(features, label, weight))):
+            for i, record in enumerate(Records(features, label, weight).of_lists(lists)):
                 writers[i % shards].write(record)
         for old, new in zip(aside, names, strict=True):
             tf.io.gfile.rename(old, new)
     return names
-
-
-def _records(lists: RankingDataset | Iterable[tuple[Any, ...]], records: Records) -> Iterator[bytes]:
-    query_ids = lists.query_ids if isinstance(lists, RankingDataset) else None
-    ids = None if query_ids is None else as_queries(query_ids)
-    number = 0
-    for number, parts in enumerate(arguments.elements("lists", lists, LISTS), start=1):
-        query = () if ids is None else (ids[number - 1],)
-        yield records.record(parts, f"lists[{number - 1}]", *query)
-    if not number:
-        raise ValueError("lists must hold at least one list, got none")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keras_softsort.data._arrays import float32
+from keras_softsort.data._arrays import float32, runs
 
 
 def by_group(frame: Any, named: dict[str, Any]) -> Any:
@@ -26,22 +26,17 @@ def by_group(frame: Any, named: dict[str, Any]) -> Any:
 
 def whole_groups(frames: Iterable[pd.DataFrame], group: str) -> Iterator[pd.DataFrame]:
     """Frames that no group crosses, from frames sorted by group."""
-    held: list[pd.DataFrame] = []
-    last: Any = None
+    held: list[pd.DataFrame] = []  # the last group, which the next frame may continue
     for frame in frames:
-        values, missing = frame[group].to_numpy(), frame.loc[frame[group].isna(), group].tolist()
+        missing = frame.loc[frame[group].isna(), group].tolist()
         if missing:
             raise ValueError(f"group {group!r} must have a value in every row, got {missing[0]!r}")
-        if len(values) == 0:
-            continue
-        start = int(np.argmax(values == values[-1]))  # of the last group, which the next frame may continue
-        if start > 0 or (held and values[-1] != last):
-            yield pd.concat([*held, frame.iloc[:start]])
-            held = []
-        held.append(frame.iloc[start:])
-        last = values[-1]
-    if held:
-        yield pd.concat(held)
+        rows = pd.concat([*held, frame])
+        starts, _ = runs(rows[group].to_numpy())
+        if len(starts) > 1:
+            yield rows.iloc[: starts[-1]]
+        held = [rows.iloc[start:] for start in starts[-1:]]
+    yield from held
 
 
 def matrix(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
 from keras_softsort.data._arrays import runs
-from keras_softsort.data._elwc.records import Records, as_queries
+from keras_softsort.data._elwc.records import Records
 from keras_softsort.data._files import folder_aside
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
@@ -81,12 +81,11 @@ def _written(frames: Iterable[pd.DataFrame], folder: str, columns: dict[str, Any
         file = file or tf.io.TFRecordWriter(name)
         groups = frame[columns["group"]].to_numpy()
         starts, sizes = runs(groups)
-        ids = groups[starts]
-        numbers = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
-        labels, *weights = numbers
-        lists = RankingDataset(matrix(frame, columns["features"]), labels, sizes, ids, weights[0] if weights else None)
-        for query, parts in zip(as_queries(ids), lists, strict=True):
-            file.write(records.record(parts, f"the list of {query!r}", query))
+        labels, *weights = (matrix(frame, [columns[role]])[:, 0] for role in ("label", "weight") if role in columns)
+        features = matrix(frame, columns["features"])
+        lists = RankingDataset(features, labels, sizes, groups[starts], weights[0] if weights else None)
+        for record in records.of_lists(lists):
+            file.write(record)
     if file is not None:
         file.close()
         context: Any = TaskContext.get()

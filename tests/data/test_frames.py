@@ -8,7 +8,6 @@ import pytest
 
 import keras_softsort as ks
 from keras_softsort.data import tables
-from keras_softsort.data._tables import grouping
 
 pytestmark = pytest.mark.default_stack_only
 # Today's pyarrow does not import beside NumPy 1, which TensorFlow 2.15 needs.
@@ -70,8 +69,8 @@ def assert_grouped(lists, expected):
 @pytest.fixture
 def few_rows(monkeypatch):
     """At a time, so that parts of columns are put together."""
-    monkeypatch.setattr(grouping, "_ROWS", 10)
-    monkeypatch.setattr(tables, "_ROWS", 8)
+    monkeypatch.setattr(tables, "_COPIED", 10)
+    monkeypatch.setattr(tables, "_DECODED", 8)
 
 
 @pytest.mark.parametrize("groups", ["numbers", "strings", "days", "sorted"])

@@ -1,14 +1,14 @@
 """SVMlight files: against a reader that takes one number after another, and scikit-learn's; each rule's message."""
 
 import importlib
+import re
 
 import numpy as np
 import pytest
 from support.data.judged import as_text, random_lists, slow_read
 
 import keras_softsort as ks
-from keras_softsort.data._svmlight import blocks
-from keras_softsort.data._svmlight.lines import Rules, complaint, content
+from keras_softsort.data import svmlight
 
 pytestmark = pytest.mark.default_stack_only
 WRITTEN_BY_HAND = b"""# MSLR ends its lines with a space, Istella has numbers beyond float64, LETOR has comments
@@ -39,7 +39,7 @@ def same(lists, features, labels, sizes, queries):
 
 @pytest.fixture(params=[2**23, 1], ids=["one block", "one block per line"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(blocks, "READ_BYTES", request.param)
+    monkeypatch.setattr(svmlight, "READ_BYTES", request.param)
 
 
 def test_by_hand(tmp_path, block):
@@ -62,7 +62,7 @@ def test_by_hand(tmp_path, block):
 def test_as_read_one_by_one_and_by_scikit_learn(tmp_path, monkeypatch, form):
     from sklearn.datasets import load_svmlight_file
 
-    monkeypatch.setattr(blocks, "READ_BYTES", 2000)
+    monkeypatch.setattr(svmlight, "READ_BYTES", 2000)
     text = as_text(random_lists([1, 30, 2, 50, 17], features=9), form=form)
     assert len(text) > 3 * 2000
     path = write(tmp_path, text)
@@ -92,7 +92,7 @@ def test_query_ids_of_64_bits(tmp_path, block):
 
 @pytest.mark.parametrize(("suffix", "module"), [(".gz", "gzip"), (".bz2", "bz2")])
 def test_compressed(tmp_path, suffix, module, monkeypatch):
-    monkeypatch.setattr(blocks, "READ_BYTES", 700)
+    monkeypatch.setattr(svmlight, "READ_BYTES", 700)
     compress = importlib.import_module(module).compress
     text = as_text(random_lists([4, 9]))
     path = write(tmp_path, compress(text.encode()), f"train.txt{suffix}")
@@ -229,15 +229,39 @@ MALFORMED = {
 @pytest.mark.parametrize("line", MALFORMED)
 def test_malformed_lines(tmp_path, monkeypatch, line):
     for size in (2**23, 1):
-        monkeypatch.setattr(blocks, "READ_BYTES", size)
+        monkeypatch.setattr(svmlight, "READ_BYTES", size)
         path = write(tmp_path, f"# by hand\n\n0 qid:1 1:1 3:2\n{line}\n0 qid:1 also:wrong\n")
         with pytest.raises(ValueError, match=rf"train.txt, line 4: {MALFORMED[line]}"):
             ks.data.read_svmlight(path)
 
 
+def test_any_white_space_separates(tmp_path):
+    path = write(tmp_path, "\f2\vqid:1\v1:2\f\v2:3\v\n1 qid:1\r3:4 \r\n")
+    lists = ks.data.read_svmlight(path)
+    same(lists, [[2, 3, 0], [0, 0, 4]], [2, 1], [2], [1])
+
+
 def test_a_query_in_some_lines_alone(tmp_path):
     with pytest.raises(ValueError, match="line 2: expected no qid:, as in the first line, got 'qid:3'"):
         ks.data.read_svmlight(write(tmp_path, "1 1:2\n1 qid:3 1:2\n"))
+
+
+DECIMAL = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+
+
+def is_valid(line, queries, most):
+    """Whether a line follows the rules, one part after another."""
+    label, *pairs = line.split()
+    if not re.fullmatch(DECIMAL, label) or not 0 <= float(label) <= LARGEST:
+        return False
+    if (bool(pairs) and pairs[0].startswith("qid:")) != queries:
+        return False
+    if queries and not re.fullmatch(r"qid:[-+]?\d{1,18}", pairs.pop(0)):
+        return False
+    if not all(re.fullmatch(rf"\d{{1,18}}:{DECIMAL}", pair) for pair in pairs):
+        return False
+    indices = [int(pair.partition(":")[0]) for pair in pairs]
+    return indices == sorted(set(indices)) and all(1 <= index <= most for index in indices)
 
 
 @pytest.mark.parametrize("queries", [True, False])
@@ -250,17 +274,21 @@ def test_a_block_is_right_where_each_line_is(queries):
         right = "\n".join(" ".join(word for word in line.split(" ") if "q" not in word) for line in right.split("\n"))
     found = {True: 0, False: 0}
     for trial in range(600):
-        rules = Rules(queries, 1, 4 if trial % 2 else None)
+        num_features = 4 if trial % 2 else None
         characters = list(right)
         for place in random.integers(len(characters), size=random.integers(1, 4)):
             characters[place] = random.choice(list("0123456789.-+e: :qid\n_n"))
-        text = blocks._plain("".join(characters).encode())
-        wrong = any(complaint(content(line), rules) for line in text.splitlines())
-        block = blocks.parse_block(text, rules)
-        assert (block is None) == wrong, text
-        found[wrong] += 1
-        if block is not None and queries:
-            features, labels, *_ = slow_read(text.decode(), width=block.features.shape[1])
+        lines = [line for line in "".join(characters).split("\n") if line.strip()]
+        valid = all(is_valid(line, queries, num_features or 100_000) for line in lines)
+        parts = [line.encode() for line in lines]
+        found[valid] += 1
+        if not valid:
+            with pytest.raises(ValueError, match="expected"):
+                svmlight.parse_lines(parts, with_query=queries, first=1, num_features=num_features)
+            continue
+        block = svmlight.parse_lines(parts, with_query=queries, first=1, num_features=num_features)
+        if queries:
+            features, labels, *_ = slow_read("\n".join(lines), width=block.features.shape[1])
             np.testing.assert_allclose(block.features, features, rtol=1e-7)
             assert block.labels.tolist() == np.float32(labels).tolist()
     assert min(found.values()) > 50

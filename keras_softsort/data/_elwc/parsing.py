@@ -1,11 +1,13 @@
-"""ExampleListWithContext records parsed in graph, with operations of TensorFlow's core only.
+"""Records of lists parsed in graph, with operations of TensorFlow's core only, and errors that name the record.
 
-The message is that of TensorFlow Serving's `input.proto`: examples are field 1 and the context is field 2, each a
-`tf.train.Example`, which `tf.io.decode_proto` reads as bytes.
+An ExampleListWithContext is the message of TensorFlow Serving's `input.proto`: examples are field 1 and the context is
+field 2, each a `tf.train.Example`, which `tf.io.decode_proto` reads as bytes. TensorFlow's errors name neither the file
+nor the number of a malformed record. `checked` finds them.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +19,9 @@ from keras_softsort._internal import arguments
 Features = Mapping[str, Any]
 _SPECS = (tf.io.FixedLenFeature, tf.io.FixedLenSequenceFeature)
 _PACKAGE, _MESSAGE = "keras_softsort", "SerializedExampleListWithContext"
+# Features that no example has, so that only an example that cannot be parsed at all is an error.
+_ANY = {"\0": tf.io.FixedLenFeature([], tf.float32, 0.0)}
+_ANY_CONTEXT = {"\1": tf.io.FixedLenFeature([], tf.float32, 0.0)}
 
 
 def parse_elwc(
@@ -37,7 +42,7 @@ def parse_elwc(
       list_size: number of examples to which each list is cut or padded, a number or an int32 scalar. `None` pads to
         the longest list of the batch, at least 1.
       record_names: names of the records in errors, strings `[batch]`.
-      decode: another function than `decode_elwc`, for lists of serialized examples in another message.
+      decode: another function than `_decode_elwc`, for lists of serialized examples in another message.
 
     Returns:
       Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with the
@@ -57,7 +62,7 @@ def parse_elwc(
     serialized = tf.convert_to_tensor(serialized)
     if serialized.dtype != tf.string or serialized.shape.rank != 1:
         raise ValueError(f"serialized must be strings [batch], got {serialized.dtype.name} {serialized.shape}")
-    examples, contexts, sizes = (decode or decode_elwc)(serialized)
+    examples, contexts, sizes = (decode or _decode_elwc)(serialized)
     width: Any = tf.shape(examples)[1]
     if list_size is not None:
         sizes, width = tf.minimum(sizes, list_size), list_size
@@ -102,7 +107,7 @@ def check_features(context_features: Features, example_features: Features) -> No
                 )
 
 
-def decode_elwc(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _decode_elwc(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Serialized examples [batch, longest], serialized contexts [batch], and sizes [batch]."""
     counts, (examples, contexts) = tf.io.decode_proto(
         tf.concat([serialized, [""]], axis=0),  # one list more, since an empty batch is an error
@@ -126,12 +131,105 @@ def _descriptors() -> bytes:
 
 def _padded(values: tf.Tensor, default: Any, places: tf.Tensor, shape: list[Any]) -> tf.Tensor:
     """Put `values` `[examples, ...]` at their positions in `[batch, width, ...]`. Elsewhere is the default value."""
-    padding = tf.broadcast_to(default_of(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))
+    padding = tf.broadcast_to(_default_of(default, values.dtype), tf.concat([shape, tf.shape(values)[1:]], axis=0))
     return tf.tensor_scatter_nd_update(padding, places, values)
 
 
-def default_of(default: Any, dtype: tf.DType) -> tf.Tensor:
+def _default_of(default: Any, dtype: tf.DType) -> tf.Tensor:
     """The default value of a feature; 0 or the empty string without one."""
-    if default is None:
-        default = "" if dtype == tf.string else 0
-    return tf.constant(default, dtype)
+    return tf.zeros([], dtype) if default is None else tf.constant(default, dtype)
+
+
+def _decode_eie(serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Decode examples that hold the serialized examples and the context of a list, as `_decode_elwc` does."""
+    parsed = tf.io.parse_example(
+        serialized,
+        {
+            "serialized_context": tf.io.FixedLenFeature([], tf.string, default_value=""),
+            "serialized_examples": tf.io.RaggedFeature(tf.string),
+        },
+    )
+    examples = parsed["serialized_examples"]
+    # One at least, as of ELWC records.
+    shape = tf.stack([-1, tf.maximum(examples.bounding_shape(axis=1), 1)])
+    sizes = tf.cast(examples.row_lengths(), tf.int32)
+    return examples.to_tensor(shape=shape), parsed["serialized_context"], sizes
+
+
+def _parse_sequences(
+    serialized: tf.Tensor,
+    context_features: Features,
+    example_features: Features,
+    list_size: Any,
+    record_names: tf.Tensor,
+) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """Parse `tf.train.SequenceExample`s, whose feature lists hold a feature per item, as `parse_elwc`."""
+    for name, spec in example_features.items():
+        if not isinstance(spec, tf.io.FixedLenFeature):
+            raise TypeError(
+                f"example_features[{name!r}] must be a FixedLenFeature in a SequenceExample, got {type(spec).__name__}"
+            )
+    lists = {
+        name: tf.io.FixedLenSequenceFeature(spec.shape, spec.dtype, allow_missing=True)
+        for name, spec in example_features.items()
+    }
+    features, found, lengths = tf.io.parse_sequence_example(serialized, context_features, lists, record_names)
+    lengths = {name: tf.cast(length, tf.int32) for name, length in lengths.items()}
+    sizes = tf.reduce_max(tf.stack(list(lengths.values())), axis=0)
+    width = tf.reduce_max(sizes) if list_size is None else list_size
+    sizes = tf.minimum(sizes, width)
+    for name, spec in example_features.items():
+        if spec.default_value is None:
+            missing = tf.argmin(lengths[name] - sizes)
+            message = f"example_features must be in every item unless they have a default value, {name} is not in"
+            tf.debugging.Assert(tf.reduce_all(lengths[name] >= sizes), [message, record_names[missing]])
+        values = found[name][:, :width]
+        short = [[0, 0], [0, width - tf.shape(values)[1]], *[[0, 0]] * (values.shape.rank - 2)]
+        is_given = tf.sequence_mask(lengths[name], width)
+        is_given = tf.reshape(is_given, tf.concat([tf.shape(is_given), [1] * (values.shape.rank - 2)], axis=0))
+        features[name] = tf.where(is_given, tf.pad(values, short), _default_of(spec.default_value, spec.dtype))
+    return features, sizes
+
+
+# The name of the message in errors, and a function like `parse_elwc`.
+RECORD_FORMATS: dict[str, tuple[str, Callable[..., tuple[dict[str, tf.Tensor], tf.Tensor]]]] = {
+    "eie": ("ExampleInExample", functools.partial(parse_elwc, decode=_decode_eie)),
+    "elwc": ("ExampleListWithContext", parse_elwc),
+    "sequence_example": ("tf.train.SequenceExample", _parse_sequences),
+}
+
+
+def checked(
+    record_format: str, function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor
+) -> Any:
+    """Return `function(records, names)`. An error has the name of the first malformed record."""
+
+    def fail(records: tf.Tensor, names: tf.Tensor) -> Any:
+        with tf.control_dependencies([_check(record_format, records, names)]):
+            return function(records, names)
+
+    return _otherwise(function, (records, names), fail)
+
+
+def _otherwise(function: Callable, arguments: Any, fallback: Callable) -> Any:
+    """Return `function(*arguments)`, or `fallback(*arguments)` if an operation of the function fails."""
+    source = tf.data.Dataset.from_tensors(arguments)
+    results = source.map(function).ignore_errors().concatenate(source.map(fallback))
+    return results.take(1).get_single_element()
+
+
+def _check(record_format: str, records: tf.Tensor, names: tf.Tensor) -> tf.Operation:
+    """Assert that each record is one of the format whose examples and context can be parsed."""
+    title, parse = RECORD_FORMATS[record_format]
+
+    def parsed(record: tf.Tensor) -> tf.Tensor:
+        features, _ = parse(record[tf.newaxis], _ANY_CONTEXT, _ANY, None, tf.constant([""]))
+        # The result must depend on what was parsed: TensorFlow leaves out operations that nothing depends on.
+        return tf.reduce_all([tf.reduce_all(values == 0) for values in features.values()])
+
+    is_valid = tf.map_fn(
+        lambda record: _otherwise(parsed, (record,), lambda _: False), records, fn_output_signature=tf.bool
+    )
+    message = f"files must hold {title} records, got another message or damaged data in"
+    first = tf.argmax(tf.cast(tf.logical_not(is_valid), tf.int32))
+    return tf.debugging.Assert(tf.reduce_all(is_valid), [message, names[first]])

@@ -6,16 +6,14 @@ all items at once into copies of one template.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._ranking_dataset import columns
-
-QUERY = "query_id"
+from keras_softsort.data._ranking_dataset import LISTS, RankingDataset, columns
 
 
 class Records:
@@ -33,28 +31,29 @@ class Records:
                 raise TypeError(f"{role} must be a name, got {name!r}")
         self._names = features, label, weight
         self._first: list[np.ndarray] | None = None
-        self._template: tuple[np.ndarray, np.ndarray] | None = None
+        self._template: Any = None
+
+    def of_lists(self, lists: RankingDataset | Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
+        """Encode lists one by one, with the ids of a `RankingDataset` that has them."""
+        ids: Any = lists.query_ids if isinstance(lists, RankingDataset) else None
+        if ids is not None:  # NumPy would take times in nanoseconds for integers
+            ids = list(map(str, ids)) if ids.dtype.kind in "mM" else ids.tolist()
+        for number, parts in enumerate(arguments.elements("lists", lists, LISTS)):
+            query = () if ids is None else (ids[number],)
+            yield self.record(parts, f"lists[{number}]", *query)
+        if self._first is None:
+            raise ValueError("lists must hold at least one list, got none")
 
     def record(self, parts: Sequence[Any], title: str, *query: Any) -> bytes:
         """Encode one list, which errors name `title`. `query` holds its id, or nothing."""
         found = columns(parts, title, self._first)
-        items = found[0]
-        self._first = self._first or found
-        for one in query:
-            if _is_integer(one) and not -(2**63) <= one < 2**63:
-                raise ValueError(f"{title} must have a query id that fits into int64, or text, got {one}")
-        if self._template is None:
-            self._template = _template(_layout(*self._names, items.shape[1], has_weights=len(found) == 3))
+        if self._first is None:
+            self._template = _template(_layout(*self._names, found[0].shape[1], has_weights=len(found) == 3))
+            self._first = found
         template, places = self._template
-        rows = np.tile(template, (len(items), 1))
+        rows = np.tile(template, (len(found[0]), 1))
         rows[:, places] = np.column_stack(found).astype("<f4").view(np.uint8)
-        return rows.tobytes() + b"".join(map(_context, query))
-
-
-def as_queries(ids: np.ndarray) -> list[Any]:
-    """Convert the ids of lists to what `Records.record` takes."""
-    # NumPy would take times in nanoseconds for integers.
-    return list(map(str, ids)) if ids.dtype.kind in "mM" else ids.tolist()
+        return rows.tobytes() + b"".join(_context(one, title) for one in query)
 
 
 def _layout(
@@ -88,19 +87,16 @@ def _template(layout: list[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(record, np.uint8), np.concatenate(places)
 
 
-def _context(query: Any) -> bytes:
+def _context(query: Any, title: str) -> bytes:
     """Encode the field `context` of a record with the id `query`: an integer of int64, or bytes for everything else."""
-    if _is_integer(query):
+    if isinstance(query, (int, np.integer)) and not isinstance(query, (bool, np.timedelta64)):
+        if not -(2**63) <= query < 2**63:
+            raise ValueError(f"{title} must have a query id that fits into int64, or text, got {query}")
         feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[query]))
     else:
         text = query if isinstance(query, bytes) else str(query).encode()
         feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text]))
-    return _field(2, tf.train.Example(features=tf.train.Features(feature={QUERY: feature})).SerializeToString())
-
-
-def _is_integer(value: Any) -> bool:
-    """Whether `value` is encoded as an integer."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+    return _field(2, tf.train.Example(features=tf.train.Features(feature={"query_id": feature})).SerializeToString())
 
 
 def _field(number: int, value: bytes) -> bytes:

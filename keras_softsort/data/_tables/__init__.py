@@ -1,1 +1,0 @@
-"""Tables of any library, and their rows by group."""
