@@ -1,10 +1,9 @@
 """Reassemble shuffled pieces of images not seen before, by Gumbel-Sinkhorn (Mena et al., ICLR 2018, section 5.2).
 
 A small CNN scores each piece by itself for each position; with `--attention` the pieces look at each other first.
-`GumbelSinkhornLayer` turns the scores of all pieces into a
-soft permutation, and the squared difference of the softly reassembled and the true image trains the CNN. No piece is
-ever labeled with its position. At inference the best exact matching is used. It is exported to run without this
-package.
+`GumbelSinkhornLayer` turns the scores of all pieces into a soft permutation, and the squared difference of the softly
+reassembled and the true image trains the CNN. No piece is ever labeled with its position. At inference the best exact
+matching is used. It is exported to run without this package.
 
     python examples/jigsaw.py                                   # scikit-learn's real digits, a minute or two
     python examples/jigsaw.py --dataset mnist --pieces 2 3 4 5 6 --seeds 0 --steps 1500 --dropout 0
