@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops._core.lists import checked_scale, leading_columns, repeat_samples
+from keras_softsort.ops._core.lists import leading_columns, repeat_samples
 
 
 @export
@@ -68,12 +68,7 @@ class SinkhornLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            num_iterations=arguments.positive_integer("num_iterations", num_iterations),
-            tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
-            hard=arguments.boolean("hard", hard),
-            scale=checked_scale(scale),
-        )
+        self._check_options(num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale)
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of matrices."""
@@ -101,15 +96,8 @@ class SinkhornLayer(TemperatureLayer):
         mask = arguments.axis_mask("mask", mask, logits, -2)
         if mask is not None and column_mask is None:
             column_mask = leading_columns(logits, mask)
-        return logits, {
-            "tau": tau,
-            "num_iterations": self.num_iterations,
-            "tolerance": self.tolerance,
-            "hard": self.hard,
-            "scale": self.scale,
-            "row_mask": mask,
-            "column_mask": column_mask,
-        }
+        options = self._options("num_iterations", "tolerance", "hard", "scale")
+        return logits, {"tau": tau, "row_mask": mask, "column_mask": column_mask, **options}
 
 
 @export
@@ -181,24 +169,15 @@ class GumbelSinkhornLayer(SinkhornLayer):
             learn_tau=learn_tau,
             **kwargs,
         )
-        self._keep_options(
-            noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
-            num_samples=arguments.positive_integer("num_samples", num_samples),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._check_options(noise_scale=noise_scale, num_samples=num_samples, seed=seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
         """Map [batch, n, m] to [batch, num_samples, n, m]."""
         logits, options = self._matching_arguments(inputs, mask, column_mask)
         if training:
-            return ops.gumbel_sinkhorn(
-                logits,
-                seed=next_seed(self._noise_state),
-                num_samples=self.num_samples,
-                noise_scale=self.noise_scale,
-                **options,
-            )
+            options.update(self._options("noise_scale", "num_samples"), seed=next_seed(self._noise_state))
+            return ops.gumbel_sinkhorn(logits, **options)
         return repeat_samples(ops.sinkhorn(logits, **options), self.num_samples)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

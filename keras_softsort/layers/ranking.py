@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.layers._base import known_shape
 
 
@@ -103,7 +104,7 @@ _EPSILON = 1e-6
 
 
 @export
-class DocumentInteractionAttention(keras.layers.Layer):
+class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     """Compute features of items that depend on the other items of their list, by masked self-attention.
 
     The features are projected to `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
@@ -158,13 +159,15 @@ class DocumentInteractionAttention(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.num_heads = arguments.positive_integer("num_heads", num_heads)
-        self.head_size = arguments.positive_integer("head_size", head_size)
-        self.num_layers = arguments.positive_integer("num_layers", num_layers)
-        self.dropout = arguments.fraction("dropout", dropout)
         if input_noise_stddev is not None:
             input_noise_stddev = arguments.positive_number("input_noise_stddev", input_noise_stddev)
-        self.input_noise_stddev = input_noise_stddev
+        self._keep_options(
+            num_heads=arguments.positive_integer("num_heads", num_heads),
+            head_size=arguments.positive_integer("head_size", head_size),
+            num_layers=arguments.positive_integer("num_layers", num_layers),
+            dropout=arguments.fraction("dropout", dropout),
+            input_noise_stddev=input_noise_stddev,
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make the projection and the attention layers."""
@@ -212,11 +215,6 @@ class DocumentInteractionAttention(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n, head_size]`."""
         return layer_shape((*tuple(input_shape)[:2], self.head_size))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        names = ("num_heads", "head_size", "num_layers", "dropout", "input_noise_stddev")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 @export

@@ -13,6 +13,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import NO_CAST, assign_parts, keras, layer_shape
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.layers._base import known_shape
 from keras_softsort.ops._core.distances import DISTANCES
@@ -20,7 +21,7 @@ from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 
 @export
-class KNNClassifier(keras.layers.Layer):
+class KNNClassifier(KeepsOptions, keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
     `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
@@ -83,6 +84,11 @@ class KNNClassifier(keras.layers.Layer):
     Cybernetics 6, 1976.
     """
 
+    # Known with the references.
+    num_classes: Any
+    num_references: Any
+    dimension: Any
+
     def __init__(
         self,
         k: int,
@@ -97,16 +103,18 @@ class KNNClassifier(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.k = arguments.positive_integer("k", k)
-        self.num_classes = arguments.optional_positive_integer("num_classes", num_classes)
-        self.votes = arguments.one_of("votes", votes, VOTES)
-        self.distance = arguments.one_of("distance", distance, DISTANCES)
+        self._keep_options(
+            k=arguments.positive_integer("k", k),
+            num_classes=arguments.optional_positive_integer("num_classes", num_classes),
+            votes=arguments.one_of("votes", votes, VOTES),
+            distance=arguments.one_of("distance", distance, DISTANCES),
+            block_size=arguments.positive_integer("block_size", block_size),
+            approximate=arguments.boolean("approximate", approximate),
+            num_references=None,
+            dimension=None,
+        )
         if votes == "distance" and distance == "dot":
             raise ValueError("votes must be 'count' with distance='dot', which may be negative, got 'distance'")
-        self.block_size = arguments.positive_integer("block_size", block_size)
-        self.approximate = arguments.boolean("approximate", approximate)
-        self.num_references: int | None = None
-        self.dimension: int | None = None
         if num_references is not None or dimension is not None:
             self._add_references(num_references, dimension)
 
@@ -170,7 +178,6 @@ class KNNClassifier(keras.layers.Layer):
             block_size=self.block_size,
             approximate=self.approximate,
         )
-        assert self.num_classes is not None  # set with the references
         shares = ops.neighbor_votes(self.labels, neighbors, distances, self.num_classes, votes=self.votes)
         return {"probabilities": shares, "neighbors": neighbors, "distances": distances}
 
@@ -185,11 +192,6 @@ class KNNClassifier(keras.layers.Layer):
         dtypes = {"probabilities": real, "neighbors": "int32", "distances": real}
         shapes = self.compute_output_shape(inputs.shape)
         return {name: keras.KerasTensor(shape, dtypes[name]) for name, shape in shapes.items()}
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, with the sizes of the references."""
-        own = ("k", "num_classes", "votes", "distance", "block_size", "approximate", "num_references", "dimension")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
     def _set(self, embeddings: list[np.ndarray], labels: Any) -> None:
         """Set the references from `labels` and from parts of the embeddings, which are forgotten one by one."""

@@ -86,13 +86,8 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            k=arguments.positive_integer("k", k),
-            method=arguments.one_of("method", method, METHODS),
-            hard=arguments.boolean("hard", hard),
-            axis=arguments.integer("axis", axis),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._check_options(k=k, hard=hard, seed=seed)
+        self._keep_options(method=arguments.one_of("method", method, METHODS), axis=arguments.integer("axis", axis))
         self._noise_state = add_noise_state(self, self.seed)
 
     def build(self, input_shape: Any) -> None:
@@ -108,8 +103,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         """Map [batch, ..., n] to the same shape."""
         logits, tau, mask = self.split_inputs(inputs, mask)
         tau = temperature_per_example(tf.convert_to_tensor(tau), logits)
-        options: dict[str, Any] = {"k": self.k, "method": self.method, "hard": self.hard, "axis": self.axis}
-        options["mask"] = of_all_entries("mask", mask, logits)
+        options = {"mask": of_all_entries("mask", mask, logits), **self._options("k", "method", "hard", "axis")}
         if training:
             return ops.gumbel_softmax(logits, tau=tau, seed=next_seed(self._noise_state), **options)
         return ops.relaxed_top_k(logits, tau=tau, **options)

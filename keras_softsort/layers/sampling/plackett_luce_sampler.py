@@ -87,14 +87,8 @@ class PlackettLuceSampler(SortingLayer):
             power = arguments.positive_number("power", power)
         else:
             power = _methods.checked_power(power, _methods.checked_method(method))
-        self._keep_options(
-            num_samples=arguments.positive_integer("num_samples", num_samples),
-            top_k=arguments.optional_positive_integer("top_k", top_k),
-            method=method,
-            power=power,
-            hard=arguments.boolean("hard", hard),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._keep_options(method=method, power=power)
+        self._check_options(num_samples=num_samples, top_k=top_k, hard=hard, seed=seed)
         if hard and method is None:
             raise ValueError("hard must be False with method=None, whose orders are exact, got True")
         self._noise_state = add_noise_state(self, self.seed)
@@ -134,12 +128,4 @@ class PlackettLuceSampler(SortingLayer):
 
         if self.method is None:
             return PlackettLuce(logits, top_k=self.top_k, mask=mask)
-        return RelaxedPlackettLuce(
-            logits,
-            tau,
-            method=self.method,
-            power=self.power,
-            top_k=self.top_k,
-            hard=self.hard,
-            mask=mask,
-        )
+        return RelaxedPlackettLuce(logits, tau, mask=mask, **self._options("method", "power", "top_k", "hard"))

@@ -11,7 +11,6 @@ from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
@@ -65,17 +64,14 @@ class SoftQuantileLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            q=np.atleast_1d(checked_quantiles(q)).tolist(),
-            method=_methods.checked_method(method),
-            power=_methods.checked_power(power, method),
-            scale=checked_scale(scale),
-        )
+        self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist(), method=_methods.checked_method(method))
+        self._keep_options(power=_methods.checked_power(power, method))
+        self._check_options(scale=scale)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        return ops.soft_quantile(scores, self.q, tau, method=self.method, power=self.power, mask=mask, scale=self.scale)
+        return ops.soft_quantile(scores, self.q, tau, mask=mask, **self._options("method", "power", "scale"))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, len(q)]`."""

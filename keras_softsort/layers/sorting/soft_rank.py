@@ -7,11 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer
-from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _methods
 
 
@@ -66,27 +64,14 @@ class SoftRankLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            method=_methods.checked_method(method, "ranks"),
-            power=_methods.checked_power(power, method),
-            hard=arguments.boolean("hard", hard),
-            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=checked_scale(scale),
-        )
+        self._keep_options(method=_methods.checked_method(method, "ranks"), power=_methods.checked_power(power, method))
+        self._check_options(hard=hard, direction=direction, scale=scale)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        return ops.soft_rank(
-            scores,
-            tau,
-            method=self.method,
-            power=self.power,
-            hard=self.hard,
-            mask=mask,
-            direction=self.direction,
-            scale=self.scale,
-        )
+        options = self._options("method", "power", "hard", "direction", "scale")
+        return ops.soft_rank(scores, tau, mask=mask, **options)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n]`."""

@@ -11,7 +11,6 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops.sorting import _methods
 
 RESULTS = ("membership", "values", "weights")
@@ -76,32 +75,16 @@ class SoftTopKLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            k=arguments.positive_integer("k", k),
-            returns=arguments.one_of("returns", returns, RESULTS),
-            method=method,
-            hard=arguments.boolean("hard", hard),
-            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=checked_scale(scale),
-        )
+        self._check_options(k=k, hard=hard, direction=direction, scale=scale)
+        self._keep_options(returns=arguments.one_of("returns", returns, RESULTS), method=method)
         needed = "membership" if returns == "membership" else "permutation"
         self._keep_options(power=_methods.checked_power(power, _methods.checked_method(self._method(), needed)))
-
-    def build(self, input_shape: Any) -> None:
-        """Check the scores and `k`."""
-        self.check_count("k", self.k, input_shape)
-        super().build(input_shape)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options: dict[str, Any] = {
-            "method": self._method(),
-            "power": self.power,
-            "hard": self.hard,
-            "scale": self.scale,
-        }
-        result = self._operator()(scores, self.k, tau, mask=mask, direction=self.direction, **options)
+        options = {"method": self._method(), "mask": mask, **self._options("power", "hard", "direction", "scale")}
+        result = self._operator()(scores, self.k, tau, **options)
         return result if self.returns == "membership" else getattr(result, self.returns)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
