@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import groups_and_labels
-from keras_softsort.metrics._ranking import RankingMetric, RelevanceMetric
+from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
 from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, item_labels, precision_ia_measures
 
 

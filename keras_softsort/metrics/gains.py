@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.metrics._ranking import RankingMetric
+from keras_softsort.metrics._base import RankingMetric
 from keras_softsort.ops.metrics.gains import dcg_measures, ndcg_measures
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.export import export
-from keras_softsort.metrics._ranking import RankingMetric, RelevanceMetric
+from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
 from keras_softsort.ops.metrics.positions import average_relevance_position_measures, ordered_pair_accuracy_measures
 from keras_softsort.ops.metrics.relevance import (
     hits_measures,
