@@ -26,8 +26,7 @@ class SinkhornLayer(TemperatureLayer):
       tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
       scale: `"std"` divides the logits of each matrix by their standard deviation, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). A temperature
     `[batch]` or `[batch, 1]` per matrix may follow (`layer([logits, tau])`). The mask `[batch, n]`, from Keras or the
@@ -64,10 +63,9 @@ class SinkhornLayer(TemperatureLayer):
         tolerance: float | None = None,
         hard: bool = False,
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        super().__init__(tau, **kwargs)
         self._check_options(num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale)
 
     def build(self, input_shape: Any) -> None:
@@ -118,8 +116,7 @@ class GumbelSinkhornLayer(SinkhornLayer):
       scale: as in `SinkhornLayer`. The noise is added to the divided logits.
       seed: integer seed for reproducible noise. None draws one from Python's generator (see
         `keras.utils.set_random_seed`).
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Output: `[batch, num_samples, n, m]`. During training (`training=True`, as in `fit`) every sample, call and replica
     has its own noise. The number of calls is a weight, so training resumes with the next noise after a saved model is
@@ -157,18 +154,9 @@ class GumbelSinkhornLayer(SinkhornLayer):
         hard: bool = False,
         scale: str | None = None,
         seed: int | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            tau,
-            num_iterations=num_iterations,
-            tolerance=tolerance,
-            hard=hard,
-            scale=scale,
-            learn_tau=learn_tau,
-            **kwargs,
-        )
+        super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale, **kwargs)
         self._check_options(noise_scale=noise_scale, num_samples=num_samples, seed=seed)
         self._noise_state = add_noise_state(self, self.seed)
 

@@ -31,11 +31,10 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         published one, may choose an item several times unless tau is small.
       hard: whether to return exact k-hot vectors, with the gradient of the soft choice. Set it to select features, so
         that the trained model uses exactly k of them.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
       axis: the axis of the items. It cannot be 0, the batch.
       seed: integer seed for reproducible noise. None draws one from Python's generator (see
         `keras.utils.set_random_seed`).
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: logits `[batch, ..., n]` with at least two axes. A temperature `[batch]` or `[batch, 1]` per example may
     follow (`layer([logits, tau])`).
@@ -80,12 +79,11 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         k: int = 1,
         method: str = "threshold",
         hard: bool = False,
-        learn_tau: bool = False,
         axis: int = -1,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        super().__init__(tau, **kwargs)
         self._check_options(k=k, hard=hard, seed=seed)
         self._keep_options(method=arguments.one_of("method", method, METHODS), axis=arguments.integer("axis", axis))
         self._noise_state = add_noise_state(self, self.seed)

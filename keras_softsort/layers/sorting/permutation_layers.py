@@ -30,10 +30,9 @@ class PermutationLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        super().__init__(tau, **kwargs)
         self._check_options(top_k=top_k, hard=hard, direction=direction, scale=scale)
         self._keep_options(returns=arguments.one_of("returns", returns, RESULTS))
         if self.top_k is not None and returns == "ranks":
@@ -84,8 +83,7 @@ class NeuralSortLayer(PermutationLayer):
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
     (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
@@ -135,8 +133,7 @@ class SoftSortLayer(PermutationLayer):
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input, masks, ties, empty lists, errors and cost are those of `NeuralSortLayer`. A `power` that is not positive is a
     ValueError.
@@ -164,19 +161,9 @@ class SoftSortLayer(PermutationLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            tau,
-            returns=returns,
-            top_k=top_k,
-            hard=hard,
-            direction=direction,
-            scale=scale,
-            learn_tau=learn_tau,
-            **kwargs,
-        )
+        super().__init__(tau, returns=returns, top_k=top_k, hard=hard, direction=direction, scale=scale, **kwargs)
         self._keep_options(power=arguments.positive_number("power", power))
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:

@@ -26,8 +26,7 @@ class SoftQuantileLayer(SortingLayer):
       method: a method with a permutation matrix, see `ops.soft_quantile`.
       power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_quantile`.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
     (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
@@ -60,10 +59,9 @@ class SoftQuantileLayer(SortingLayer):
         method: str = "neural_sort",
         power: float = 1.0,
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        super().__init__(tau, **kwargs)
         self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist(), method=_methods.checked_method(method))
         self._keep_options(power=_methods.checked_power(power, method))
         self._check_options(scale=scale)

@@ -25,8 +25,7 @@ class SoftRankLayer(SortingLayer):
       hard: whether to return exact ranks, with the gradient of the soft ones.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
     (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
@@ -60,10 +59,9 @@ class SoftRankLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        super().__init__(tau, **kwargs)
         self._keep_options(method=_methods.checked_method(method, "ranks"), power=_methods.checked_power(power, method))
         self._check_options(hard=hard, direction=direction, scale=scale)
 

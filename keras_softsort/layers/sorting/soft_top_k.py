@@ -32,8 +32,7 @@ class SoftTopKLayer(SortingLayer):
       hard: whether to return the exact result, with the gradient of the soft one.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
     (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller. If
@@ -71,10 +70,9 @@ class SoftTopKLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
+        super().__init__(tau, **kwargs)
         self._check_options(k=k, hard=hard, direction=direction, scale=scale)
         self._keep_options(returns=arguments.one_of("returns", returns, RESULTS), method=method)
         needed = "membership" if returns == "membership" else "permutation"
