@@ -184,12 +184,7 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
         hidden = (*shape[:2], self.head_size)
         for i in range(self.num_layers):
             attention = keras.layers.MultiHeadAttention(
-                self.num_heads,
-                self.head_size,
-                dropout=self.dropout,
-                output_shape=self.head_size,
-                name=f"attention_{i}",
-                **own,
+                self.num_heads, self.head_size, dropout=self.dropout, name=f"attention_{i}", **own
             )
             build_self_attention(attention, hidden)
             norm = keras.layers.LayerNormalization(epsilon=_EPSILON, name=f"norm_{i}", **own)

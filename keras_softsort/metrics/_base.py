@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,7 +45,6 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
       TypeError: `y_pred` is not floating-point.
     """
 
-    default_name: str
     predicts = "scores or matrices"
 
     def __init__(
@@ -55,7 +55,9 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(name=name or self.default_name, dtype=dtype)
+        # Keras' own default would number the metrics of one class.
+        own_name = re.sub("([a-z])([A-Z])", r"\1_\2", type(self).__name__).lower()
+        super().__init__(name=name or own_name, dtype=dtype)
         self._keep_options(lists=checked_lists(lists, self.predicts), padding=checked_padding(padding))
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:

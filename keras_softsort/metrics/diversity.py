@@ -68,7 +68,6 @@ class AlphaDCG(TopicMetric):
     in Information Retrieval Evaluation", SIGIR 2008.
     """
 
-    default_name = "alpha_dcg"
     _measures = staticmethod(alpha_dcg_measures)
 
     def __init__(
@@ -115,5 +114,4 @@ class PrecisionIA(TopicMetric, RelevanceMetric):
     Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
     """
 
-    default_name = "precision_ia"
     _measures = staticmethod(precision_ia_measures)

@@ -69,7 +69,6 @@ class NDCG(RankingMetric):
     Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
 
-    default_name = "ndcg"
     _measures = staticmethod(ndcg_measures)
 
     def __init__(
@@ -109,7 +108,6 @@ class DCG(RankingMetric):
     2.1309
     """
 
-    default_name = "dcg"
     _measures = staticmethod(dcg_measures)
 
     def __init__(

@@ -33,7 +33,7 @@ class ScorerInputs(NamedTuple):
 def scorer_inputs(example_features: Features, context_features: Any, mask_name: str | None) -> ScorerInputs:
     """Make the inputs for these features."""
     context = _inputs("context_features", context_features or {}, ())
-    mask = None if mask_name is None else keras.Input((None,), dtype="bool", name=mask_name)
+    masks = {} if mask_name is None else {mask_name: keras.Input((None,), dtype="bool", name=mask_name)}
     is_single = not isinstance(example_features, Mapping)
     if is_single:
         width = arguments.positive_integer("example_features", example_features)
@@ -42,12 +42,11 @@ def scorer_inputs(example_features: Features, context_features: Any, mask_name: 
         items = _inputs("example_features", example_features, (None,))
     if not items:
         raise ValueError("example_features must hold at least one feature, got none")
-    names = [*items, *context, *([] if mask_name is None else [mask_name])]
+    names = [*items, *context, *masks]
     if len(set(names)) != len(names):
         raise ValueError(f"features and mask_name must have distinct names, got {sorted(names)}")
-    if is_single and len(names) == 1:
-        return ScorerInputs(items, context, mask, items[SINGLE])
-    return ScorerInputs(items, context, mask, {**items, **context, **({} if mask_name is None else {mask_name: mask})})
+    structure = items[SINGLE] if is_single and len(names) == 1 else {**items, **context, **masks}
+    return ScorerInputs(items, context, next(iter(masks.values()), None), structure)
 
 
 def _inputs(argument: str, features: Any, leading: tuple[None, ...]) -> dict[str, Any]:
@@ -87,16 +86,11 @@ class Tower:
         for units in self.hidden_units:
             inputs = dense(inputs, units) if dense else keras.layers.Dense(units)(inputs)
             if self._batch_norm is not None:
-                inputs = batch_normalized(inputs, mask, self._batch_norm)
+                inputs = MaskedBatchNormalization(momentum=self._batch_norm)(inputs, mask=mask)
             inputs = keras.layers.Activation(self._activation)(inputs)
             if self._dropout:
                 inputs = keras.layers.Dropout(self._dropout)(inputs)
         return inputs
-
-
-def batch_normalized(inputs: Any, mask: Any, momentum: float) -> Any:
-    """Normalize features `[batch, n, ...]` by the mean and variance of the valid items of a batch."""
-    return MaskedBatchNormalization(momentum=momentum)(inputs, mask=mask)
 
 
 def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:
@@ -106,4 +100,4 @@ def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:
     if isinstance(input_normalization, keras.layers.Layer):
         return input_normalization(features)
     arguments.one_of("input_normalization", input_normalization, ("batch",))
-    return batch_normalized(features, mask, 0.99)
+    return MaskedBatchNormalization()(features, mask=mask)

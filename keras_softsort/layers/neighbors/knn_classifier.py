@@ -218,17 +218,9 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
             raise ValueError(f"k must be at most the number of references, {count}, got {self.k}")
         if self.num_classes is None:
             raise ValueError("num_classes must be given with num_references, got None")
-        self.references = self.add_weight(
-            name="references",
-            shape=(count, dimension),
-            dtype=compute_dtype(tf.as_dtype(self.compute_dtype)).name,
-            initializer="zeros",
-            trainable=False,
-            **NO_CAST,
-        )
-        self.labels = self.add_weight(
-            name="labels", shape=(count,), dtype="int32", initializer="zeros", trainable=False
-        )
+        dtype, fixed = compute_dtype(tf.as_dtype(self.compute_dtype)).name, {"initializer": "zeros", "trainable": False}
+        self.references = self.add_weight(name="references", shape=(count, dimension), dtype=dtype, **fixed, **NO_CAST)
+        self.labels = self.add_weight(name="labels", shape=(count,), dtype="int32", **fixed)
         self.num_references, self.dimension = count, dimension
 
 
