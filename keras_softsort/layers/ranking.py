@@ -67,7 +67,7 @@ class ConcatFeatures(keras.layers.Layer):
         ]
         joined = tf.concat([*context, *items], axis=-1)
         mask = None if isinstance(mask, Mapping) else mask  # Keras' own, by name
-        return _with_zero_padding(joined, _item_mask(mask, joined))
+        return _with_zero_padding(joined, arguments.axis_mask("mask", mask, joined, -2))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""
@@ -198,7 +198,7 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
         features = arguments.dense_tensor("features", inputs)
         attended = None
         if mask is not None:
-            mask = _item_mask(mask, features)
+            mask = arguments.axis_mask("mask", mask, features, -2)
             features = _with_zero_padding(features, mask)
             attended = _everything_if_empty(mask, axis=1)[:, tf.newaxis, :]
         hidden = self._noise(self._projection(features), training=training)
@@ -251,7 +251,7 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
         features = tf.convert_to_tensor(inputs)
         if mask is None:
             return super().call(features, training=training)
-        mask = _item_mask(mask, features)
+        mask = arguments.axis_mask("mask", mask, features, -2)
         return super().call(
             _with_zero_padding(features, mask), training=training, mask=_everything_if_empty(mask, None)
         )
@@ -259,11 +259,6 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""
         return None
-
-
-def _item_mask(mask: Any, features: tf.Tensor) -> tf.Tensor | None:
-    """Return `mask` as a bool tensor, checked to be `[batch, n]` for features `[batch, n, d]`."""
-    return arguments.axis_mask("mask", mask, features, -2)
 
 
 def _with_zero_padding(features: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
 
@@ -76,10 +77,7 @@ class CorrelationMetric(SortMetric):
 
     def reset_state(self) -> None:
         """Forget all lists."""
-        super().reset_state()
-        if self.statistic == "mean_over_std":
-            for moment in self._moments:
-                moment.assign(0.0)
+        keras.metrics.Metric.reset_state(self)  # that of `Mean` on Keras 3 does not know the moments
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Make scores [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
