@@ -9,8 +9,18 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 
 LISTS = ("batch", "groups", "rows")
-# The kinds of `y_pred` that a loss or metric takes.
-PREDICTS = ("scores", "logits", "matrices", "scores or matrices")
+# The kinds of `y_pred` that a loss or metric takes: how many axes they may have beside those of scores, and what they
+# must be with a list per row and with one list.
+PREDICTS = {
+    "scores": ((0,), "be scores [batch, n] or [batch, n, 1]", "be scores [batch] or [batch, 1]"),
+    "logits": ((1,), "be logits [batch, n, m]", "be logits [batch, m]"),
+    "matrices": ((1, 2), "be a permutation matrix [batch, rank, item]", "be a permutation matrix [rank, item]"),
+    "scores or matrices": (
+        (0, 1, 2),
+        "have shape [batch, n] or [batch, rank, n]",
+        "be scores [batch] or [batch, 1], or a permutation matrix [rank, item],",
+    ),
+}
 _WAYS_OUT = (
     "pass lists='batch' to treat the whole batch as one list, lists='groups' for rows with group ids, predict scores "
     "of shape [batch, n] or [batch, n, 1], or make batches of lists from rows with a group column by "
@@ -45,14 +55,14 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
     if lists == "groups":
         groups, y_true = groups_and_labels(y_true)
         predicts = predicts.removesuffix(" or matrices")
-    inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None))
+    inputs = ListInputs(y_true, y_pred, sample_weight, getattr(y_pred, "_keras_mask", None), groups)
     size_is_data = isinstance(y_pred, tf.RaggedTensor) and y_pred.shape[1] is None
     if isinstance(y_pred, tf.RaggedTensor):
         inputs = _dense_lists(inputs, lists, predicts)
     inputs = inputs._replace(y_pred=arguments.floating_tensor("y_pred", inputs.y_pred))
-    if lists == "rows":
-        return _list_per_row(inputs, predicts, size_is_data)
-    inputs = _one_list(inputs, predicts, lists)._replace(groups=groups)
+    inputs = _arranged(inputs, lists, predicts, size_is_data)
+    if lists != "rows":
+        inputs = _with_list_axis(inputs, lists)
     if groups is not None and not groups.shape.is_compatible_with(inputs.y_pred.shape[1:2]):
         raise ValueError(f"y_true must have a group id for each row of y_pred, got {groups.shape[0]} ids")
     return inputs
@@ -89,13 +99,9 @@ def _dense_lists(inputs: ListInputs, lists: str, predicts: str) -> ListInputs:
             f"got ragged shape {y_pred.shape} and lists={lists!r}"
         )
     lengths = y_pred.row_lengths()
-    y_true, sample_weight, _ = _columns_as_lists(inputs._replace(keras_mask=None), 2)
-    return ListInputs(
-        _of_lengths("y_true", y_true, lengths),
-        y_pred.to_tensor(),
-        _of_lengths("sample_weight", sample_weight, lengths),
-        tf.sequence_mask(lengths),
-    )
+    y_true = _of_lengths("y_true", inputs.y_true, lengths)
+    sample_weight = _of_lengths("sample_weight", inputs.sample_weight, lengths)
+    return ListInputs(y_true, y_pred.to_tensor(), sample_weight, tf.sequence_mask(lengths))
 
 
 def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
@@ -108,66 +114,49 @@ def _of_lengths(name: str, value: Any, lengths: tf.Tensor) -> Any:
     return value.with_flat_values(values)
 
 
-def _list_per_row(inputs: ListInputs, predicts: str, size_is_data: bool) -> ListInputs:
-    y_pred, shape = inputs.y_pred, inputs.y_pred.shape
-    if predicts not in ("logits", "matrices") and shape.rank == 3 and _may_be_one(shape[-1], predicts):
+def _arranged(inputs: ListInputs, lists: str, predicts: str, size_is_data: bool) -> ListInputs:
+    """Check the shapes of dense predictions, and drop a last axis of size 1, of labels and weights too."""
+    axes, y_pred, shape = (2 if lists == "rows" else 1), inputs.y_pred, inputs.y_pred.shape
+    # If the last axis is unknown, a permutation matrix goes before the column of a `Dense(1)`.
+    may_be_one = shape.rank == axes + 1 and (shape[-1] == 1 or (shape[-1] is None and predicts == "scores"))
+    if may_be_one and predicts not in ("logits", "matrices"):
         y_pred = tf.squeeze(y_pred, axis=-1)
-    if shape.rank < 2:
+    if lists == "rows" and shape.rank < 2:
         raise ValueError(f"y_pred must hold one list per row, got shape {shape}: {_WAYS_OUT}")
-    if predicts == "scores" and y_pred.shape.rank != 2:
-        raise ValueError(f"y_pred must be scores [batch, n] or [batch, n, 1], got shape {shape}")
-    if predicts == "matrices" and shape.rank not in (3, 4):
-        raise ValueError(f"y_pred must be a permutation matrix [batch, rank, item], got shape {shape}")
-    if predicts == "logits" and shape.rank != 3:
-        raise ValueError(f"y_pred must be logits [batch, n, m], got shape {shape}")
-    if y_pred.shape.rank > 4:
-        raise ValueError(f"y_pred must have shape [batch, n] or [batch, rank, n], got {shape}")
-    if not size_is_data and y_pred.shape[1 if predicts == "logits" else -1] == 1:
+    more_axes, of_rows, of_one_list = PREDICTS[predicts]
+    if y_pred.shape.rank - axes not in more_axes:
+        expected = of_rows if lists == "rows" else f"{of_one_list} with lists={lists!r}"
+        raise ValueError(f"y_pred must {expected}, got shape {shape}")
+    if lists == "rows" and not size_is_data and y_pred.shape[1 if predicts == "logits" else -1] == 1:
         raise ValueError(f"lists of one item have no order, got y_pred of shape {shape}: {_WAYS_OUT}")
-    y_true, sample_weight, mask = _columns_as_lists(inputs, 2)
-    return ListInputs(y_true, y_pred, sample_weight, mask)
+    weights, mask = inputs.sample_weight, inputs.keras_mask
+    return inputs._replace(
+        y_true=_without_last_axis("y_true", inputs.y_true, axes),
+        y_pred=y_pred,
+        sample_weight=None if weights is None else _without_last_axis("sample_weight", weights, axes),
+        keras_mask=None if mask is None else _without_last_axis("the Keras mask", mask, axes),
+    )
 
 
-def _one_list(inputs: ListInputs, predicts: str, lists: str) -> ListInputs:
-    y_pred, shape = inputs.y_pred, inputs.y_pred.shape
-    if predicts not in ("logits", "matrices") and shape.rank == 2 and _may_be_one(shape[-1], predicts):
-        y_pred = tf.squeeze(y_pred, axis=-1)
-    ranks = {"scores": (1,), "logits": (2,), "matrices": (2, 3), "scores or matrices": (1, 2, 3)}[predicts]
-    if y_pred.shape.rank not in ranks:
-        expected = {
-            "scores": "scores [batch] or [batch, 1]",
-            "logits": "logits [batch, m]",
-            "matrices": "a permutation matrix [rank, item]",
-            "scores or matrices": "scores [batch] or [batch, 1], or a permutation matrix [rank, item],",
-        }[predicts]
-        raise ValueError(f"y_pred must be {expected} with lists={lists!r}, got shape {shape}")
-    y_true, sample_weight, mask = _columns_as_lists(inputs, 1)
-    for name, value in (("y_true", y_true), ("sample_weight", sample_weight)):
-        rank = None if value is None else value.shape.rank
-        if isinstance(value, tf.RaggedTensor) or rank not in ((1,) if name == "y_true" else (None, 0, 1)):
+def _with_list_axis(inputs: ListInputs, lists: str) -> ListInputs:
+    """Add the axis of the list to the call arguments of one list."""
+    y_true, sample_weight, mask = inputs.y_true, inputs.sample_weight, inputs.keras_mask
+    for name, value, ranks in (("y_true", y_true, (1,)), ("sample_weight", sample_weight, (0, 1, None))):
+        if isinstance(value, tf.RaggedTensor) or (value is not None and value.shape.rank not in ranks):
             title = "the labels of y_true" if name == "y_true" and lists == "groups" else name
             raise ValueError(f"{title} must have shape [batch] or [batch, 1] with lists={lists!r}, got {value.shape}")
     if sample_weight is not None and sample_weight.shape.rank == 1:
         sample_weight = sample_weight[tf.newaxis]
-    return ListInputs(y_true[tf.newaxis], y_pred[tf.newaxis], sample_weight, None if mask is None else mask[tf.newaxis])
-
-
-def _may_be_one(size: int | None, predicts: str) -> bool:
-    """Whether a last axis of this size can be that of `Dense(1)`. If it is unknown, a permutation matrix goes first."""
-    return size == 1 or (size is None and predicts == "scores")
-
-
-def _columns_as_lists(inputs: ListInputs, rank: int) -> tuple[Any, Any, Any]:
-    """Labels, weights and mask as tensors, without a last axis of size 1 in excess of `rank` axes."""
-    named = {"y_true": inputs.y_true, "sample_weight": inputs.sample_weight, "the Keras mask": inputs.keras_mask}
-    y_true, sample_weight, mask = (
-        None if value is None and name != "y_true" else _without_last_axis(name, value, rank)
-        for name, value in named.items()
+    return inputs._replace(
+        y_true=y_true[tf.newaxis],
+        y_pred=inputs.y_pred[tf.newaxis],
+        sample_weight=sample_weight,
+        keras_mask=None if mask is None else mask[tf.newaxis],
     )
-    return y_true, sample_weight, mask
 
 
 def _without_last_axis(name: str, value: Any, rank: int) -> Any:
+    """Convert `value` to a tensor, unless it is ragged, and drop a last axis of size 1 in excess of `rank` axes."""
     if not isinstance(value, tf.RaggedTensor):
         value = arguments.real_tensor(name, value)
         is_column = value.shape.rank == rank + 1 and value.shape[-1] in (1, None)

@@ -194,11 +194,6 @@ def weighted_list_losses(
     return WeightedLosses(losses, tf.size(losses) if lists.groups is None else tf.reduce_sum(counts), weights)
 
 
-def masked_losses(losses: tf.Tensor, weights: tf.Tensor, mask: tf.Tensor) -> WeightedLosses:
-    """Weight losses [m]. Their mean counts only entries where the mask is True."""
-    return WeightedLosses(losses * weights, tf.math.count_nonzero(mask), weights)
-
-
 def checked_reduction(reduction: str | None) -> str:
     """Check `reduction`. None becomes "none", and Keras 2's "auto" the mean, its meaning outside of custom loops."""
     name = arguments.one_of("reduction", reduction or "none", REDUCTIONS)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._targets.lists import WeightedLosses, masked_losses
+from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort.ops.neighbors._embeddings import class_rows
 
 
@@ -21,8 +21,9 @@ class LabelledEmbeddings(NamedTuple):
     weights: tf.Tensor  # [batch]; 0 where masked
 
     def weighted(self, losses: tf.Tensor, num_queries: int | None = None) -> WeightedLosses:
-        """Weight the losses of the queries, which are the first `num_queries` items, or all."""
-        return masked_losses(losses, self.weights[:num_queries], self.mask[:num_queries])
+        """Weight the losses of the queries, the first `num_queries` items or all. A mean counts the valid ones."""
+        weights = self.weights[:num_queries]
+        return WeightedLosses(losses * weights, tf.math.count_nonzero(self.mask[:num_queries]), weights)
 
 
 def labelled_embeddings(

@@ -64,12 +64,9 @@ def predicted_sets(
     layer_axis: int | None = None,
 ) -> Sets:
     """Check the call arguments of a loss of sets, and cast them to the compute dtype."""
+    layers = None
     if layer_axis is not None:
         y_true, y_pred, sample_weight, layers = _of_all_layers(y_true, y_pred, sample_weight, layer_axis)
-        sets = predicted_sets(
-            y_true, y_pred, sample_weight, target_mask=target_mask, prediction_mask=prediction_mask, dtype=dtype
-        )
-        return sets._replace(layers=layers)
     keras_masks = [
         each._keras_mask for each in tf.nest.flatten(y_pred) if getattr(each, "_keras_mask", None) is not None
     ]
@@ -86,7 +83,7 @@ def predicted_sets(
         is_valid = _of_items("the Keras mask of y_pred", keras_mask, predictions)
         prediction_mask = tf.logical_and(prediction_mask, is_valid)
     weights = _weights(sample_weight, leaves[0], bool(keras_masks))
-    return Sets(targets, predictions, target_mask, prediction_mask, weights)
+    return Sets(targets, predictions, target_mask, prediction_mask, weights, layers)
 
 
 def _of_all_layers(y_true: Any, y_pred: Any, sample_weight: Any, layer_axis: int) -> tuple[Any, Any, Any, tf.Tensor]:

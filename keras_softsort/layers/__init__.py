@@ -10,12 +10,12 @@ from keras_softsort.layers.neighbors.knn_classifier import KNNClassifier as KNNC
 from keras_softsort.layers.ranking import ConcatFeatures as ConcatFeatures
 from keras_softsort.layers.ranking import DocumentInteractionAttention as DocumentInteractionAttention
 from keras_softsort.layers.ranking import MaskedBatchNormalization as MaskedBatchNormalization
-from keras_softsort.layers.sampling.gumbel_softmax import GumbelSoftmaxLayer as GumbelSoftmaxLayer
-from keras_softsort.layers.sampling.plackett_luce_sampler import PlackettLuceSampler as PlackettLuceSampler
+from keras_softsort.layers.sampling import GumbelSoftmaxLayer as GumbelSoftmaxLayer
+from keras_softsort.layers.sampling import PlackettLuceSampler as PlackettLuceSampler
+from keras_softsort.layers.sorting.order_statistics import SoftQuantileLayer as SoftQuantileLayer
+from keras_softsort.layers.sorting.order_statistics import SoftRankLayer as SoftRankLayer
+from keras_softsort.layers.sorting.order_statistics import SoftTopKLayer as SoftTopKLayer
 from keras_softsort.layers.sorting.permutation_layers import NeuralSortLayer as NeuralSortLayer
 from keras_softsort.layers.sorting.permutation_layers import SoftSortLayer as SoftSortLayer
-from keras_softsort.layers.sorting.soft_quantile import SoftQuantileLayer as SoftQuantileLayer
-from keras_softsort.layers.sorting.soft_rank import SoftRankLayer as SoftRankLayer
-from keras_softsort.layers.sorting.soft_top_k import SoftTopKLayer as SoftTopKLayer
 
 _set_all(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,18 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
 from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.ops._core import lists
+
+# How the options that layers share are checked.
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(["hard", "learn_tau", "stochastic"], arguments.boolean),
+    **dict.fromkeys(["k", "num_iterations", "num_samples"], arguments.positive_integer),
+    "direction": lambda name, value: arguments.one_of(name, value, arguments.DIRECTIONS),
+    "noise_scale": arguments.non_negative_number,
+    "scale": lambda _, value: lists.checked_scale(value),
+    "seed": arguments.optional_integer,
+    "tolerance": lambda name, value: None if value is None else arguments.non_negative_number(name, value),
+    "top_k": arguments.optional_positive_integer,
+}
 
 
 @export
@@ -56,12 +69,20 @@ class TemperatureLayer(KeepsOptions, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self._initial_tau = arguments.positive_number("tau", tau)
-        self._keep_options(learn_tau=arguments.boolean("learn_tau", learn_tau))
+        self._check_options(learn_tau=learn_tau)
         self.log_tau: Any = None
         if self.learn_tau:
             self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
         else:
             self._fixed_tau = add_scalar_weight(self, "tau", self._initial_tau)
+
+    def _check_options(self, **options: Any) -> None:
+        """Check options by their names, and keep them."""
+        self._keep_options(**{name: CHECKS[name](name, value) for name, value in options.items()})
+
+    def _options(self, *names: str) -> dict[str, Any]:
+        """The options of these names, as the attributes hold them now."""
+        return {name: getattr(self, name) for name in names}
 
     @property
     def tau(self) -> Any:
@@ -119,8 +140,12 @@ class SortingLayer(TemperatureLayer):
     """Base class of layers with a temperature that take scores `[batch, n]`, or `[batch, n, 1]` from a `Dense(1)`."""
 
     def build(self, input_shape: Any) -> None:
-        """Check that the input is a batch of lists."""
-        self.scores_shape(input_shape)
+        """Check that the input is a batch of lists, with as many items as the option `k` or `top_k` asks for."""
+        _, size = self.scores_shape(input_shape)
+        for name in sorted({"k", "top_k"}.intersection(self._option_names)):
+            count = getattr(self, name)
+            if count is not None and size is not None and count > size:
+                raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
         self.built = True
 
     def scores_shape(self, input_shape: Any) -> tuple[int | None, int | None]:
@@ -129,12 +154,6 @@ class SortingLayer(TemperatureLayer):
         if not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 1)) or _is_list(shape):
             raise ValueError(f"{self.name}: scores must have shape [batch, n] or [batch, n, 1], got {shape}")
         return shape[0], shape[1]
-
-    def check_count(self, name: str, count: int | None, input_shape: Any) -> None:
-        """Raise an error if `count`, the argument `name`, is greater than a known list size."""
-        _, size = self.scores_shape(input_shape)
-        if count is not None and size is not None and count > size:
-            raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
 
     def split_scores(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
         """Scores `[batch, n]`, the temperature to use, and the mask of the scores."""

@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops._core.lists import checked_scale, leading_columns, repeat_samples
+from keras_softsort.ops._core.lists import leading_columns, repeat_samples
 
 
 @export
@@ -26,8 +26,7 @@ class SinkhornLayer(TemperatureLayer):
       tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
       scale: `"std"` divides the logits of each matrix by their standard deviation, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). A temperature
     `[batch]` or `[batch, 1]` per matrix may follow (`layer([logits, tau])`). The mask `[batch, n]`, from Keras or the
@@ -64,16 +63,10 @@ class SinkhornLayer(TemperatureLayer):
         tolerance: float | None = None,
         hard: bool = False,
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            num_iterations=arguments.positive_integer("num_iterations", num_iterations),
-            tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
-            hard=arguments.boolean("hard", hard),
-            scale=checked_scale(scale),
-        )
+        super().__init__(tau, **kwargs)
+        self._check_options(num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale)
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of matrices."""
@@ -101,15 +94,8 @@ class SinkhornLayer(TemperatureLayer):
         mask = arguments.axis_mask("mask", mask, logits, -2)
         if mask is not None and column_mask is None:
             column_mask = leading_columns(logits, mask)
-        return logits, {
-            "tau": tau,
-            "num_iterations": self.num_iterations,
-            "tolerance": self.tolerance,
-            "hard": self.hard,
-            "scale": self.scale,
-            "row_mask": mask,
-            "column_mask": column_mask,
-        }
+        options = self._options("num_iterations", "tolerance", "hard", "scale")
+        return logits, {"tau": tau, "row_mask": mask, "column_mask": column_mask, **options}
 
 
 @export
@@ -130,8 +116,7 @@ class GumbelSinkhornLayer(SinkhornLayer):
       scale: as in `SinkhornLayer`. The noise is added to the divided logits.
       seed: integer seed for reproducible noise. None draws one from Python's generator (see
         `keras.utils.set_random_seed`).
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Output: `[batch, num_samples, n, m]`. During training (`training=True`, as in `fit`) every sample, call and replica
     has its own noise. The number of calls is a weight, so training resumes with the next noise after a saved model is
@@ -169,36 +154,18 @@ class GumbelSinkhornLayer(SinkhornLayer):
         hard: bool = False,
         scale: str | None = None,
         seed: int | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            tau,
-            num_iterations=num_iterations,
-            tolerance=tolerance,
-            hard=hard,
-            scale=scale,
-            learn_tau=learn_tau,
-            **kwargs,
-        )
-        self._keep_options(
-            noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
-            num_samples=arguments.positive_integer("num_samples", num_samples),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale, **kwargs)
+        self._check_options(noise_scale=noise_scale, num_samples=num_samples, seed=seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
         """Map [batch, n, m] to [batch, num_samples, n, m]."""
         logits, options = self._matching_arguments(inputs, mask, column_mask)
         if training:
-            return ops.gumbel_sinkhorn(
-                logits,
-                seed=next_seed(self._noise_state),
-                num_samples=self.num_samples,
-                noise_scale=self.noise_scale,
-                **options,
-            )
+            options.update(self._options("noise_scale", "num_samples"), seed=next_seed(self._noise_state))
+            return ops.gumbel_sinkhorn(logits, **options)
         return repeat_samples(ops.sinkhorn(logits, **options), self.num_samples)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.layers._base import known_shape
 
 
@@ -66,7 +67,7 @@ class ConcatFeatures(keras.layers.Layer):
         ]
         joined = tf.concat([*context, *items], axis=-1)
         mask = None if isinstance(mask, Mapping) else mask  # Keras' own, by name
-        return _with_zero_padding(joined, _item_mask(mask, joined))
+        return _with_zero_padding(joined, arguments.axis_mask("mask", mask, joined, -2))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""
@@ -103,7 +104,7 @@ _EPSILON = 1e-6
 
 
 @export
-class DocumentInteractionAttention(keras.layers.Layer):
+class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     """Compute features of items that depend on the other items of their list, by masked self-attention.
 
     The features are projected to `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
@@ -158,13 +159,15 @@ class DocumentInteractionAttention(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.num_heads = arguments.positive_integer("num_heads", num_heads)
-        self.head_size = arguments.positive_integer("head_size", head_size)
-        self.num_layers = arguments.positive_integer("num_layers", num_layers)
-        self.dropout = arguments.fraction("dropout", dropout)
         if input_noise_stddev is not None:
             input_noise_stddev = arguments.positive_number("input_noise_stddev", input_noise_stddev)
-        self.input_noise_stddev = input_noise_stddev
+        self._keep_options(
+            num_heads=arguments.positive_integer("num_heads", num_heads),
+            head_size=arguments.positive_integer("head_size", head_size),
+            num_layers=arguments.positive_integer("num_layers", num_layers),
+            dropout=arguments.fraction("dropout", dropout),
+            input_noise_stddev=input_noise_stddev,
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make the projection and the attention layers."""
@@ -181,12 +184,7 @@ class DocumentInteractionAttention(keras.layers.Layer):
         hidden = (*shape[:2], self.head_size)
         for i in range(self.num_layers):
             attention = keras.layers.MultiHeadAttention(
-                self.num_heads,
-                self.head_size,
-                dropout=self.dropout,
-                output_shape=self.head_size,
-                name=f"attention_{i}",
-                **own,
+                self.num_heads, self.head_size, dropout=self.dropout, name=f"attention_{i}", **own
             )
             build_self_attention(attention, hidden)
             norm = keras.layers.LayerNormalization(epsilon=_EPSILON, name=f"norm_{i}", **own)
@@ -200,7 +198,7 @@ class DocumentInteractionAttention(keras.layers.Layer):
         features = arguments.dense_tensor("features", inputs)
         attended = None
         if mask is not None:
-            mask = _item_mask(mask, features)
+            mask = arguments.axis_mask("mask", mask, features, -2)
             features = _with_zero_padding(features, mask)
             attended = _everything_if_empty(mask, axis=1)[:, tf.newaxis, :]
         hidden = self._noise(self._projection(features), training=training)
@@ -212,11 +210,6 @@ class DocumentInteractionAttention(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n, head_size]`."""
         return layer_shape((*tuple(input_shape)[:2], self.head_size))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        names = ("num_heads", "head_size", "num_layers", "dropout", "input_noise_stddev")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 @export
@@ -258,7 +251,7 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
         features = tf.convert_to_tensor(inputs)
         if mask is None:
             return super().call(features, training=training)
-        mask = _item_mask(mask, features)
+        mask = arguments.axis_mask("mask", mask, features, -2)
         return super().call(
             _with_zero_padding(features, mask), training=training, mask=_everything_if_empty(mask, None)
         )
@@ -266,11 +259,6 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""
         return None
-
-
-def _item_mask(mask: Any, features: tf.Tensor) -> tf.Tensor | None:
-    """Return `mask` as a bool tensor, checked to be `[batch, n]` for features `[batch, n, d]`."""
-    return arguments.axis_mask("mask", mask, features, -2)
 
 
 def _with_zero_padding(features: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:

@@ -1,15 +1,23 @@
-"""Base classes of metrics: one value per list, and the weighted mean over lists."""
+"""Base classes of metrics: one value per list, and the weighted mean over lists; of scores, and of sorted lists."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._internal.saved_functions import KeepsOptions
+from keras_softsort._internal.saved_functions import KeepsOptions, read_function
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
+from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments, metric_options
+
+# What `locals()` of a constructor holds besides its options.
+NOT_OPTIONS = ("self", "kwargs", "no_relevant", "__class__")
+NO_RELEVANT = ("one", "skip", "zero")
 
 
 class ListMetric(KeepsOptions, keras.metrics.Mean):
@@ -37,7 +45,6 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
       TypeError: `y_pred` is not floating-point.
     """
 
-    default_name: str
     predicts = "scores or matrices"
 
     def __init__(
@@ -48,7 +55,9 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(name=name or self.default_name, dtype=dtype)
+        # Keras' own default would number the metrics of one class.
+        own_name = re.sub("([a-z])([A-Z])", r"\1_\2", type(self).__name__).lower()
+        super().__init__(name=name or own_name, dtype=dtype)
         self._keep_options(lists=checked_lists(lists, self.predicts), padding=checked_padding(padding))
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
@@ -77,6 +86,56 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
         """Add lists with these values and weights, both [batch]."""
         return super().update_state(values, weights)
+
+
+class RankingMetric(ListMetric):
+    """Base class of metrics of scores `[batch, n]` with labels that tell relevance.
+
+    Args:
+      options: `locals()` of the constructor: the options of `_measures`, and `no_relevant`.
+      no_relevant: the value of a list without relevant items. `"zero"`: 0, as in TF-Ranking, Keras-RS and scikit-learn.
+        `"one"`: 1, as in LightGBM. `"skip"`: the list does not count.
+      **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
+    """
+
+    predicts = "scores"
+    _measures: Callable[..., Measures]
+
+    def __init__(self, options: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        given = {name: read_function(value) for name, value in options.items() if name not in NOT_OPTIONS}
+        self._options = metric_options(**given)
+        self._keep_options(**given)
+        if "no_relevant" in options:
+            self._keep_options(no_relevant=arguments.one_of("no_relevant", options["no_relevant"], NO_RELEVANT))
+
+    def measure(self, y_pred: tf.Tensor, lists: Lists, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
+        weights = lists.weights if lists.weighted else None
+        found = self._measures(metric_arguments(y_pred, lists.labels, lists.mask, weights), *topics, self._options)
+        no_relevant = getattr(self, "no_relevant", "zero")
+        if no_relevant == "one":
+            return found.values + (1 - found.is_relevant), found.weights
+        return found.values, found.weights * (found.is_relevant if no_relevant == "skip" else 1)
+
+
+class RelevanceMetric(RankingMetric):
+    """Base class of metrics of relevant items.
+
+    Args:
+      k, min_label, ties, no_relevant, **kwargs: see `Precision`.
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        min_label: float = 1.0,
+        ties: str = "position",
+        no_relevant: str = "zero",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(locals(), **kwargs)
 
 
 class SortMetric(ListMetric):

@@ -83,8 +83,6 @@ class PermutationAccuracy(OrderMetric):
     0.5
     """
 
-    default_name = "permutation_accuracy"
-
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
         """1 for lists in which every rank that counts is correct."""
         return tf.cast(tf.reduce_all(tf.logical_or(is_correct, tf.logical_not(is_counted)), axis=-1), tf.float32)
@@ -105,8 +103,6 @@ class ElementwiseAccuracy(OrderMetric):
     >>> float(metric.result())
     0.5
     """
-
-    default_name = "elementwise_accuracy"
 
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
         """The share of correct ranks among those that count."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +11,7 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.keras_compat import keras
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
 
@@ -29,6 +31,8 @@ class CorrelationMetric(SortMetric):
     labels, and so all lists of fewer than two items, do not count. A soft permutation must have all ranks.
     """
 
+    _operator: Callable[..., tf.Tensor]  # 0 for constant scores
+
     def __init__(
         self, *, target: str = "labels", direction: str = "DESCENDING", statistic: str = "mean", **kwargs: Any
     ) -> None:
@@ -41,16 +45,12 @@ class CorrelationMetric(SortMetric):
                 for power in range(3)
             ]
 
-    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """The correlation of each list [batch], 0 for constant scores."""
-        raise NotImplementedError
-
     def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
         """The correlation of each list, and whether the list counts: its labels must differ."""
         nan_labels = has_nan(lists.labels, lists.mask)
         failed = tf.logical_or(nan_labels, has_nan(y_pred, lists.mask))
         scores = y_pred if y_pred.shape.rank == 2 else self._scores_of_matrix(y_pred, lists.mask)
-        values = tf.cast(self.correlation(lists.labels, scores, lists.mask), scores.dtype)
+        values = tf.cast(self._operator(lists.labels, scores, mask=lists.mask), scores.dtype)
         # A list with NaN labels counts as 0, as in the accuracies, so that the error shows.
         size = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
         counts = tf.logical_or(_differ(lists.labels, lists.mask), tf.logical_and(nan_labels, size > 1))
@@ -77,10 +77,7 @@ class CorrelationMetric(SortMetric):
 
     def reset_state(self) -> None:
         """Forget all lists."""
-        super().reset_state()
-        if self.statistic == "mean_over_std":
-            for moment in self._moments:
-                moment.assign(0.0)
+        keras.metrics.Metric.reset_state(self)  # that of `Mean` on Keras 3 does not know the moments
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Make scores [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
@@ -147,11 +144,7 @@ class KendallTau(CorrelationMetric):
     Source: M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika, 1945.
     """
 
-    default_name = "kendall_tau"
-
-    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """Tau-b of each list."""
-        return ops.kendall_tau(labels, scores, mask=mask)
+    _operator = staticmethod(ops.kendall_tau)
 
 
 @export
@@ -179,8 +172,4 @@ class SpearmanCorrelation(CorrelationMetric):
     Psychology 15, 1904.
     """
 
-    default_name = "spearman_correlation"
-
-    def correlation(self, labels: tf.Tensor, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """Spearman's correlation of each list."""
-        return ops.spearman_correlation(labels, scores, mask=mask)
+    _operator = staticmethod(ops.spearman_correlation)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import groups_and_labels
-from keras_softsort.metrics._ranking import RankingMetric, RelevanceMetric
+from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
 from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, item_labels, precision_ia_measures
 
 
@@ -68,7 +68,6 @@ class AlphaDCG(TopicMetric):
     in Information Retrieval Evaluation", SIGIR 2008.
     """
 
-    default_name = "alpha_dcg"
     _measures = staticmethod(alpha_dcg_measures)
 
     def __init__(
@@ -115,5 +114,4 @@ class PrecisionIA(TopicMetric, RelevanceMetric):
     Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
     """
 
-    default_name = "precision_ia"
     _measures = staticmethod(precision_ia_measures)

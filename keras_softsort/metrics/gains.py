@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.metrics._ranking import RankingMetric
+from keras_softsort.metrics._base import RankingMetric
 from keras_softsort.ops.metrics.gains import dcg_measures, ndcg_measures
 
 
@@ -69,7 +69,6 @@ class NDCG(RankingMetric):
     Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
 
-    default_name = "ndcg"
     _measures = staticmethod(ndcg_measures)
 
     def __init__(
@@ -109,7 +108,6 @@ class DCG(RankingMetric):
     2.1309
     """
 
-    default_name = "dcg"
     _measures = staticmethod(dcg_measures)
 
     def __init__(

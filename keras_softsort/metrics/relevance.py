@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.export import export
-from keras_softsort.metrics._ranking import RankingMetric, RelevanceMetric
+from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
 from keras_softsort.ops.metrics.positions import average_relevance_position_measures, ordered_pair_accuracy_measures
 from keras_softsort.ops.metrics.relevance import (
     hits_measures,
@@ -59,7 +59,6 @@ class Precision(RelevanceMetric):
     0.5
     """
 
-    default_name = "precision"
     _measures = staticmethod(precision_measures)
 
 
@@ -81,7 +80,6 @@ class Recall(RelevanceMetric):
     0.3333
     """
 
-    default_name = "recall"
     _measures = staticmethod(recall_measures)
 
 
@@ -102,7 +100,6 @@ class Hits(RelevanceMetric):
     0.5
     """
 
-    default_name = "hits"
     _measures = staticmethod(hits_measures)
 
 
@@ -126,7 +123,6 @@ class MRR(RelevanceMetric):
     Source: E. Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.
     """
 
-    default_name = "mrr"
     _measures = staticmethod(mrr_measures)
 
 
@@ -150,7 +146,6 @@ class MeanAveragePrecision(RelevanceMetric):
     0.5833
     """
 
-    default_name = "mean_average_precision"
     _measures = staticmethod(mean_average_precision_measures)
 
 
@@ -178,7 +173,6 @@ class AverageRelevancePosition(RankingMetric):
     2.5
     """
 
-    default_name = "average_relevance_position"
     _measures = staticmethod(average_relevance_position_measures)
 
     def __init__(self, *, ties: str = "position", **kwargs: Any) -> None:
@@ -210,7 +204,6 @@ class OrderedPairAccuracy(RankingMetric):
     0.3333
     """
 
-    default_name = "ordered_pair_accuracy"
     _measures = staticmethod(ordered_pair_accuracy_measures)
 
     def __init__(self, *, ties: str = "position", **kwargs: Any) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.layers import ConcatFeatures, DocumentInteractionAttention
-from keras_softsort.models._inputs import Features, scorer_inputs
-from keras_softsort.models._tower import Tower, normalized
+from keras_softsort.models._parts import Features, Tower, normalized, scorer_inputs
 
 
 @export

@@ -35,7 +35,13 @@ def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInput
         raise TypeError(f"model must be a Keras model, got {type(model).__name__}")
     if not model.built:
         raise ValueError(f"model must be built: give {model.name!r} an Input, or call it on data once")
-    structure = _structure(model) if features is None else features
+    structure = features
+    if features is None:
+        if not getattr(model, "inputs", None):
+            raise ValueError(
+                f"features must be a tf.TensorSpec or a dictionary of them: {model.name!r} does not know its inputs"
+            )
+        structure = model.inputs[0] if isinstance(model, tensorflow_keras().Sequential) else model.input
     names: Any = SINGLE
     if isinstance(structure, Mapping):
         names = {name: name for name in structure}
@@ -52,15 +58,6 @@ def model_inputs(model: Any, features: Any, mask_name: str | None) -> ModelInput
         shapes = {name: spec.shape.as_list() for name, spec in specs.items()}
         raise ValueError(f"features must have an input of the items, [batch, n, ...] or [batch, None], got {shapes}")
     return inputs
-
-
-def _structure(model: Any) -> Any:
-    inputs = getattr(model, "inputs", None)
-    if not inputs:
-        raise ValueError(
-            f"features must be a tf.TensorSpec or a dictionary of them: {model.name!r} does not know its inputs"
-        )
-    return inputs[0] if isinstance(model, tensorflow_keras().Sequential) else model.input
 
 
 def _spec(name: str, value: Any) -> tf.TensorSpec:

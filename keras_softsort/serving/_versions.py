@@ -47,8 +47,12 @@ class NewVersion:
         self._version = arguments.optional_positive_integer("version", version)
         if version is not None and version > _LARGEST:
             raise ValueError(f"version must be at most 2^63 - 1, which a server can read, got {version}")
-        if isinstance(base, str):
-            _check_scheme(base)
+        schemes = sorted(set(tf.io.gfile.get_registered_schemes()) - {""})
+        if isinstance(base, str) and base.partition("://")[0] not in schemes:
+            raise ValueError(
+                f"path must be local or have a scheme that this TensorFlow writes to, one of {schemes} (the package "
+                f"tensorflow-io adds s3, hdfs and others), got {base!r}"
+            )
         if tf.io.gfile.exists(base) and not tf.io.gfile.isdir(base):
             raise NotADirectoryError(f"path must be a folder to write versions to, got the file {base}")
         if version is not None and version in self._versions():
@@ -93,15 +97,6 @@ class NewVersion:
                     return _copied(aside, f"{self._base.rstrip('/')}/{number}")
                 return _renamed(aside, self._base / str(number))
         raise self._taken(number)
-
-
-def _check_scheme(base: str) -> None:
-    schemes = sorted(set(tf.io.gfile.get_registered_schemes()) - {""})
-    if base.partition("://")[0] not in schemes:
-        raise ValueError(
-            f"path must be local or have a scheme that this TensorFlow writes to, one of {schemes} (the package "
-            f"tensorflow-io adds s3, hdfs and others), got {base!r}"
-        )
 
 
 def _renamed(aside: Path, folder: Path) -> Path:
@@ -151,8 +146,6 @@ def _is_alive(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to another user
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)  # another error says that it belongs to another user
     return True

@@ -14,12 +14,11 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_backend import tensorflow_keras
 from keras_softsort.data._elwc.parsing import check_mappings
-from keras_softsort.serving._feature_names import checked_names, write_names
+from keras_softsort.serving._extra_files import checked_names, checked_warmup, write_names, write_warmup
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, finish_export
 from keras_softsort.serving._signatures import Ranker
 from keras_softsort.serving._versions import NewVersion, local_path
-from keras_softsort.serving._warmup import checked_warmup, write_warmup
 
 ID_TYPES = ("int32", "int64", "string")
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_softsort import data, serving
-from keras_softsort.serving import _feature_names
+from keras_softsort.serving import _extra_files
 
 NAMES = ("price", "stars", "age")
 WEIGHTS = np.array([2.0, -1.0, 0.25], np.float32)
@@ -102,7 +102,7 @@ def test_errors_of_frames(folder, scorer, tmp_path):
     with pytest.raises(ValueError, match=r"group must name one column of .*, got 'day', which is not there"):
         scorer.score(FRAME, group="day")
     without = shutil.copytree(folder, tmp_path / "1")
-    (without / _feature_names.FILE).unlink()
+    (without / _extra_files.FEATURE_NAMES).unlink()
     assert serving.Scorer(without).feature_names is None
     with pytest.raises(
         ValueError, match=r"group must be None, since .* was exported without feature_names=: .*'query'"

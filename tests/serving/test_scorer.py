@@ -9,7 +9,6 @@ from support.data import rankers
 from support.processes import json_from
 
 from keras_softsort import serving
-from keras_softsort.serving import _list_batches
 from keras_softsort.serving import scorer as scorer_module
 
 SIZES = [3, 0, 17, 8, 1, 130, 9, 3, 40]
@@ -52,14 +51,14 @@ def requests_of(lists, ids):
 @pytest.fixture
 def shapes(monkeypatch):
     """The batches [lists, n] that the model is called with."""
-    found = []
+    found, made = [], scorer_module._batches
 
     def batches(*arguments):
-        for members, inputs in _list_batches.batches(*arguments):
+        for members, inputs in made(*arguments):
             found.append(next(iter(inputs.values())).shape[:2])
             yield members, inputs
 
-    monkeypatch.setattr(scorer_module, "batches", batches)
+    monkeypatch.setattr(scorer_module, "_batches", batches)
     return found
 
 
@@ -93,7 +92,7 @@ def test_few_shapes_and_no_more_items_than_asked(scorer, shapes):
     assert all(batch * n <= 64 or batch == 1 for batch, n in shapes)
     assert max(batch for batch, _ in shapes) == 8
     for size in (8, 9, 13, 17, 100, 1000, 1025):
-        (padded,) = _list_batches.PADDED_SIZES[np.searchsorted(_list_batches.PADDED_SIZES, [size])]
+        (padded,) = scorer_module.PADDED_SIZES[np.searchsorted(scorer_module.PADDED_SIZES, [size])]
         assert size <= padded < 1.5 * size + 1
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
@@ -86,12 +85,8 @@ class DkNNLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
-            stochastic=arguments.boolean("stochastic", stochastic),
-            num_samples=arguments.positive_integer("num_samples", num_samples),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._keep_options(**checked_search(k=k, distance=distance, method=method, power=power, scale=scale))
+        self._check_options(stochastic=stochastic, num_samples=num_samples, seed=seed)
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 
     def build(self, input_shape: Any) -> None:
@@ -110,22 +105,13 @@ class DkNNLayer(TemperatureLayer):
         (queries, candidates), tau, mask = self.split_inputs(inputs, mask)
         if mask is not None and not (isinstance(mask, list) and len(mask) == 2):
             raise ValueError(f"mask must be a list of the masks of queries and candidates, got {reprlib.repr(mask)}")
-        samples = {}
+        options = self._options("distance", "method", "power", "scale")
+        options["mask"] = None if mask is None else mask[1]
         if training and self.stochastic:
-            samples = {"num_samples": self.num_samples, "seed": next_seed(self._noise_state)}
-        return ops.soft_neighbor_membership(
-            queries,
-            candidates,
-            self.k,
-            # All queries of an example share its temperature.
-            tau[:, tf.newaxis] if len(tau.shape) else tau,
-            mask=None if mask is None else mask[1],
-            distance=self.distance,
-            method=self.method,
-            power=self.power,
-            scale=self.scale,
-            **samples,
-        )
+            options.update(num_samples=self.num_samples, seed=next_seed(self._noise_state))
+        # All queries of an example share its temperature.
+        tau = tau[:, tf.newaxis] if len(tau.shape) else tau
+        return ops.soft_neighbor_membership(queries, candidates, self.k, tau, **options)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, q, c]`."""

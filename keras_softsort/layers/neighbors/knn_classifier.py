@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import NO_CAST, assign_parts, keras, layer_shape
-from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
+from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.layers._base import known_shape
 from keras_softsort.ops._core.distances import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 
 @export
-class KNNClassifier(keras.layers.Layer):
+class KNNClassifier(KeepsOptions, keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
     `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
@@ -83,6 +83,11 @@ class KNNClassifier(keras.layers.Layer):
     Cybernetics 6, 1976.
     """
 
+    # Known with the references.
+    num_classes: Any
+    num_references: Any
+    dimension: Any
+
     def __init__(
         self,
         k: int,
@@ -97,16 +102,18 @@ class KNNClassifier(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.k = arguments.positive_integer("k", k)
-        self.num_classes = arguments.optional_positive_integer("num_classes", num_classes)
-        self.votes = arguments.one_of("votes", votes, VOTES)
-        self.distance = arguments.one_of("distance", distance, DISTANCES)
+        self._keep_options(
+            k=arguments.positive_integer("k", k),
+            num_classes=arguments.optional_positive_integer("num_classes", num_classes),
+            votes=arguments.one_of("votes", votes, VOTES),
+            distance=arguments.one_of("distance", distance, DISTANCES),
+            block_size=arguments.positive_integer("block_size", block_size),
+            approximate=arguments.boolean("approximate", approximate),
+            num_references=None,
+            dimension=None,
+        )
         if votes == "distance" and distance == "dot":
             raise ValueError("votes must be 'count' with distance='dot', which may be negative, got 'distance'")
-        self.block_size = arguments.positive_integer("block_size", block_size)
-        self.approximate = arguments.boolean("approximate", approximate)
-        self.num_references: int | None = None
-        self.dimension: int | None = None
         if num_references is not None or dimension is not None:
             self._add_references(num_references, dimension)
 
@@ -115,7 +122,7 @@ class KNNClassifier(keras.layers.Layer):
 
         They can be replaced later by references of the same shapes.
         """
-        self._set([checked_embeddings(embeddings)], labels)
+        self._set([_checked_embeddings(embeddings)], labels)
 
     def adapt(
         self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
@@ -132,7 +139,7 @@ class KNNClassifier(keras.layers.Layer):
             inputs are embeddings.
           batch_size: number of inputs per call of the encoder, if `data` is not batched.
         """
-        batches = reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
+        batches = _reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
         embeddings, classes = [], []
         for inputs, own in batches:
             made = inputs if encoder is None else encoder(inputs, training=False)
@@ -142,7 +149,7 @@ class KNNClassifier(keras.layers.Layer):
                     f"each batch must hold as many labels [batch] as inputs, got shapes {known.shape} and "
                     f"{tuple(np.shape(made))}; call dataset.batch if the dataset has no batches"
                 )
-            embeddings.append(checked_embeddings(made))
+            embeddings.append(_checked_embeddings(made))
             classes.append(known)
         if not embeddings:
             raise ValueError("data must hold at least one batch, got none")
@@ -170,7 +177,6 @@ class KNNClassifier(keras.layers.Layer):
             block_size=self.block_size,
             approximate=self.approximate,
         )
-        assert self.num_classes is not None  # set with the references
         shares = ops.neighbor_votes(self.labels, neighbors, distances, self.num_classes, votes=self.votes)
         return {"probabilities": shares, "neighbors": neighbors, "distances": distances}
 
@@ -186,18 +192,13 @@ class KNNClassifier(keras.layers.Layer):
         shapes = self.compute_output_shape(inputs.shape)
         return {name: keras.KerasTensor(shape, dtypes[name]) for name, shape in shapes.items()}
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, with the sizes of the references."""
-        own = ("k", "num_classes", "votes", "distance", "block_size", "approximate", "num_references", "dimension")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
-
     def _set(self, embeddings: list[np.ndarray], labels: Any) -> None:
         """Set the references from `labels` and from parts of the embeddings, which are forgotten one by one."""
         count, dimension = sum(map(len, embeddings)), embeddings[0].shape[1]
         odd = next((each.shape for each in embeddings if each.shape[1] != dimension), None)
         if odd is not None:
             raise ValueError(f"embeddings must have shape [n, {dimension}] as those before, got {odd}")
-        checked, num_classes = checked_labels(labels, count, self.num_classes)
+        checked, num_classes = _checked_labels(labels, count, self.num_classes)
         if self.num_references is None:
             self.num_classes = num_classes
             self._add_references(count, dimension)
@@ -217,15 +218,61 @@ class KNNClassifier(keras.layers.Layer):
             raise ValueError(f"k must be at most the number of references, {count}, got {self.k}")
         if self.num_classes is None:
             raise ValueError("num_classes must be given with num_references, got None")
-        self.references = self.add_weight(
-            name="references",
-            shape=(count, dimension),
-            dtype=compute_dtype(tf.as_dtype(self.compute_dtype)).name,
-            initializer="zeros",
-            trainable=False,
-            **NO_CAST,
-        )
-        self.labels = self.add_weight(
-            name="labels", shape=(count,), dtype="int32", initializer="zeros", trainable=False
-        )
+        dtype, fixed = compute_dtype(tf.as_dtype(self.compute_dtype)).name, {"initializer": "zeros", "trainable": False}
+        self.references = self.add_weight(name="references", shape=(count, dimension), dtype=dtype, **fixed, **NO_CAST)
+        self.labels = self.add_weight(name="labels", shape=(count,), dtype="int32", **fixed)
         self.num_references, self.dimension = count, dimension
+
+
+def _checked_embeddings(embeddings: Any) -> np.ndarray:
+    """Check a part of the references [n, d]: floating-point and finite."""
+    embeddings = np.asarray(arguments.floating_tensor("embeddings", embeddings))
+    if embeddings.ndim != 2 or 0 in embeddings.shape:
+        raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
+    broken = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
+    if broken.size:
+        raise ValueError(f"embeddings must be finite, got {broken.size} that are not, the first at {broken[0]}")
+    return embeddings
+
+
+def _checked_labels(labels: Any, count: int, num_classes: int | None) -> tuple[np.ndarray, int]:
+    """Check the labels [count] of the references. Without `num_classes` it is one more than the largest label."""
+    if labels is None:
+        raise TypeError("labels must be integers [n], got None")
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "iu":
+        raise TypeError(f"labels must be integers, got dtype {labels.dtype}")
+    if labels.shape != (count,):
+        raise ValueError(f"labels must have shape [n] = ({count},), one per embedding, got {labels.shape}")
+    if labels.min() < 0 or labels.max() >= (num_classes or np.inf):
+        most = "" if num_classes is None else f" and below num_classes = {num_classes}"
+        raise ValueError(f"labels must be at least 0{most}, got {labels.min()} to {labels.max()}")
+    return labels, num_classes or int(labels.max()) + 1
+
+
+def _reference_batches(data: Any, labels: Any, size: int) -> Iterator[tuple[Any, Any]]:
+    """Pairs of inputs and labels from what `adapt` takes."""
+    if callable(labels):
+        raise TypeError("labels must be integers [n], got a function; pass the encoder as encoder=")
+    is_pair = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple)
+    if labels is None and not is_pair:
+        if not isinstance(data, Iterable) or isinstance(data, np.ndarray) or tf.is_tensor(data):
+            raise ValueError(
+                f"labels must be given with inputs, or data be batches of (inputs, labels), got {type(data)}"
+            )
+        for batch in data:
+            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+                received = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) else type(batch)
+                raise ValueError(f"each batch of data must be (inputs, labels), got {received}")
+            yield tuple(batch)
+        return
+    if labels is not None and is_pair:
+        raise ValueError("labels must be given once, got a tuple of inputs and labels, and labels")
+    inputs, labels = data if labels is None else (data, labels)
+    inputs, labels = (values if tf.is_tensor(values) else np.asarray(values) for values in (inputs, labels))
+    if len(labels.shape) != 1 or len(inputs.shape) < 1 or len(labels) != len(inputs):
+        raise ValueError(
+            f"labels must have shape [n], one per input, got {tuple(labels.shape)} for inputs {tuple(inputs.shape)}"
+        )
+    for start in range(0, len(labels), size):
+        yield inputs[start : start + size], labels[start : start + size]

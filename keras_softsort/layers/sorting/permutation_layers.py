@@ -11,7 +11,6 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops._core.lists import checked_scale
 
 RESULTS = ("permutation", "values", "ranks")
 
@@ -31,24 +30,13 @@ class PermutationLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, learn_tau=learn_tau, **kwargs)
-        self._keep_options(
-            returns=arguments.one_of("returns", returns, RESULTS),
-            top_k=arguments.optional_positive_integer("top_k", top_k),
-            hard=arguments.boolean("hard", hard),
-            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=checked_scale(scale),
-        )
+        super().__init__(tau, **kwargs)
+        self._check_options(top_k=top_k, hard=hard, direction=direction, scale=scale)
+        self._keep_options(returns=arguments.one_of("returns", returns, RESULTS))
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
-
-    def build(self, input_shape: Any) -> None:
-        """Check the scores and `top_k`."""
-        self.check_count("top_k", self.top_k, input_shape)
-        super().build(input_shape)
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
         """The permutation matrix."""
@@ -57,12 +45,7 @@ class PermutationLayer(SortingLayer):
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n, n] or [batch, n], with `top_k` as the size of the rank axis if it is given."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options: dict[str, Any] = {
-            "hard": self.hard,
-            "mask": mask,
-            "direction": self.direction,
-            "scale": self.scale,
-        }
+        options = {"mask": mask, **self._options("hard", "direction", "scale")}
         if self.returns == "permutation":
             return self.permutation(scores, tau, top_k=self.top_k, **options)
         options.update(method=self._method, power=self.power)
@@ -100,8 +83,7 @@ class NeuralSortLayer(PermutationLayer):
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
     (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
@@ -151,8 +133,7 @@ class SoftSortLayer(PermutationLayer):
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
       scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      learn_tau: whether to train the temperature, see `TemperatureLayer`.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
 
     Input, masks, ties, empty lists, errors and cost are those of `NeuralSortLayer`. A `power` that is not positive is a
     ValueError.
@@ -180,19 +161,9 @@ class SoftSortLayer(PermutationLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
-        learn_tau: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            tau,
-            returns=returns,
-            top_k=top_k,
-            hard=hard,
-            direction=direction,
-            scale=scale,
-            learn_tau=learn_tau,
-            **kwargs,
-        )
+        super().__init__(tau, returns=returns, top_k=top_k, hard=hard, direction=direction, scale=scale, **kwargs)
         self._keep_options(power=arguments.positive_number("power", power))
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending, plus_zeros, take, tie_sums, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS
-from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, ranking_arguments
+from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
 TIES = ("mean", "position")
 
@@ -59,6 +59,14 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
 def metric_options(**given: Any) -> MetricOptions:
     """Check the options that a metric has."""
     return MetricOptions(**{name: CHECKS[name](name, value) for name, value in given.items()})
+
+
+def measured(
+    measures: Callable[..., Measures], scores: Any, labels: Any, mask: Any, weights: Any, **options: Any
+) -> tf.Tensor:
+    """The values `[...]` of a metric, whose arguments are checked here."""
+    checked = metric_options(**options)
+    return measures(metric_arguments(scores, labels, mask, weights), checked).values
 
 
 def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
@@ -138,7 +146,13 @@ def masked_last(keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.where(mask, finite, tf.constant(-math.inf, keys.dtype))
 
 
-def relevant_items(lists: RankingLists, options: MetricOptions) -> tuple[tf.Tensor, RankedLists]:
-    """1 for relevant items, else 0 [B, n], and the lists in the order of their scores."""
-    relevant = tf.logical_and(lists.labels >= options.min_label, lists.mask)
-    return tf.cast(relevant, lists.scores.dtype), ranked_lists(lists, options.ties)
+def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:
+    """Make measures of `values_of(lists, ranked, relevant, k)`, where `relevant` is 1 for relevant items, else 0."""
+
+    @per_list(can_be_ranked)
+    def measures(lists: RankingLists, options: MetricOptions) -> Measures:
+        is_relevant = tf.logical_and(lists.labels >= options.min_label, lists.mask)
+        relevant = tf.cast(is_relevant, lists.scores.dtype)
+        return by_relevance(lists, values_of(lists, ranked_lists(lists, options.ties), relevant, options.k), relevant)
+
+    return measures

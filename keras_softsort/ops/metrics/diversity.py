@@ -82,7 +82,8 @@ def alpha_dcg(
 def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
     """The alpha-DCG of each list."""
     order = ranked_lists(lists, "position").order
-    sorted_topics = tf.gather(covered(topics, lists.mask), order, batch_dims=1)
+    covered = tf.where(lists.mask[..., tf.newaxis], tf.nn.relu(topics), tf.zeros_like(topics))
+    sorted_topics = tf.gather(covered, order, batch_dims=1)
     before = tf.cumsum(sorted_topics, axis=1, exclusive=True)
     gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - options.alpha, before.dtype), before), axis=-1)
     weights = tf.gather(lists.weights, order, batch_dims=1)
@@ -159,8 +160,3 @@ def item_labels(topics: tf.Tensor) -> tf.Tensor:
     """The largest label of each item: `[..., n]`; NaN if one is NaN."""
     has_nan = tf.reduce_any(tf.math.is_nan(topics), axis=-1)
     return tf.where(has_nan, tf.constant(math.nan, topics.dtype), tf.reduce_max(topics, axis=-1))
-
-
-def covered(topics: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """The labels [B, n, topics] of valid items; 0 for labels below 0 and for the other items."""
-    return tf.where(mask[..., tf.newaxis], tf.nn.relu(topics), tf.zeros_like(topics))

@@ -13,8 +13,7 @@ from keras_softsort.ops.metrics._ranked_lists import (
     MetricOptions,
     by_relevance,
     has_gain,
-    metric_arguments,
-    metric_options,
+    measured,
     ranked_lists,
 )
 from keras_softsort.ops.ranking._dcg import absolute_gains, ideal_dcg, rank_discounts, relative_gains
@@ -73,8 +72,7 @@ def ndcg(
     Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
     Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
-    options = metric_options(k=k, gain=gain, discount=discount, ties=ties)
-    return ndcg_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(ndcg_measures, scores, labels, mask, weights, k=k, gain=gain, discount=discount, ties=ties)
 
 
 @export
@@ -116,8 +114,7 @@ def dcg(
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002.
     """
-    options = metric_options(k=k, gain=gain, discount=discount, ties=ties)
-    return dcg_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(dcg_measures, scores, labels, mask, weights, k=k, gain=gain, discount=discount, ties=ties)
 
 
 @per_list(has_gain)
@@ -125,7 +122,7 @@ def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The NDCG of each list."""
     gains = relative_gains(lists.labels, lists.mask, options.gain)
     weighted, rank_weights = lists.weights * gains, _rank_weights(gains, options)
-    total = _sum_over_ranks(lists, weighted, rank_weights, options.ties)
+    total = tf.linalg.matvec(ranked_lists(lists, options.ties).at_ranks(weighted), rank_weights)
     return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
 
 
@@ -133,15 +130,11 @@ def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
 def dcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The DCG of each list."""
     gains = absolute_gains(lists.labels, lists.mask, options.gain)
-    total = _sum_over_ranks(lists, lists.weights * gains, _rank_weights(gains, options), options.ties)
-    found = by_relevance(lists, total, gains)
+    ranked_gains = ranked_lists(lists, options.ties).at_ranks(lists.weights * gains)
+    found = by_relevance(lists, tf.linalg.matvec(ranked_gains, _rank_weights(gains, options)), gains)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 
 def _rank_weights(gains: tf.Tensor, options: MetricOptions) -> tf.Tensor:
     """The discounts of the ranks [n]; 0 after the k-th."""
     return rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
-
-
-def _sum_over_ranks(lists: RankingLists, gains: tf.Tensor, rank_weights: tf.Tensor, ties: str) -> tf.Tensor:
-    return tf.linalg.matvec(ranked_lists(lists, ties).at_ranks(gains), rank_weights)

@@ -15,8 +15,7 @@ from keras_softsort.ops.metrics._ranked_lists import (
     can_be_ranked,
     has_gain,
     masked_last,
-    metric_arguments,
-    metric_options,
+    measured,
     ranked_lists,
 )
 from keras_softsort.ops.ranking._lists import RankingLists, per_list
@@ -56,8 +55,7 @@ def average_relevance_position(
     >>> float(ks.ops.average_relevance_position(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0]))
     2.5
     """
-    args = metric_arguments(scores, labels, mask, weights)
-    return average_relevance_position_measures(args, metric_options(ties=ties)).values
+    return measured(average_relevance_position_measures, scores, labels, mask, weights, ties=ties)
 
 
 @per_list(has_gain)
@@ -106,8 +104,7 @@ def ordered_pair_accuracy(
     >>> round(float(ks.ops.ordered_pair_accuracy(tf.constant([0.9, 0.3, 0.4]), [2.0, 0.0, 1.0])), 4)
     1.0
     """
-    args = metric_arguments(scores, labels, mask, weights)
-    return ordered_pair_accuracy_measures(args, metric_options(ties=ties)).values
+    return measured(ordered_pair_accuracy_measures, scores, labels, mask, weights, ties=ties)
 
 
 @per_list(can_be_ranked)

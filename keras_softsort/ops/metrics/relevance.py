@@ -8,18 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.metrics._ranked_lists import (
-    Measures,
-    MetricOptions,
-    RankedLists,
-    by_relevance,
-    can_be_ranked,
-    metric_arguments,
-    metric_options,
-    relevant_items,
-    sizes_of_first,
-)
-from keras_softsort.ops.ranking._lists import RankingLists, per_list
+from keras_softsort.ops.metrics._ranked_lists import RankedLists, measured, of_relevant_items, sizes_of_first
+from keras_softsort.ops.ranking._lists import RankingLists
 
 
 @export
@@ -64,8 +54,7 @@ def precision(
     >>> float(ks.ops.precision(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2))
     0.5
     """
-    options = metric_options(k=k, min_label=min_label, ties=ties)
-    return precision_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
 
 @export
@@ -101,8 +90,7 @@ def recall(
     >>> round(float(ks.ops.recall(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2)), 4)
     0.3333
     """
-    options = metric_options(k=k, min_label=min_label, ties=ties)
-    return recall_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(recall_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
 
 @export
@@ -140,43 +128,39 @@ def mean_average_precision(
     >>> round(float(ks.ops.mean_average_precision(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0])), 4)
     0.5833
     """
-    options = metric_options(k=k, min_label=min_label, ties=ties)
-    return mean_average_precision_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(mean_average_precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
 
-@per_list(can_be_ranked)
-def precision_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+@of_relevant_items
+def precision_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The precision of each list."""
-    relevant, ranked = relevant_items(lists, options)
-    found = ranked.sum_of_first(options.k, relevant)
-    return by_relevance(lists, found / sizes_of_first(lists, options.k), relevant)
+    return ranked.sum_of_first(k, relevant) / sizes_of_first(lists, k)
 
 
-@per_list(can_be_ranked)
-def recall_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+@of_relevant_items
+def recall_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The recall of each list."""
-    relevant, ranked = relevant_items(lists, options)
-    found = ranked.sum_of_first(options.k, relevant)
-    return by_relevance(lists, tf.math.divide_no_nan(found, tf.reduce_sum(relevant, axis=-1)), relevant)
+    return tf.math.divide_no_nan(ranked.sum_of_first(k, relevant), tf.reduce_sum(relevant, axis=-1))
 
 
-@per_list(can_be_ranked)
-def mean_average_precision_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+@of_relevant_items
+def mean_average_precision_measures(
+    lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None
+) -> tf.Tensor:
     """The average precision of each list.
 
     Of g tied items, r of them relevant, i come before a given relevant one: `i (r - 1) / (g - 1)` relevant ones on
     average.
     """
-    relevant, ranked = relevant_items(lists, options)
     weighted = lists.weights * relevant
     dtype = relevant.dtype
     share, tied = ranked.at_ranks(relevant), tf.cast(ranked.last - ranked.first + 1, dtype)
     before_ties = take(tf.cumsum(share, axis=-1, exclusive=True), ranked.first)
     tied_before = tf.cast(ranked.own_ranks() - ranked.first, dtype)
     found = before_ties + 1 + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
-    precisions = ranked.counted(options.k, dtype) * found / ranked.ranks(dtype)
+    precisions = ranked.counted(k, dtype) * found / ranked.ranks(dtype)
     total = tf.reduce_sum(ranked.at_ranks(weighted) * precisions, axis=-1)
-    return by_relevance(lists, tf.math.divide_no_nan(total, tf.reduce_sum(weighted, axis=-1)), relevant)
+    return tf.math.divide_no_nan(total, tf.reduce_sum(weighted, axis=-1))
 
 
 @export
@@ -211,8 +195,7 @@ def hits(
     >>> float(ks.ops.hits(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 0.0], k=2))
     0.0
     """
-    options = metric_options(k=k, min_label=min_label, ties=ties)
-    return hits_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(hits_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
 
 @export
@@ -250,24 +233,20 @@ def mrr(
 
     Source: E. Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.
     """
-    options = metric_options(k=k, min_label=min_label, ties=ties)
-    return mrr_measures(metric_arguments(scores, labels, mask, weights), options).values
+    return measured(mrr_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
 
-@per_list(can_be_ranked)
-def hits_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+@of_relevant_items
+def hits_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The hits of each list."""
-    relevant, ranked = relevant_items(lists, options)
-    is_first = _probability_of_first(ranked, relevant)
-    return by_relevance(lists, tf.linalg.matvec(is_first, ranked.counted(options.k, relevant.dtype)), relevant)
+    return tf.linalg.matvec(_probability_of_first(ranked, relevant), ranked.counted(k, relevant.dtype))
 
 
-@per_list(can_be_ranked)
-def mrr_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+@of_relevant_items
+def mrr_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The reciprocal rank of the first relevant item of each list."""
-    relevant, ranked = relevant_items(lists, options)
-    reciprocals = ranked.counted(options.k, relevant.dtype) / ranked.ranks(relevant.dtype)
-    return by_relevance(lists, tf.linalg.matvec(_probability_of_first(ranked, relevant), reciprocals), relevant)
+    reciprocals = ranked.counted(k, relevant.dtype) / ranked.ranks(relevant.dtype)
+    return tf.linalg.matvec(_probability_of_first(ranked, relevant), reciprocals)
 
 
 def _probability_of_first(ranked: RankedLists, relevant: tf.Tensor) -> tf.Tensor:

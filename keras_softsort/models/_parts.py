@@ -1,16 +1,16 @@
-"""The inputs of a scorer, made from descriptions of its features."""
+"""The inputs of a scorer, made from descriptions of its features, and its hidden layers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.layers import ConcatFeatures
+from keras_softsort.layers import ConcatFeatures, MaskedBatchNormalization
 
 Features: TypeAlias = "int | Mapping[str, Any]"
 SINGLE = "features"
@@ -33,7 +33,7 @@ class ScorerInputs(NamedTuple):
 def scorer_inputs(example_features: Features, context_features: Any, mask_name: str | None) -> ScorerInputs:
     """Make the inputs for these features."""
     context = _inputs("context_features", context_features or {}, ())
-    mask = None if mask_name is None else keras.Input((None,), dtype="bool", name=mask_name)
+    masks = {} if mask_name is None else {mask_name: keras.Input((None,), dtype="bool", name=mask_name)}
     is_single = not isinstance(example_features, Mapping)
     if is_single:
         width = arguments.positive_integer("example_features", example_features)
@@ -42,12 +42,11 @@ def scorer_inputs(example_features: Features, context_features: Any, mask_name: 
         items = _inputs("example_features", example_features, (None,))
     if not items:
         raise ValueError("example_features must hold at least one feature, got none")
-    names = [*items, *context, *([] if mask_name is None else [mask_name])]
+    names = [*items, *context, *masks]
     if len(set(names)) != len(names):
         raise ValueError(f"features and mask_name must have distinct names, got {sorted(names)}")
-    if is_single and len(names) == 1:
-        return ScorerInputs(items, context, mask, items[SINGLE])
-    return ScorerInputs(items, context, mask, {**items, **context, **({} if mask_name is None else {mask_name: mask})})
+    structure = items[SINGLE] if is_single and len(names) == 1 else {**items, **context, **masks}
+    return ScorerInputs(items, context, next(iter(masks.values()), None), structure)
 
 
 def _inputs(argument: str, features: Any, leading: tuple[None, ...]) -> dict[str, Any]:
@@ -71,3 +70,34 @@ def _shape(argument: str, name: str, spec: Any, leading: tuple[None, ...]) -> tu
     if not shape and not leading:
         raise ValueError(f"{argument} must have shape [d], which is [1] for one number, got {name!r} of shape []")
     return shape
+
+
+class Tower:
+    """The hidden layers of a scorer, made anew for each input."""
+
+    def __init__(self, hidden_units: Sequence[int], activation: Any, dropout: float, batch_norm: float | None) -> None:
+        self.hidden_units = [arguments.positive_integer("hidden_units", each) for each in hidden_units]
+        self._activation = activation
+        self._dropout = arguments.fraction("dropout", dropout)
+        self._batch_norm = None if batch_norm is None else arguments.fraction("batch_norm", batch_norm)
+
+    def hidden(self, inputs: Any, mask: Any, dense: Callable[[Any, int], Any] | None = None) -> Any:
+        """Apply for each layer: `dense(inputs, units)` or a `Dense`, batch normalization, activation and dropout."""
+        for units in self.hidden_units:
+            inputs = dense(inputs, units) if dense else keras.layers.Dense(units)(inputs)
+            if self._batch_norm is not None:
+                inputs = MaskedBatchNormalization(momentum=self._batch_norm)(inputs, mask=mask)
+            inputs = keras.layers.Activation(self._activation)(inputs)
+            if self._dropout:
+                inputs = keras.layers.Dropout(self._dropout)(inputs)
+        return inputs
+
+
+def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:
+    """Apply `input_normalization` to the features of items."""
+    if input_normalization is None:
+        return features
+    if isinstance(input_normalization, keras.layers.Layer):
+        return input_normalization(features)
+    arguments.one_of("input_normalization", input_normalization, ("batch",))
+    return MaskedBatchNormalization()(features, mask=mask)

@@ -1,1 +1,0 @@
-"""Random choices and orders as Keras layers."""
