@@ -18,7 +18,6 @@ from keras_softsort.ops._core.lists import flatten_lists, take
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
-from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._methods import SortArguments
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
@@ -30,7 +29,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
         return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = args.ordered()
     ranks = _leading_ranks(lists, top_k)
-    soft = _matrix(args, lists, ranks)
+    soft = _rows(args, lists, ranks).matrix()
     return _finish(straight_through(_hard_rows(lists, ranks), soft) if hard else soft, args)
 
 
@@ -40,9 +39,7 @@ def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     if _has_no_items(args):
         return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = args.ordered()
-    ranks = _leading_ranks(lists, top_k)
-    rows = _soft_rows(args, lists, ranks, log=True)
-    return _finish(tf.math.log(_matrix(args, lists, ranks)) if rows is None else rows.matrix(log=True), args)
+    return _finish(_rows(args, lists, _leading_ranks(lists, top_k), log=True).matrix(log=True), args)
 
 
 @traced_if_eager
@@ -63,18 +60,11 @@ def multiply(
         return _no_items(args, values)
     lists = args.ordered()
     values = _valid(lists, values)
-    if rows is not None:
-        result = _matrix_product(args, lists, values, flatten_lists(rows))
-    elif top_k is not None:
-        result = _matrix_product(args, lists, values, _leading_ranks(lists, top_k))
+    if rows is None and top_k is None:
+        result = _product(args, lists, values, eps)
     else:
-        result = _by_size(
-            args,
-            lists,
-            values,
-            short=lambda lists, values: _matrix_product(args, lists, values, _leading_ranks(lists)),
-            long=lambda method, lists, values: method.multiply(lists, values, eps),
-        )
+        ranks = _leading_ranks(lists, top_k) if rows is None else flatten_lists(rows)
+        result = _rows(args, lists, ranks).multiply(values)
     return _finish(straight_through(_hard_product(lists, values, top_k), result) if hard else result, args)
 
 
@@ -83,7 +73,8 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
     lists = args.ordered()
     ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
-    weights, values = _matrix(args, lists, ranks), _matrix_product(args, lists, scores, ranks)
+    rows = _rows(args, lists, ranks)
+    weights, values = rows.matrix(), rows.multiply(scores)
     if hard:
         weights = straight_through(_hard_rows(lists, ranks), weights)
         values = straight_through(_hard_product(lists, scores, k), values)
@@ -137,7 +128,7 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     if method.membership is not None:
         soft = method.membership(lists, k_lists)
     elif isinstance(k, int):  # O(k n)
-        soft = tf.reduce_sum(_matrix(args, lists, _leading_ranks(lists, k)), axis=1)
+        soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)).matrix(), axis=1)
     else:
         counted = tf.cast(_leading_ranks(lists) < k_lists, lists.scores.dtype)
         soft = _transposed_product(args, lists, counted[:, :, tf.newaxis])[:, :, 0]
@@ -162,81 +153,56 @@ def _no_items(args: SortArguments, values: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(empty, args.scores.shape.concatenate(values.shape[-1:]))
 
 
-def _soft_rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows | None:
-    """The rows at `ranks` [B, r] as softmaxes; None if the method has other rows."""
+def _rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows:
+    """The rows of the matrix at `ranks` [B, r]; with `log` also for logarithms of weights that underflow."""
     logits = _methods.get(args.method).logits
-    return None if logits is None else SoftRows(lists, ranks, logits(lists, ranks, args.power, log))
-
-
-def _matrix(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
-    """The rows at `ranks` [B, r]: [B, r, n]."""
-    rows = _soft_rows(args, lists, ranks)
-    if rows is not None:
-        return rows.matrix()
-    method = _methods.get(args.method)
-    assert method.rows is not None, f"{method.name} has no permutation, which sort_arguments checks"
-    return method.rows(lists, ranks, args.power)
-
-
-def _matrix_product(args: SortArguments, lists: OrderedLists, values: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
-    """The rows at `ranks` [B, r] times `values` [B, n, d]: [B, r, d]."""
-    rows = _soft_rows(args, lists, ranks)
-    return tf.matmul(_matrix(args, lists, ranks), values) if rows is None else rows.multiply(values)
+    assert logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
+    return SoftRows(lists, ranks, logits(lists, ranks, args.power, log))
 
 
 def _transposed_product(
     args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
 ) -> tf.Tensor:
     """P^T @ values of [B, n, d]: [B, n, d], 0 for masked items."""
-
-    def short(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        ranks = _leading_ranks(lists)
-        rows = _soft_rows(args, lists, ranks)
-        if rows is None:
-            return tf.matmul(_matrix(args, lists, ranks), values, transpose_a=True)
-        return rows.multiply_transposed(values)
-
-    def long(method: MatrixFree, lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
-        return method.multiply_transposed(lists, values, eps)
-
-    result = _by_size(args, lists, values, short, long)
+    result = _product(args, lists, values, eps, transposed=True)
     return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
 
 
-def _by_size(
-    args: SortArguments,
-    lists: OrderedLists,
-    values: tf.Tensor,
-    short: Callable[[OrderedLists, tf.Tensor], tf.Tensor],
-    long: Callable[[MatrixFree, OrderedLists, tf.Tensor], tf.Tensor],
+def _product(
+    args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
-    """The result of `short`, with the matrix, or of `long`, without it."""
-    matrix_free = _methods.get(args.method).matrix_free(args.power)
-    if matrix_free is None or args.is_long is False:
-        return short(lists, values)
-    if args.is_long:
-        return long(matrix_free, lists, values)
+    """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
+    matrix_free = _methods.get(args.method).matrix_free
+
+    def short(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        rows = _rows(args, lists, _leading_ranks(lists))
+        return rows.multiply_transposed(values) if transposed else rows.multiply(values)
+
+    def long(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+        assert matrix_free is not None
+        multiply = matrix_free.multiply_transposed if transposed else matrix_free.multiply
+        return multiply(lists, values, eps)
+
+    if args.is_long is not None:
+        return long(lists, values) if args.is_long else short(lists, values)
+    assert matrix_free is not None
     is_long = tf.shape(args.scores)[-1] >= matrix_free.min_size
 
     @tf.custom_gradient
     def choose(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        def by_matrix() -> tf.Tensor:
-            return short(lists._replace(scores=scores, tau=tau), values)
-
-        def without_matrix() -> tf.Tensor:
-            return long(matrix_free, lists._replace(scores=scores, tau=tau), values)
+        given = lists._replace(scores=scores, tau=tau)
 
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
-            def slopes(product: Callable[[], tf.Tensor]) -> Any:
+            def slopes(multiply: Callable[[OrderedLists, tf.Tensor], tf.Tensor]) -> Any:
                 with tf.GradientTape() as tape:
                     tape.watch([scores, tau, values])
-                    found = product()
+                    found = multiply(given, values)
                 return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
 
-            return tf.cond(is_long, lambda: slopes(without_matrix), lambda: slopes(by_matrix))
+            return tf.cond(is_long, lambda: slopes(long), lambda: slopes(short))
 
-        return tf.cond(is_long, without_matrix, by_matrix), gradient
+        return tf.cond(is_long, lambda: long(given, values), lambda: short(given, values)), gradient
 
     return choose(lists.scores, lists.tau, values)
 
@@ -250,12 +216,8 @@ def _hard_rows(lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
 
 def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> tf.Tensor:
     """`values` [B, n, d], 0 where masked, in exact order; NaN at valid ranks of a list that is not a number."""
-    order = lists.order[:, :top_k]
-    exact = take(values, order)
-    is_invalid = tf.math.is_nan(lists.tau)
-    valid_ranks = lists.valid_ranks(_leading_ranks(lists, top_k))
-    if valid_ranks is not None:
-        is_invalid = tf.logical_and(is_invalid, valid_ranks)
+    exact = take(values, lists.order[:, :top_k])
+    is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), _leading_ranks(lists, top_k) < lists.valid_counts())
     return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
 
 

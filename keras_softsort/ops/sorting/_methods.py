@@ -36,23 +36,15 @@ class Method(NamedTuple):
     name: str
     # (lists, ranks [B, r], power, log): a soft permutation whose rows are softmaxes of logits.
     logits: Callable[[OrderedLists, tf.Tensor, float, bool], Logits] | None = None
-    # (lists, ranks [B, r], power): the rows of another soft permutation, [B, r, n], each summing to 1.
-    rows: Callable[[OrderedLists, tf.Tensor, float], tf.Tensor] | None = None
-    # The products for this power without the matrix, or None.
-    matrix_free: Callable[[float], MatrixFree | None] = lambda power: None
+    matrix_free: MatrixFree | None = None  # products without the matrix, for a power of 1
     ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
     sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
     membership: Callable[[OrderedLists, tf.Tensor], tf.Tensor] | None = None  # [B, n], summing to k [B or 1, 1]
     takes_power: bool = False
 
 
-# The capabilities that an operator may require, and the fields of `Method`, any of which provides it.
-CAPABILITIES = {
-    "permutation": ("logits", "rows"),
-    "values": ("logits", "rows", "sorted_scores"),
-    "ranks": ("logits", "rows", "ranks"),
-    "membership": ("logits", "rows", "membership"),
-}
+# The capabilities that an operator may require, and the field of `Method` that provides it where there are no logits.
+CAPABILITIES = {"permutation": "logits", "values": "sorted_scores", "ranks": "ranks", "membership": "membership"}
 _METHODS: dict[str, Method] = {}
 
 
@@ -75,7 +67,8 @@ def get(name: str) -> Method:
 
 def names(capability: str = "permutation") -> tuple[str, ...]:
     """The names of the methods that give `capability`, sorted."""
-    return tuple(sorted(name for name, method in _METHODS.items() if _has(method, capability)))
+    own = CAPABILITIES[capability]
+    return tuple(sorted(name for name, each in _METHODS.items() if each.logits or getattr(each, own)))
 
 
 def checked_method(method: Any, capability: str = "permutation") -> str:
@@ -146,32 +139,16 @@ def sort_arguments(
 
 
 def _is_long(method: str, power: float, size: int | None) -> bool | None:
-    matrix_free = get(method).matrix_free(power)
-    if matrix_free is None:
+    matrix_free = get(method).matrix_free
+    if matrix_free is None or power != 1:
         return False
     return None if size is None else size >= matrix_free.min_size
 
 
-def _has(method: Method, capability: str) -> bool:
-    return any(getattr(method, field) is not None for field in CAPABILITIES[capability])
-
-
 # The smallest sizes are measured by benchmarks/dense_matrix_free_threshold.py.
-register(
-    Method(
-        "neural_sort",
-        logits=neural_sort_logits,
-        matrix_free=lambda power: MatrixFree(neural_sort_products, min_size=1024),
-    )
-)
-register(
-    Method(
-        "soft_sort",
-        logits=soft_sort_logits,
-        matrix_free=lambda power: MatrixFree(soft_sort_products, min_size=192) if power == 1 else None,
-        takes_power=True,
-    )
-)
+register(Method("neural_sort", neural_sort_logits, MatrixFree(neural_sort_products, min_size=1024)))
+register(Method("soft_sort", soft_sort_logits, MatrixFree(soft_sort_products, min_size=192), takes_power=True))
+register(Method("lapsum", ranks=lapsum_ranks, membership=lapsum_membership))
 for _name, _entropic in (("projection", False), ("projection_kl", True)):
     register(
         Method(
@@ -181,4 +158,3 @@ for _name, _entropic in (("projection", False), ("projection_kl", True)):
             membership=functools.partial(projected_membership, entropic=_entropic),
         )
     )
-register(Method("lapsum", ranks=lapsum_ranks, membership=lapsum_membership))

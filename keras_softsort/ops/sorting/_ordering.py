@@ -41,12 +41,6 @@ class OrderedLists(NamedTuple):
             return tf.fill([lists, 1], size)
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
 
-    def valid_ranks(self, ranks: tf.Tensor) -> tf.Tensor | None:
-        """Whether each of `ranks` [B, r] belongs to a valid item; None without a mask."""
-        if self.mask is None:
-            return None
-        return ranks < self.valid_counts()
-
     def order_of_valid(self) -> tf.Tensor:
         """The item at each rank [B, n]; at ranks of masked items, the last valid one."""
         if self.mask is None:
@@ -59,11 +53,10 @@ class OrderedLists(NamedTuple):
 
         They are relative to the score at the rank `origin` [B, 1]. Masked items have the last valid one's position.
         """
-        ranks, last = tf.range(tf.shape(self.scores)[1]), tf.maximum(self.valid_counts() - 1, 0)
-        scores = take(self.scores, take(self.order, tf.minimum(ranks, last)))
+        scores = take(self.scores, self.order_of_valid())
         padded = tf.pad(scores, [[0, 0], [0, 1]])  # there is an origin in an empty list too
         apart = tf.cast(tf.stop_gradient(take(padded, tf.maximum(origin, 0))), tf.float64) - tf.cast(scores, tf.float64)
-        return in_temperatures(apart, self.tau), ranks < self.valid_counts()
+        return in_temperatures(apart, self.tau), tf.range(tf.shape(self.scores)[1]) < self.valid_counts()
 
     def completed_membership(self, shares: tf.Tensor, positions: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
         """Memberships of items in the k [B, 1] largest from the `shares` [B, n] of ranks with these `positions`.

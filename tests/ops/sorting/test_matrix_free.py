@@ -27,8 +27,8 @@ def without_matrix(method, min_size=0):
     known = _methods.get(method)
     name = f"{method} from {min_size} items"
     if name not in _methods.names():
-        products = known.matrix_free(1.0)._replace(min_size=min_size)
-        _methods.register(known._replace(name=name, matrix_free=lambda power: products))
+        products = known.matrix_free._replace(min_size=min_size)
+        _methods.register(known._replace(name=name, matrix_free=products))
     return name
 
 

@@ -12,7 +12,6 @@ from support.cases import collect
 
 import keras_softsort as ks
 from keras_softsort.ops.sorting import _methods
-from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
 from keras_softsort.ops.sorting._methods import Method
 
@@ -38,11 +37,7 @@ def test_everything_that_takes_a_method_is_tried():
 @pytest.fixture
 def toy():
     """A method of a single function."""
-
-    def rows(lists, ranks, _):
-        return SoftRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0)).matrix()
-
-    _methods.register(Method("toy", rows=rows))
+    _methods.register(Method("toy", soft_sort_logits))
     yield "toy"
     _methods.unregister("toy")
 

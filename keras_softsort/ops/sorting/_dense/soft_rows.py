@@ -81,16 +81,16 @@ class SoftRows(NamedTuple):
         A row of a valid item spreads over valid items, another row evenly over masked ones.
         """
         logits, gradient_of_scores = self.logits(scores, tau)
-        valid_rows = self.lists.valid_ranks(self.ranks)
-        if self.lists.mask is not None and valid_rows is not None:
-            valid = valid_rows[:, :, tf.newaxis]
+        mask = self.lists.mask
+        valid = (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
+        if mask is not None:
             logits = tf.where(valid, logits, tf.zeros_like(logits))
             excluded = tf.constant(-math.inf, logits.dtype)
-            logits = tf.where(tf.equal(self.lists.mask[:, tf.newaxis, :], valid), logits, excluded)
+            logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
 
         def gradient(d_logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            if valid_rows is not None:
-                d_logits = tf.where(valid_rows[:, :, tf.newaxis], d_logits, tf.zeros_like(d_logits))
+            if mask is not None:
+                d_logits = tf.where(valid, d_logits, tf.zeros_like(d_logits))
             finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
             d_tau = -tf.reduce_sum(tf.reduce_sum(d_logits * finite, axis=2), axis=1, keepdims=True) / tau
             return gradient_of_scores(d_logits) / tau, d_tau

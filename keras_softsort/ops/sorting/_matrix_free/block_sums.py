@@ -33,17 +33,6 @@ class BlockedLists(NamedTuple):
         joined = tf.concat([[self.lists, self.per_list * BLOCK], tf.shape(values)[2:]], axis=0)
         return tf.reshape(values, joined)[:, : self.size]
 
-    def numbers(self) -> tf.Tensor:
-        """Every block's number within its list: [blocks]."""
-        return tf.range(self.lists * self.per_list) % self.per_list
-
-
-def outer(operation: Callable, rows: tf.Tensor, columns: tf.Tensor, transposed: bool) -> tf.Tensor:
-    """`operation` of each of `rows` [T, BLOCK] with each of `columns`: rows along axis 1, or along axis 2."""
-    if transposed:
-        return operation(rows[:, tf.newaxis, :], columns[:, :, tf.newaxis])
-    return operation(rows[:, :, tf.newaxis], columns[:, tf.newaxis, :])
-
 
 class BlockRange(NamedTuple):
     """The contiguous blocks that matter to each block: the number of the first, and their count."""
@@ -61,7 +50,7 @@ def blocks_of(values: tf.Tensor) -> BlockedLists:
 def block_range(blocks: BlockedLists, matters: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> BlockRange:
     """The distance from each block up to which `matters(own, other)` holds. It is monotone in the distance."""
     own = tf.range(blocks.lists * blocks.per_list)
-    number = blocks.numbers()
+    number = own % blocks.per_list
     before = _bisect_extent(number, lambda distance: matters(own, own - distance))
     after = _bisect_extent(blocks.per_list - 1 - number, lambda distance: matters(own, own + distance))
     return BlockRange(own - before, before + after + 1)

@@ -14,50 +14,16 @@ accumulate rounding errors of sums that are 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sorting._matrix_free.block_sums import (
-    BLOCK,
-    BlockedLists,
-    BlockRange,
-    block_range,
-    blocks_of,
-    outer,
-    sum_over_blocks,
-)
-from keras_softsort.ops.sorting._matrix_free.products import MatrixFreeProducts, sorted_scores
+from keras_softsort.ops.sorting._matrix_free import block_sums
+from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, BlockedLists, BlockRange
+from keras_softsort.ops.sorting._matrix_free.products import normalized, sorted_scores
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
-
-
-def neural_sort_products(
-    lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None
-) -> MatrixFreeProducts:
-    """The products of `lists` with these scores and temperatures, without up to `eps` of the weight of a row."""
-    ordered, valid = sorted_scores(lists, scores, tau)
-    blocks = blocks_of(scores)
-    units = blocks.extend(ordered / tf.cast(tau, tf.float64))
-    # A row leaves out fewer than n weights, each at most exp(-cut) times its largest.
-    eps = eps or (2.0**-60 if scores.dtype == tf.float64 else 2.0**-30)
-    band = neural_sort_band(blocks, units, tf.math.log(tf.cast(blocks.size, tf.float64) / eps), scores.dtype)
-
-    def cut(values: tf.Tensor) -> tf.Tensor:
-        return blocks.cut(tf.cast(values, tf.float64))
-
-    def products(values: tf.Tensor) -> tuple[tf.Tensor, BandedRows]:
-        rows = _walk_rows(band, cut(valid), cut(values))
-        return blocks.join(rows.products), rows
-
-    def transposed(rows: BandedRows, left: tf.Tensor) -> tf.Tensor:
-        return blocks.join(_walk_transposed(band, rows, cut(left)))
-
-    def gradient(rows: BandedRows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        sums, logits = _walk_columns(band, rows, cut(left), cut(right))
-        return blocks.join(sums), _gradient_of_scores(lists, blocks.join(logits.total), blocks.join(logits.moment))
-
-    return MatrixFreeProducts(products, transposed, gradient)
 
 
 class NeuralSortBand(NamedTuple):
@@ -70,8 +36,8 @@ class NeuralSortBand(NamedTuple):
     columns_of: BlockRange  # of each block of rows
     rows_of: BlockRange  # of each block of columns
 
-    def weights(self, rows: tf.Tensor, columns: tf.Tensor, transposed: bool = False) -> tf.Tensor:
-        """exp(-drop) of pairs of blocks [T] and [T]: [T, BLOCK of rows, BLOCK of columns], or the other way round."""
+    def weights(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+        """exp(-drop) of pairs of blocks [T] and [T]: [T, BLOCK of rows, BLOCK of columns]."""
         start = tf.cast((rows % self.blocks.per_list) * BLOCK, tf.float64)[:, tf.newaxis]
         first_linear, first_gap = (tf.gather(sums[:, :1], rows) for sums in (self.linear, self.gaps))
 
@@ -82,18 +48,10 @@ class NeuralSortBand(NamedTuple):
 
         linear, gaps = relative(rows)
         other_linear, other_gaps = relative(columns)
-        twice = tf.range(0, 2 * BLOCK, 2, tf.float64)[tf.newaxis]
-        rise = outer(tf.subtract, linear - twice * gaps, other_linear, transposed)
-        rise += outer(tf.multiply, twice, other_gaps, transposed)
+        twice = tf.range(0, 2 * BLOCK, 2, tf.float64)
+        rise = (linear - twice * gaps)[:, :, tf.newaxis] - other_linear[:, tf.newaxis, :]
+        rise += twice[:, tf.newaxis] * other_gaps[:, tf.newaxis, :]
         return tf.cast(tf.exp(tf.cast(rise, self.dtype)), tf.float64)
-
-    def offsets(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-        """The distance of each rank of a block from the first rank of a block of items: [T, BLOCK, 1]."""
-        return tf.cast((rows - columns) * BLOCK, tf.float64)[:, tf.newaxis, tf.newaxis] + _positions()
-
-    def own_offsets(self) -> tf.Tensor:
-        """The distance of each item from the first of its block: [1, BLOCK]."""
-        return tf.transpose(_positions())
 
 
 def neural_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dtype: tf.DType) -> NeuralSortBand:
@@ -124,91 +82,93 @@ def neural_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dt
         dtype,
         linear,
         total,
-        block_range(blocks, within_cutoff),
-        block_range(blocks, lambda columns, rows: within_cutoff(rows, columns)),
+        block_sums.block_range(blocks, within_cutoff),
+        block_sums.block_range(blocks, lambda columns, rows: within_cutoff(rows, columns)),
     )
 
 
-def _positions() -> tf.Tensor:
-    return tf.range(BLOCK, dtype=tf.float64)[:, tf.newaxis]
+class NeuralSortProducts(NamedTuple):
+    """NeuralSort's matrix P of sorted lists, in blocks."""
+
+    lists: OrderedLists
+    band: NeuralSortBand
+    valid: tf.Tensor  # [blocks, BLOCK, 1]: 1 where the item and the rank are not masked, else 0
+
+    def products(self, values: tf.Tensor) -> tuple[tf.Tensor, BandedRows]:
+        """P w of `values` w [L, n, d] of the items, 0 where masked."""
+        values = self._cut(values)
+
+        def pair_sums(rows: tf.Tensor, items: tf.Tensor) -> tf.Tensor:
+            # For sorted scores the differences are small where the weights are large, so their precision is not lost.
+            apart = tf.gather(values, items) - tf.gather(values[:, :1], rows)
+            valid = tf.gather(self.valid, items)
+            return tf.matmul(self.band.weights(rows, items), valid * tf.concat([apart, tf.ones_like(valid)], axis=-1))
+
+        sums = block_sums.sum_over_blocks(self.band.columns_of, pair_sums, tf.shape(values)[-1] + 1)
+        rows = BandedRows(*normalized(sums, self.valid, values[:, :1]))
+        return self.band.blocks.join(rows.products), rows
+
+    def transposed(self, rows: BandedRows, left: tf.Tensor) -> tf.Tensor:
+        """P^T u of `left` u [L, n, d] of the ranks."""
+        scaled = self._cut(left) * rows.norms
+
+        def pair_sums(items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
+            return tf.matmul(self.band.weights(ranks, items), tf.gather(scaled, ranks), transpose_a=True)
+
+        return self.band.blocks.join(self.valid * self._sum_over_ranks(pair_sums, tf.shape(left)[-1]))
+
+    def gradient(self, rows: BandedRows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """P^T u of `left` u; and from A_ij = P_ij u_i (w_j - (P w)_i) with `right` w the gradient of the scores."""
+        depth, join = tf.shape(left)[-1], self.band.blocks.join
+        scaled, right = self._cut(left) * rows.norms, self._cut(right)
+        first, positions = right[:, :1], tf.range(BLOCK, dtype=tf.float64)
+
+        def pair_sums(items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
+            own = tf.gather(scaled, ranks)
+            means = tf.gather(rows.products, ranks) - tf.gather(first, items)
+            both = tf.concat([own, tf.reduce_sum(own * means, axis=-1, keepdims=True)], axis=-1)
+            # The distance of each rank from the first of the items.
+            distance = tf.cast((ranks - items) * BLOCK, tf.float64)[:, tf.newaxis, tf.newaxis]
+            moments = (distance + positions[:, tf.newaxis]) * both
+            return tf.matmul(self.band.weights(ranks, items), tf.concat([both, moments], axis=-1), transpose_a=True)
+
+        sums = self.valid * self._sum_over_ranks(pair_sums, 2 * depth + 2)
+
+        def of_logits(sums: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum((right - first) * sums[:, :, :-1], axis=-1) - sums[:, :, -1]
+
+        # Of each item j: sum_i A_ij, and sum_i A_ij (i - j).
+        total, moment = of_logits(sums[:, :, : depth + 1]), of_logits(sums[:, :, depth + 1 :])
+        total, moment = join(total), join(moment - positions * total)
+        # The effect of a score on its own logits, and by running sums on all others.
+        first_tied, last_tied = self.lists.ties()
+        tied = tf.cast(first_tied + last_tied - 2 * tf.range(tf.shape(total)[1]), tf.float64)
+        above = take(tf.cumsum(total, axis=-1, exclusive=True), first_tied)
+        not_below = take(tf.cumsum(total, axis=-1), last_tied)
+        return join(sums[:, :, :depth]), take(tied * total - 2 * moment + above + not_below, self.lists.ranks)
+
+    def _cut(self, values: tf.Tensor) -> tf.Tensor:
+        return self.band.blocks.cut(tf.cast(values, tf.float64))
+
+    def _sum_over_ranks(self, pair_sums: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], columns: tf.Tensor) -> tf.Tensor:
+        return block_sums.sum_over_blocks(self.band.rows_of, pair_sums, columns)
 
 
 class BandedRows(NamedTuple):
     """The products with values, in blocks, and what their gradient needs."""
 
-    valid: tf.Tensor  # [blocks, BLOCK, 1]: 1 where the item and the rank are not masked, else 0
-    means: tf.Tensor  # [blocks, BLOCK, d]: P w, less the first w of the block
     products: tf.Tensor  # [blocks, BLOCK, d]: P w
     norms: tf.Tensor  # [blocks, BLOCK, 1]: 1 / the sum of a row's weights; 0 for a rank of masked items
 
 
-class LogitSums(NamedTuple):
-    """Sums over the gradient A_ij with respect to the logits, of each item j: [blocks, BLOCK]."""
-
-    total: tf.Tensor  # sum_i A_ij
-    moment: tf.Tensor  # sum_i A_ij (m_i - m_j), m the band's moments
-
-
-def _walk_rows(band: NeuralSortBand, valid: tf.Tensor, values: tf.Tensor) -> BandedRows:
-    """P w of `values` w [blocks, BLOCK, d] of the items, 0 where masked."""
-
-    def pair_sums(rows: tf.Tensor, items: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(band.weights(rows, items), _relative(valid, values, rows, items))
-
-    sums = sum_over_blocks(band.columns_of, pair_sums, tf.shape(values)[-1] + 1)
-    masked = tf.equal(valid, 0)
-    norms = tf.where(masked, tf.zeros_like(valid), valid / tf.where(masked, tf.ones_like(valid), sums[:, :, -1:]))
-    means = tf.where(masked, tf.zeros_like(values), sums[:, :, :-1] * norms)
-    return BandedRows(valid, means, tf.where(masked, means, means + values[:, :1]), norms)
-
-
-def _relative(valid: tf.Tensor, values: tf.Tensor, rows: tf.Tensor, items: tf.Tensor) -> tf.Tensor:
-    """Values of blocks of items less the first of each block of rows, and 1; 0 where masked: [T, BLOCK, d + 1].
-
-    For sorted scores the differences are small where the weights are large, so their precision is not lost.
-    """
-    valid = tf.gather(valid, items)
-    return valid * tf.concat([tf.gather(values, items) - tf.gather(values[:, :1], rows), tf.ones_like(valid)], axis=-1)
-
-
-def _walk_transposed(band: NeuralSortBand, rows: BandedRows, left: tf.Tensor) -> tf.Tensor:
-    """P^T u of `left` u [blocks, BLOCK, d] of the ranks."""
-    scaled = left * rows.norms
-
-    def pair_sums(items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(band.weights(ranks, items, transposed=True), tf.gather(scaled, ranks))
-
-    return rows.valid * sum_over_blocks(band.rows_of, pair_sums, tf.shape(left)[-1])
-
-
-def _walk_columns(
-    band: NeuralSortBand, rows: BandedRows, left: tf.Tensor, right: tf.Tensor
-) -> tuple[tf.Tensor, LogitSums]:
-    """P^T u of `left` u [blocks, BLOCK, d] of the ranks, and of A_ij = P_ij u_i (w_j - (P w)_i) with `right` w."""
-    depth = tf.shape(left)[-1]
-
-    def pair_sums(items: tf.Tensor, ranks: tf.Tensor) -> tf.Tensor:
-        scaled = tf.gather(left * rows.norms, ranks)
-        relative = tf.gather(rows.means, ranks) + (tf.gather(right[:, :1], ranks) - tf.gather(right[:, :1], items))
-        both = tf.concat([scaled, tf.reduce_sum(scaled * relative, axis=-1, keepdims=True)], axis=-1)
-        moments = band.offsets(ranks, items)
-        weights = band.weights(ranks, items, transposed=True)
-        return tf.matmul(weights, tf.concat([both, moments * both], axis=-1))
-
-    sums = rows.valid * sum_over_blocks(band.rows_of, pair_sums, 2 * depth + 2)
-    relative = right - right[:, :1]
-
-    def of_logits(sums: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(relative * sums[:, :, :-1], axis=-1) - sums[:, :, -1]
-
-    total, moment = of_logits(sums[:, :, : depth + 1]), of_logits(sums[:, :, depth + 1 :])
-    return sums[:, :, :depth], LogitSums(total, moment - band.own_offsets() * total)
-
-
-def _gradient_of_scores(lists: OrderedLists, total: tf.Tensor, moment: tf.Tensor) -> tf.Tensor:
-    """The gradient of the scores, times tau: the effect on their own logits, and by running sums on all others."""
-    first, last = lists.ties()
-    tied = tf.cast(first + last - 2 * tf.range(tf.shape(first)[1]), tf.float64)
-    above = take(tf.cumsum(total, axis=-1, exclusive=True), first)
-    not_below = take(tf.cumsum(total, axis=-1), last)
-    return take(tied * total - 2 * moment + above + not_below, lists.ranks)
+def neural_sort_products(
+    lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, eps: float | None
+) -> NeuralSortProducts:
+    """The products of `lists` with these scores and temperatures, without up to `eps` of the weight of a row."""
+    ordered, valid = sorted_scores(lists, scores, tau)
+    blocks = block_sums.blocks_of(scores)
+    units = blocks.extend(ordered / tf.cast(tau, tf.float64))
+    # A row leaves out fewer than n weights, each at most exp(-cut) times its largest.
+    eps = eps or (2.0**-60 if scores.dtype == tf.float64 else 2.0**-30)
+    band = neural_sort_band(blocks, units, tf.math.log(tf.cast(blocks.size, tf.float64) / eps), scores.dtype)
+    return NeuralSortProducts(lists, band, blocks.cut(valid))

@@ -8,7 +8,7 @@ scores; the rest is here. All tensors have the shape of the lists: nothing grows
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
@@ -16,12 +16,17 @@ from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 
-class MatrixFreeProducts(NamedTuple):
-    """A soft permutation of sorted lists. Values and ranks are `[L, n, d]` in the order of the lists."""
+class Products(Protocol):
+    """A soft permutation P of sorted lists. Values and ranks are `[L, n, d]` in the order of the lists."""
 
-    products: Callable[[tf.Tensor], tuple[tf.Tensor, Any]]  # of values w: P w, and the rows that the others need
-    transposed: Callable[[Any, tf.Tensor], tf.Tensor]  # P^T u
-    gradient: Callable[[Any, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]  # P^T u, and tau dform/dscores [L, n]
+    def products(self, values: tf.Tensor) -> tuple[tf.Tensor, Any]:
+        """P w of `values` w, 0 where masked, and the rows that the others need."""
+
+    def transposed(self, rows: Any, left: tf.Tensor) -> tf.Tensor:
+        """P^T u of `left` u."""
+
+    def gradient(self, rows: Any, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """P^T u of `left` u, and the gradient [L, n] of `sum_ij u_i P_ij w_j` for the scores, times tau."""
 
 
 class MatrixFree(NamedTuple):
@@ -29,7 +34,7 @@ class MatrixFree(NamedTuple):
 
     # (lists, scores, tau, eps): the products of `lists` with these scores and temperatures. `eps` is the largest total
     # weight of a row that may be left out; None leaves out less than the rounding error.
-    make_products: Callable[[OrderedLists, tf.Tensor, tf.Tensor, float | None], MatrixFreeProducts]
+    make_products: Callable[[OrderedLists, tf.Tensor, tf.Tensor, float | None], Products]
     min_size: int  # of lists for which this is faster than the matrix
 
     def multiply(self, lists: OrderedLists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
@@ -80,7 +85,17 @@ def sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tup
     ordered = tf.cast(take(scores, lists.order_of_valid()), tf.float64)
     number = tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau))
     valid = tf.range(tf.shape(scores)[1]) < lists.valid_counts()
-    return ordered, tf.where(valid, number, tf.zeros_like(scores))[:, :, tf.newaxis]
+    return ordered, tf.cast(tf.where(valid, number, tf.zeros_like(scores)), tf.float64)[:, :, tf.newaxis]
+
+
+def normalized(sums: tf.Tensor, valid: tf.Tensor, reference: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """P w, and 1 / the sum of each row's weights, from the weighted sums of w - `reference` and of 1 [..., d + 1].
+
+    Both are 0 for a rank of masked items.
+    """
+    masked = tf.equal(valid, 0)
+    norms = tf.where(masked, tf.zeros_like(valid), valid / tf.where(masked, tf.ones_like(valid), sums[:, :, -1:]))
+    return tf.where(masked, tf.zeros_like(valid), sums[:, :, :-1] * norms + reference), norms
 
 
 def _to_arguments(

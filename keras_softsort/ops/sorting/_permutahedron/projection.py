@@ -6,13 +6,11 @@ float64, so that scores far from 0 keep their precision. Ranks and values are th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
-from keras_softsort.ops.sorting._permutahedron.isotonic import PooledBlocks, blocks
+from keras_softsort.ops.sorting._permutahedron.isotonic import Level, PooledBlocks, blocks
 
 
 def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
@@ -22,7 +20,15 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     the block is divided by a softmax of `-scores / tau`.
     """
     scores = take(lists.scores, lists.order)
-    level = EntropicRanks() if entropic else MeanLevel(tf.ones([], tf.float64))
+
+    def mean_rank(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        return tf.cast(first + last, tf.float64) / 2
+
+    def log_of_ranks(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """The logarithm of `(first + 1) + ... + (last + 1)`."""
+        return tf.math.log(tf.cast(last - first + 1, tf.float64) * (mean_rank(first, last) + 1))
+
+    level = Level(entropic, log_of_ranks if entropic else mean_rank)
     found = PooledBlocks(*blocks(in_temperatures(scores, lists.tau), lists.valid_counts(), level))
     middle = 1 + tf.cast(found.first + found.last, scores.dtype) / 2
     if entropic:  # relative to the lowest score, where the softmax peaks
@@ -45,7 +51,16 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     lists_count, size = tf.unstack(tf.shape(scores))
     steep = tf.stop_gradient(in_temperatures(tf.ones_like(lists.tau), lists.tau))
     every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
-    level = EntropicScores(every) if entropic else MeanLevel(-every)
+
+    def mean_rank(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        return -every * tf.cast(first + last, tf.float64) / 2
+
+    def log_of_ranks(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        """The logarithm of `exp(-first / tau) + ... + exp(-last / tau)`, a geometric series."""
+        count, start = (tf.cast(number, tf.float64) for number in (last - first + 1, first))
+        return tf.math.log(tf.math.expm1(-count * every) / tf.math.expm1(-every)) - start * every
+
+    level = Level(entropic, log_of_ranks if entropic else mean_rank)
     found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.valid_counts(), level))
     first = take(scores, found.first)  # the largest of the block
     # A product with 1 / tau, so that its gradient is summed before the factor 1 / tau^2, which may overflow in float32.
@@ -60,56 +75,6 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     if lists.mask is None:
         return values
     return tf.where(tf.range(size) < lists.valid_counts(), values, tf.zeros_like(values))
-
-
-class MeanLevel(NamedTuple):
-    """The mean of the numbers plus `slope` times the mean position: the level of both quadratic projections."""
-
-    slope: tf.Tensor
-
-    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """The mean of both runs, weighted by their sizes so that equal ones stay as they are."""
-        share = tf.cast(sizes[1], gap.dtype) / tf.cast(sizes[0] + sizes[1], gap.dtype)
-        return left + share * (gap + right - left)
-
-    def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
-        """The mean of each block."""
-        return found.means(rest)
-
-    def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        """`slope` times the mean position."""
-        return self.slope * tf.cast(first + last, self.slope.dtype) / 2
-
-
-class EntropicRanks:
-    """`-log sum exp(-number)` plus the logarithm of the sum of the ranks."""
-
-    def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """The soft minimum of both runs."""
-        del sizes
-        return left - tf.math.softplus(left - right - gap)
-
-    def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
-        """The soft minimum of each block, relative to its least number, which is the first or the last."""
-        least = tf.minimum(take(rest, found.last), 0)
-        return least - tf.math.log(found.sums(tf.exp(least - rest)))
-
-    def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        """The logarithm of `(first + 1) + ... + (last + 1)`."""
-        count, twice_middle = tf.cast(last - first + 1, tf.float64), tf.cast(first + last + 2, tf.float64)
-        return tf.math.log(count * twice_middle / 2)
-
-
-class EntropicScores(EntropicRanks):
-    """`-log sum exp(-number)` plus `log sum exp(-slope position)`."""
-
-    def __init__(self, slope: tf.Tensor) -> None:
-        self.slope = slope
-
-    def of_positions(self, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        """The sum of a geometric series."""
-        count, start = (tf.cast(number, tf.float64) for number in (last - first + 1, first))
-        return tf.math.log(tf.math.expm1(-count * self.slope) / tf.math.expm1(-self.slope)) - start * self.slope
 
 
 def _shared_by_ties(lists: OrderedLists) -> tf.Tensor:
