@@ -87,6 +87,16 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
+def choice(*choices: str) -> Callable[[str, Any], str]:
+    """The check that a value is one of `choices`, as a function of the name of the argument and the value."""
+    return lambda name, value: one_of(name, value, choices)
+
+
+def optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """The `check` for values that may also be None."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
 def name_or_function(name: str, value: Any, choices: Collection[str]) -> Any:
     """Return `value`, which must be a function or one of `choices`."""
     return value if callable(value) else one_of(name, value, choices)

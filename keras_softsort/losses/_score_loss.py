@@ -15,9 +15,12 @@ from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import checked_scale, in_deviations
 from keras_softsort.ops.ranking._lists import Derivatives
+from keras_softsort.ops.sorting._methods import checked_power
 
 # What `locals()` of a constructor holds besides its options.
 NOT_OPTIONS = ("self", "kwargs", "__class__")
+# The checks of options that are tensors for operators.
+COMMON_CHECKS = {"tau": arguments.positive_number, "seed": arguments.optional_integer}
 
 
 @export
@@ -100,24 +103,36 @@ class ScoreLoss(ListLoss):
 
 
 class OperatorLoss(ScoreLoss):
-    """A `ScoreLoss` that is `_operator(scores or logits, labels, *, mask, weights, **options)`.
+    """A `ScoreLoss` that is `operator(scores or logits, labels, *, mask, weights, **options)`, for a subclass with it.
 
-    The operator masks and weighs, and gives NaN for a list with any NaN. `_check` checks the options, besides `tau` and
-    `seed`, and returns the checked ones. The option `seed` is an integer or None, from which each call draws a seed.
-    `_derivatives` takes the same arguments as `_operator`.
+    The operator masks and weighs, and gives NaN for a list with any NaN. Its `check` checks the options besides `tau`
+    and `seed`. The option `seed` is an integer or None, from which each call draws a seed. `derivatives` takes the same
+    arguments as `operator`.
 
     A constructor passes its `locals()` as `options`: all its arguments but the keyword arguments of `ListLoss`.
     """
 
-    _operator: Callable[..., tf.Tensor]
-    _check: Callable[..., Any] | None = None
-    _derivatives: Callable[..., Derivatives | None] | None = None
+    _operator: Any
+    _derivatives: Any = None
     _spread_nan = False
+
+    def __init_subclass__(cls, operator: Any = None, derivatives: Any = None) -> None:
+        super().__init_subclass__()
+        if operator is not None:
+            cls._operator = staticmethod(operator)
+        if derivatives is not None:
+            cls._derivatives = staticmethod(derivatives)
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
         given = {name: read_option(value) for name, value in options.items() if name not in NOT_OPTIONS}
-        super().__init__(_checked(given, self._check), **kwargs)
+        checked = self._operator.check(**given)
+        checked |= {name: check(name, given[name]) for name, check in COMMON_CHECKS.items() if name in given}
+        if "lambda_weight" in given:  # stays the name or the object
+            checked["lambda_weight"] = given["lambda_weight"]
+        if "power" in given:
+            checked_power(given["power"], given["method"])
+        super().__init__({**given, **checked}, **kwargs)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch]."""
@@ -132,28 +147,6 @@ class OperatorLoss(ScoreLoss):
     def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
         options = self.options()
         if "seed" in options:
-            options["seed"] = self._draw_seed()
+            options["seed"] = fresh_seed(options["seed"])
         weights = lists.weights if lists.weighted else None
         return operator(self._scaled(lists, y_pred), lists.labels, mask=lists.mask, weights=weights, **options)
-
-    def _draw_seed(self) -> tf.Tensor | None:
-        """The seed of one call."""
-        return fresh_seed(self.options()["seed"])
-
-
-def _checked(options: dict[str, Any], check: Callable[..., Any] | None) -> dict[str, Any]:
-    """The options with the values that `check` makes of them."""
-    common = {"tau": arguments.positive_number, "seed": arguments.optional_integer}
-    checked = {name: common[name](name, value) for name, value in options.items() if name in common}
-    own = {name: value for name, value in options.items() if name not in common}
-    found = _flat(check(**own)) if check is not None else {}
-    # A lambda weight stays the name or the object that was given.
-    return {name: checked[name] if name in checked else found.get(name, value) for name, value in options.items()}
-
-
-def _flat(checked: Any) -> dict[str, Any]:
-    """The fields of a tuple of options, and of those that are inside it."""
-    fields: dict[str, Any] = {}
-    for name, value in (checked._asdict() if checked is not None else {}).items():
-        fields.update(_flat(value) if hasattr(value, "_asdict") else {name: value})
-    return fields

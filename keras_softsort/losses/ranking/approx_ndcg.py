@@ -6,17 +6,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.approx_ndcg import (
-    approx_mrr_loss,
-    approx_ndcg_loss,
-    check_approx_ndcg,
-    check_gumbel_approx_ndcg,
-    gumbel_approx_ndcg_loss,
-)
+from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss, approx_ndcg_loss, gumbel_approx_ndcg_loss
 
 
 @export
-class ApproxNDCGLoss(OperatorLoss):
+class ApproxNDCGLoss(OperatorLoss, operator=approx_ndcg_loss):
     """Minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
     Use it to optimize NDCG directly on short and medium lists with graded relevance. It is fast and deterministic.
@@ -63,9 +57,6 @@ class ApproxNDCGLoss(OperatorLoss):
     Approximate Metric Optimization in the Age of Deep Neural Networks", SIGIR 2019.
     """
 
-    _operator = staticmethod(approx_ndcg_loss)
-    _check = staticmethod(check_approx_ndcg)
-
     def __init__(
         self,
         tau: float = 0.1,
@@ -80,7 +71,7 @@ class ApproxNDCGLoss(OperatorLoss):
 
 
 @export
-class GumbelApproxNDCGLoss(OperatorLoss):
+class GumbelApproxNDCGLoss(OperatorLoss, operator=gumbel_approx_ndcg_loss):
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
     The noise lets training leave orders in which ApproxNDCG gets stuck. By default a label below 0 marks padding.
@@ -126,9 +117,6 @@ class GumbelApproxNDCGLoss(OperatorLoss):
     WSDM 2020.
     """
 
-    _operator = staticmethod(gumbel_approx_ndcg_loss)
-    _check = staticmethod(check_gumbel_approx_ndcg)
-
     def __init__(
         self,
         tau: float = 0.1,
@@ -146,7 +134,7 @@ class GumbelApproxNDCGLoss(OperatorLoss):
 
 
 @export
-class ApproxMRRLoss(OperatorLoss):
+class ApproxMRRLoss(OperatorLoss, operator=approx_mrr_loss):
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
 
     Use it if one item per list is relevant and its rank counts. By default a label below 0 marks padding.
@@ -182,8 +170,6 @@ class ApproxMRRLoss(OperatorLoss):
     Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
     Retrieval Measures", Information Retrieval 13, 2010.
     """
-
-    _operator = staticmethod(approx_mrr_loss)
 
     def __init__(self, tau: float = 0.1, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

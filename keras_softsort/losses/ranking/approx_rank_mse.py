@@ -6,11 +6,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss, check_approx_rank_mse
+from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss
 
 
 @export
-class ApproxRankMSELoss(OperatorLoss):
+class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
     """The discounted mean squared error of smooth ranks: ADR-MSE.
 
     Use it to distill an order, such as that of a large language model, into a small reranker. By default a label below
@@ -44,9 +44,6 @@ class ApproxRankMSELoss(OperatorLoss):
     Source: F. Schlatt, M. Frobe, H. Scells, S. Zhuang, B. Koopman, G. Zuccon, B. Stein, M. Potthast, M. Hagen,
     "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage Re-Ranking", ECIR 2025.
     """
-
-    _operator = staticmethod(approx_rank_mse_loss)
-    _check = staticmethod(check_approx_rank_mse)
 
     def __init__(self, tau: float = 1.0, *, discount: str | None = "log2", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

@@ -6,11 +6,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.circle import check_circle, circle_loss
+from keras_softsort.ops.ranking.circle import circle_loss
 
 
 @export
-class CircleLoss(OperatorLoss):
+class CircleLoss(OperatorLoss, operator=circle_loss):
     """The circle loss of similarities, such as cosines of embeddings.
 
     Use it if scores are similarities in [0, 1]. Relevant items are pulled to 1 - m and others to m, the more strongly
@@ -48,9 +48,6 @@ class CircleLoss(OperatorLoss):
     Source: Y. Sun, C. Cheng, Y. Zhang, C. Zhang, L. Zheng, Z. Wang, Y. Wei, "Circle Loss: A Unified Perspective of Pair
     Similarity Optimization", CVPR 2020.
     """
-
-    _operator = staticmethod(circle_loss)
-    _check = staticmethod(check_circle)
 
     def __init__(self, tau: float = 1 / 64, *, margin: float = 0.25, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

@@ -6,18 +6,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.clicks import (
-    check_click_em,
-    check_dual_learning,
-    check_mixture_em,
-    click_em_loss,
-    dual_learning_loss,
-    mixture_em_loss,
-)
+from keras_softsort.ops.ranking.clicks import click_em_loss, dual_learning_loss, mixture_em_loss
 
 
 @export
-class ClickEMLoss(OperatorLoss):
+class ClickEMLoss(OperatorLoss, operator=click_em_loss):
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
     Use it to learn relevance from clicks that depend on the position of an item, too. By default a label below 0 marks
@@ -59,8 +52,6 @@ class ClickEMLoss(OperatorLoss):
     to Rank in Personal Search", WSDM 2018.
     """
 
-    _operator = staticmethod(click_em_loss)
-    _check = staticmethod(check_click_em)
     predicts = "logits"
 
     def __init__(
@@ -75,7 +66,7 @@ class ClickEMLoss(OperatorLoss):
 
 
 @export
-class DualLearningLoss(OperatorLoss):
+class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
     """Compute the loss of dual learning from clicks: relevance and examination, each debiased by the other.
 
     Use it like `ClickEMLoss`, to learn relevance from clicks that depend on the position of an item, too. By default a
@@ -116,8 +107,6 @@ class DualLearningLoss(OperatorLoss):
     SIGIR 2018.
     """
 
-    _operator = staticmethod(dual_learning_loss)
-    _check = staticmethod(check_dual_learning)
     predicts = "logits"
 
     def __init__(self, *, max_weight: float = 20.0, **kwargs: Any) -> None:
@@ -125,7 +114,7 @@ class DualLearningLoss(OperatorLoss):
 
 
 @export
-class MixtureEMLoss(OperatorLoss):
+class MixtureEMLoss(OperatorLoss, operator=mixture_em_loss):
     """Compute the expectation-maximization loss of a mixture of click models.
 
     Use it for clicks of several kinds of users: each list trains mainly the models that explain its clicks best. By
@@ -165,8 +154,6 @@ class MixtureEMLoss(OperatorLoss):
     Learning to Rank", SIGIR 2022.
     """
 
-    _operator = staticmethod(mixture_em_loss)
-    _check = staticmethod(check_mixture_em)
     predicts = "logits"
 
     def __init__(self, *, alpha: float = 1.0, **kwargs: Any) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.neural_ndcg import check_neural_ndcg, neural_ndcg_loss
+from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss
 
 
 @export
-class NeuralNDCGLoss(OperatorLoss):
+class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
     """Minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
     Use it to optimize NDCG directly with the NeuralSort or SoftSort relaxation. It is slower than `ApproxNDCGLoss` and
@@ -78,9 +76,6 @@ class NeuralNDCGLoss(OperatorLoss):
     Learning To Rank via Differentiable Sorting", NeurIPS 2021; the sorts: see `neural_sort` and `soft_sort`.
     """
 
-    _operator = staticmethod(neural_ndcg_loss)
-    _check = staticmethod(check_neural_ndcg)
-
     def __init__(
         self,
         tau: float = 1.0,
@@ -100,7 +95,3 @@ class NeuralNDCGLoss(OperatorLoss):
         **kwargs: Any,
     ) -> None:
         super().__init__(locals(), **kwargs)
-
-    def _draw_seed(self) -> tf.Tensor | None:
-        """The seed of one call; without noise there is none."""
-        return super()._draw_seed() if self.options()["stochastic"] else None

@@ -8,10 +8,6 @@ from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking.pairwise import (
-    check_hinge,
-    check_mse,
-    check_soft_zero_one,
-    check_yeti,
     pairwise_hinge_loss,
     pairwise_mse_derivatives,
     pairwise_mse_loss,
@@ -20,8 +16,22 @@ from keras_softsort.ops.ranking.pairwise import (
 )
 
 
+class _PairwiseLoss(OperatorLoss):
+    """A loss of pairs without options of its own."""
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        lambda_weight: str | LambdaWeight | None = None,
+        normalization: str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(locals(), **kwargs)
+
+
 @export
-class PairwiseHingeLoss(OperatorLoss):
+class PairwiseHingeLoss(_PairwiseLoss, operator=pairwise_hinge_loss):
     """Compute the hinge loss of the pairs of items with different labels.
 
     Use it for preferences if pairs that are in the right order by a margin should no longer change. By default a label
@@ -61,22 +71,9 @@ class PairwiseHingeLoss(OperatorLoss):
     Large Margin Classifiers, 2000.
     """
 
-    _operator = staticmethod(pairwise_hinge_loss)
-    _check = staticmethod(check_hinge)
-
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "auto",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(locals(), **kwargs)
-
 
 @export
-class PairwiseMSELoss(OperatorLoss):
+class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pairwise_mse_derivatives):
     """Compute the squared error of the score differences of all pairs.
 
     Use it for numeric targets if only their differences within a list matter, and for distillation. By default a label
@@ -117,23 +114,9 @@ class PairwiseMSELoss(OperatorLoss):
     (`PairwiseMSELoss`).
     """
 
-    _operator = staticmethod(pairwise_mse_loss)
-    _check = staticmethod(check_mse)
-    _derivatives = staticmethod(pairwise_mse_derivatives)
-
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "auto",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(locals(), **kwargs)
-
 
 @export
-class PairwiseSoftZeroOneLoss(OperatorLoss):
+class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=pairwise_soft_zero_one_loss):
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
     Use it for labels with errors, since a pair never costs more than 1. By default a label below 0 marks padding.
@@ -174,22 +157,9 @@ class PairwiseSoftZeroOneLoss(OperatorLoss):
     TensorFlow Library for Learning-to-Rank", KDD 2019.
     """
 
-    _operator = staticmethod(pairwise_soft_zero_one_loss)
-    _check = staticmethod(check_soft_zero_one)
-
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        lambda_weight: str | LambdaWeight | None = None,
-        normalization: str = "auto",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(locals(), **kwargs)
-
 
 @export
-class YetiLogisticLoss(OperatorLoss):
+class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 
     A strong loss in gradient boosting (CatBoost's YetiRank), here for networks. By default a label below 0 marks
@@ -237,9 +207,6 @@ class YetiLogisticLoss(OperatorLoss):
     ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
     Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
-
-    _operator = staticmethod(yeti_logistic_loss)
-    _check = staticmethod(check_yeti)
 
     def __init__(
         self,

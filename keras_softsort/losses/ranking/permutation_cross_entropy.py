@@ -11,7 +11,6 @@ from keras_softsort._targets.lists import Lists, sort_direction
 from keras_softsort.losses._base import ListLoss
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.permutation_cross_entropy import (
-    check_neural_sort_cross_entropy,
     neural_sort_cross_entropy_loss,
     permutation_cross_entropy_loss,
 )
@@ -71,7 +70,7 @@ class PermutationCrossEntropyLoss(ListLoss):
 
 
 @export
-class NeuralSortCrossEntropyLoss(OperatorLoss):
+class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entropy_loss):
     """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 
     Use it to learn an order if the model outputs one score per item. If it outputs a soft permutation, use
@@ -118,9 +117,6 @@ class NeuralSortCrossEntropyLoss(OperatorLoss):
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.1.
     """
-
-    _operator = staticmethod(neural_sort_cross_entropy_loss)
-    _check = staticmethod(check_neural_sort_cross_entropy)
 
     def __init__(
         self,

@@ -7,11 +7,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.pl_rank import check_pl_rank, pl_rank_loss
+from keras_softsort.ops.ranking.pl_rank import pl_rank_loss
 
 
 @export
-class PLRankLoss(OperatorLoss):
+class PLRankLoss(OperatorLoss, operator=pl_rank_loss):
     """Minus the expected NDCG of an order drawn from the Plackett-Luce distribution, trained by PL-Rank.
 
     Use it for stochastic rankings: to learn a policy that samples orders, for exploration or fairness of exposure, or
@@ -66,9 +66,6 @@ class PLRankLoss(OperatorLoss):
     Computational Complexity", SIGIR 2022 (PL-Rank-3); H. Oosterhuis, "Computationally Efficient Optimization of
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
-
-    _operator = staticmethod(pl_rank_loss)
-    _check = staticmethod(check_pl_rank)
 
     def __init__(
         self,

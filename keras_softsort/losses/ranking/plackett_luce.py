@@ -8,8 +8,6 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking.plackett_luce import (
-    check_distil,
-    check_plackett_luce,
     coupled_rank_distil_loss,
     plackett_luce_derivatives,
     plackett_luce_loss,
@@ -17,7 +15,7 @@ from keras_softsort.ops.ranking.plackett_luce import (
 
 
 @export
-class PlackettLuceLoss(OperatorLoss):
+class PlackettLuceLoss(OperatorLoss, operator=plackett_luce_loss, derivatives=plackett_luce_derivatives):
     """Negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores (ListMLE).
 
     In this model the items are chosen one after another, each with a probability proportional to exp(score). It is a
@@ -74,10 +72,6 @@ class PlackettLuceLoss(OperatorLoss):
     Biometrics 30, 1974.
     """
 
-    _operator = staticmethod(plackett_luce_loss)
-    _check = staticmethod(check_plackett_luce)
-    _derivatives = staticmethod(plackett_luce_derivatives)
-
     def __init__(
         self,
         *,
@@ -91,7 +85,7 @@ class PlackettLuceLoss(OperatorLoss):
 
 
 @export
-class CoupledRankDistilLoss(OperatorLoss):
+class CoupledRankDistilLoss(OperatorLoss, operator=coupled_rank_distil_loss):
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
 
     Use it to distill the ranking of a large model, the teacher, into a smaller one. `y_true` holds the teacher's
@@ -134,9 +128,6 @@ class CoupledRankDistilLoss(OperatorLoss):
     Source: S. Reddi, R. Pasumarthi, A. Menon, A. Rawat, F. Yu, S. Kim, A. Veit, S. Kumar, "RankDistil: Knowledge
     Distillation for Ranking", AISTATS 2021.
     """
-
-    _operator = staticmethod(coupled_rank_distil_loss)
-    _check = staticmethod(check_distil)
 
     def __init__(
         self,

@@ -6,17 +6,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.pointwise import (
-    check_items,
-    check_ordinal,
-    mean_squared_loss,
-    ordinal_loss,
-    sigmoid_cross_entropy_loss,
-)
+from keras_softsort.ops.ranking.pointwise import mean_squared_loss, ordinal_loss, sigmoid_cross_entropy_loss
 
 
 @export
-class MeanSquaredLoss(OperatorLoss):
+class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
     """Compute the mean squared error of each list's scores.
 
     This is plain regression of the labels, with the masks and weights of a ranking loss. By default a label below 0
@@ -51,15 +45,12 @@ class MeanSquaredLoss(OperatorLoss):
     Source: least squares; for ranking D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
 
-    _operator = staticmethod(mean_squared_loss)
-    _check = staticmethod(check_items)
-
     def __init__(self, *, normalization: str = "list", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
 
 @export
-class SigmoidCrossEntropyLoss(OperatorLoss):
+class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss):
     """Compute the mean binary cross-entropy of each list's items.
 
     Use it if the probabilities of clicks matter, not only the order. By default a label below 0 marks padding.
@@ -95,15 +86,12 @@ class SigmoidCrossEntropyLoss(OperatorLoss):
     "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
 
-    _operator = staticmethod(sigmoid_cross_entropy_loss)
-    _check = staticmethod(check_items)
-
     def __init__(self, *, normalization: str = "list", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
 
 @export
-class OrdinalLoss(OperatorLoss):
+class OrdinalLoss(OperatorLoss, operator=ordinal_loss):
     """Compute the binary cross-entropy of each level of an ordinal label.
 
     Use it for labels of a few grades, whose steps need not be equal. By default a label below 0 marks padding.
@@ -144,8 +132,6 @@ class OrdinalLoss(OperatorLoss):
     Self-Attention", SIGIR eCom 2020.
     """
 
-    _operator = staticmethod(ordinal_loss)
-    _check = staticmethod(check_ordinal)
     predicts = "logits"
 
     def __init__(self, *, use_fraction_label: bool = False, normalization: str = "list", **kwargs: Any) -> None:

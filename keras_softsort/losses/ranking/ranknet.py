@@ -7,11 +7,11 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking.ranknet import check_ranknet, ranknet_derivatives, ranknet_loss
+from keras_softsort.ops.ranking.ranknet import ranknet_derivatives, ranknet_loss
 
 
 @export
-class RankNetLoss(OperatorLoss):
+class RankNetLoss(OperatorLoss, operator=ranknet_loss, derivatives=ranknet_derivatives):
     """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
     The standard loss of learning to rank. Start with `RankNetLoss(lambda_weight="ndcg")` for graded relevance, and
@@ -84,10 +84,6 @@ class RankNetLoss(OperatorLoss):
     2010; X. Wang, C. Li, N. Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric
     Optimization", CIKM 2018.
     """
-
-    _operator = staticmethod(ranknet_loss)
-    _check = staticmethod(check_ranknet)
-    _derivatives = staticmethod(ranknet_derivatives)
 
     def __init__(
         self,

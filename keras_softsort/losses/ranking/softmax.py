@@ -7,11 +7,9 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking._softmax import check_softmax
-from keras_softsort.ops.ranking.list_net import check_list_net, list_net_derivatives, list_net_loss
+from keras_softsort.ops.ranking.list_net import list_net_derivatives, list_net_loss
 from keras_softsort.ops.ranking.softmax import (
     calibrated_softmax_loss,
-    check_calibrated_softmax,
     softmax_derivatives,
     softmax_loss,
     unique_softmax_loss,
@@ -19,7 +17,7 @@ from keras_softsort.ops.ranking.softmax import (
 
 
 @export
-class SoftmaxLoss(OperatorLoss):
+class SoftmaxLoss(OperatorLoss, operator=softmax_loss, derivatives=softmax_derivatives):
     """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
     A fast and strong loss for clicks and other labels with few values above 0. With scores s, labels y and weights w
@@ -63,10 +61,6 @@ class SoftmaxLoss(OperatorLoss):
     D. Anguelov, "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
 
-    _operator = staticmethod(softmax_loss)
-    _check = staticmethod(check_softmax)
-    _derivatives = staticmethod(softmax_derivatives)
-
     def __init__(
         self,
         tau: float = 1.0,
@@ -79,7 +73,7 @@ class SoftmaxLoss(OperatorLoss):
 
 
 @export
-class ListNetLoss(OperatorLoss):
+class ListNetLoss(OperatorLoss, operator=list_net_loss, derivatives=list_net_derivatives):
     """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
 
     Use it for graded relevance or other numbers if every list should count alike. With scores s, labels y and weights w
@@ -115,16 +109,12 @@ class ListNetLoss(OperatorLoss):
     Approach", ICML 2007.
     """
 
-    _operator = staticmethod(list_net_loss)
-    _check = staticmethod(check_list_net)
-    _derivatives = staticmethod(list_net_derivatives)
-
     def __init__(self, tau: float = 1.0, *, label_tau: float = 1.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
 
 @export
-class CalibratedSoftmaxLoss(OperatorLoss):
+class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
     Use it if the scores themselves matter, not only their order. The softmax cross-entropy does not change when all
@@ -165,9 +155,6 @@ class CalibratedSoftmaxLoss(OperatorLoss):
     Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
 
-    _operator = staticmethod(calibrated_softmax_loss)
-    _check = staticmethod(check_calibrated_softmax)
-
     def __init__(
         self,
         tau: float = 1.0,
@@ -180,7 +167,7 @@ class CalibratedSoftmaxLoss(OperatorLoss):
 
 
 @export
-class UniqueSoftmaxLoss(OperatorLoss):
+class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 
     Use it for graded relevance if items with equal labels should not compete. By default a label below 0 marks padding.
@@ -213,8 +200,6 @@ class UniqueSoftmaxLoss(OperatorLoss):
 
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
     """
-
-    _operator = staticmethod(unique_softmax_loss)
 
     def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

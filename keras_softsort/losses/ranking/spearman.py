@@ -6,11 +6,11 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking.spearman import check_spearman, spearman_loss
+from keras_softsort.ops.ranking.spearman import spearman_loss
 
 
 @export
-class SpearmanLoss(OperatorLoss):
+class SpearmanLoss(OperatorLoss, operator=spearman_loss):
     """1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
     Use it to make predictions follow the order of continuous targets, whatever their scale: tabular models, scores per
@@ -60,9 +60,6 @@ class SpearmanLoss(OperatorLoss):
     Psychology 15, 1904; as a loss on soft ranks: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable
     Sorting and Ranking", ICML 2020.
     """
-
-    _operator = staticmethod(spearman_loss)
-    _check = staticmethod(check_spearman)
 
     def __init__(self, tau: float = 1.0, *, method: str = "neural_sort", power: float = 1.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending
-from keras_softsort.ops.ranking._lists import checked_normalization
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
@@ -21,7 +20,7 @@ class NDCGOptions(NamedTuple):
 
     k: int | None
     gain: str
-    discount: str | tuple[float, ...]
+    discount: str | Sequence[float]
     normalization: str
 
     def gains(self, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -42,25 +41,24 @@ class NDCGOptions(NamedTuple):
         return -dcg if self.normalization == "none" else negative_ndcg(dcg, gains, rank_weights)
 
 
-def ndcg_options(*, k: Any, gain: Any, discount: Any, normalization: Any, ranks_are_soft: bool = False) -> NDCGOptions:
-    """Check the arguments that the losses of the NDCG family share. Soft ranks need a discount with a formula."""
-    if isinstance(discount, str) or ranks_are_soft:
-        arguments.one_of("discount", discount, DISCOUNTS)
-    return NDCGOptions(
-        k=arguments.optional_positive_integer("k", k),
-        gain=arguments.one_of("gain", gain, GAINS),
-        discount=discount if isinstance(discount, str) else _checked_discounts(discount),
-        normalization=checked_normalization(normalization, "gains"),
-    )
-
-
-def _checked_discounts(discount: Any) -> tuple[float, ...]:
-    if not isinstance(discount, Sequence) or not discount:
-        raise TypeError(f"discount must be a name or a sequence of numbers, got {discount!r}")
-    numbers = tuple(arguments.non_negative_number("discount", each) for each in discount)
+def _checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
+    if isinstance(value, str):
+        return arguments.one_of(name, value, DISCOUNTS)
+    if not isinstance(value, Sequence) or not value:
+        raise TypeError(f"{name} must be a name or a sequence of numbers, got {value!r}")
+    numbers = tuple(arguments.non_negative_number(name, each) for each in value)
     if list(numbers) != sorted(numbers, reverse=True):
-        raise ValueError(f"discount must not rise from one rank to the next, got {discount!r}")
+        raise ValueError(f"{name} must not rise from one rank to the next, got {value!r}")
     return numbers
+
+
+# The checks of the options that the losses of the NDCG family share.
+NDCG_CHECKS = {
+    "k": arguments.optional_positive_integer,
+    "gain": arguments.choice(*GAINS),
+    "discount": _checked_discount,
+    "normalization": arguments.choice("ideal", "none"),
+}
 
 
 def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:

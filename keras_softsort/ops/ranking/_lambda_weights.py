@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,15 +24,29 @@ from keras_softsort.ops.ranking._lists import RankingLists
 
 METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
 _WITH_GAIN, _BY_DISCOUNT = ("dcg", "ndcg"), ("dcg", "mrr", "ndcg")
-# Option -> the metrics that read it.
-READERS = {
-    "k": ("dcg", "map", "mrr", "ndcg", "precision"),
-    "gain": _WITH_GAIN,
-    "discount": _WITH_GAIN,
-    "smooth_fraction": _BY_DISCOUNT,
-    "version": _BY_DISCOUNT,
-    "neighbors_only": _BY_DISCOUNT,
-    "min_label": ("map", "precision"),
+
+
+def _smooth_fraction(name: str, value: Any) -> float:
+    if arguments.non_negative_number(name, value) > 1:
+        raise ValueError(f"{name} must be at most 1, got {value!r}")
+    return float(value)
+
+
+def _version(name: str, value: Any) -> int:
+    if value not in (1, 2):
+        raise ValueError(f"{name} must be 1 or 2, got {value!r}")
+    return value
+
+
+# Option -> the metrics that read it, and its check.
+OPTIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Any], Any]]] = {
+    "k": (("dcg", "map", "mrr", "ndcg", "precision"), arguments.positive_integer),
+    "gain": (_WITH_GAIN, functools.partial(arguments.name_or_function, choices=GAINS)),
+    "discount": (_WITH_GAIN, functools.partial(arguments.name_or_function, choices=DISCOUNTS)),
+    "smooth_fraction": (_BY_DISCOUNT, _smooth_fraction),
+    "version": (_BY_DISCOUNT, _version),
+    "neighbors_only": (_BY_DISCOUNT, arguments.boolean),
+    "min_label": (("map", "precision"), arguments.number),
 }
 
 
@@ -106,79 +121,60 @@ class LambdaWeight:
     ) -> None:
         given = dict(locals())
         self.metric = arguments.one_of("metric", metric, METRICS)
-        for name, readers in READERS.items():
-            if given[name] is not None and metric not in readers:
-                raise ValueError(f"{name} needs a lambda_weight of {list(readers)}, got {metric!r} and {given[name]!r}")
+        for name, (readers, check) in OPTIONS.items():
+            value = given[name]
+            if value is not None and metric not in readers:
+                raise ValueError(f"{name} needs a lambda_weight of {list(readers)}, got {metric!r} and {value!r}")
+            setattr(self, name, arguments.optional(check)(name, value))
         if metric == "precision" and k is None:
             raise ValueError("k must be given with lambda_weight='precision', got None")
         if version == 2 and smooth_fraction is not None:
             raise ValueError(f"smooth_fraction must be None with version=2, got {smooth_fraction!r}")
-        if version not in (None, 1, 2):
-            raise ValueError(f"version must be 1 or 2, got {version!r}")
-        self.k = arguments.optional_positive_integer("k", k)
-        self.gain = None if gain is None else arguments.name_or_function("gain", gain, GAINS)
-        self.discount = None if discount is None else arguments.name_or_function("discount", discount, DISCOUNTS)
-        self.smooth_fraction = None if smooth_fraction is None else _fraction(smooth_fraction)
-        self.version = version
-        self.neighbors_only = None if neighbors_only is None else arguments.boolean("neighbors_only", neighbors_only)
-        self.min_label = None if min_label is None else arguments.number("min_label", min_label)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"metric": self.metric, **{name: getattr(self, name) for name in READERS}}
+        return {"metric": self.metric, **{name: getattr(self, name) for name in OPTIONS}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
         """The weight with these arguments."""
         return cls(**config)
 
+    def _given(self) -> dict[str, Any]:
+        """The arguments that are not None."""
+        return {name: value for name, value in self.get_config().items() if value is not None}
+
     def __repr__(self) -> str:
-        given = {name: getattr(self, name) for name in READERS if getattr(self, name) is not None}
-        return f"LambdaWeight({', '.join([repr(self.metric), *(f'{name}={each!r}' for name, each in given.items())])})"
-
-
-def _fraction(value: Any) -> float:
-    number = arguments.non_negative_number("smooth_fraction", value)
-    if number > 1:
-        raise ValueError(f"smooth_fraction must be at most 1, got {value!r}")
-    return number
+        metric, *options = (f"{name}={value!r}" for name, value in self._given().items())
+        return f"LambdaWeight({', '.join([metric.removeprefix('metric='), *options])})"
 
 
 class MetricOptions(NamedTuple):
     """The options of a `LambdaWeight` with their defaults, as a traced function takes them."""
 
     metric: str
-    k: int | None
-    gain: str | Callable
-    discount: str | Callable
-    smooth_fraction: float
-    version: int
-    neighbors_only: bool
-    min_label: float
+    k: int | None = None
+    gain: str | Callable = "exponential"
+    discount: str | Callable = "log2"
+    smooth_fraction: float = 1.0
+    version: int = 1
+    neighbors_only: bool = False
+    min_label: float = 1.0
 
     def needs_gain(self) -> bool:
         """Whether the weights divide by gains, which labels below 0 do not have."""
         return self.metric in ("mrr", "ndcg") and isinstance(self.gain, str)
 
 
-def metric_options(lambda_weight: Any) -> MetricOptions | None:
+def metric_options(name: str, lambda_weight: Any) -> MetricOptions | None:
     """The options of a lambda weight: None, the name of a metric, or a `LambdaWeight`."""
     if lambda_weight is None:
         return None
     weight = lambda_weight
     if not isinstance(weight, LambdaWeight):
-        weight = LambdaWeight(arguments.one_of("lambda_weight", weight, METRICS))
-    is_mrr = weight.metric == "mrr"
-    return MetricOptions(
-        metric=weight.metric,
-        k=weight.k,
-        gain=weight.gain or ("linear" if is_mrr else "exponential"),
-        discount=weight.discount or ("reciprocal" if is_mrr else "log2"),
-        smooth_fraction=1.0 if weight.smooth_fraction is None else weight.smooth_fraction,
-        version=weight.version or 1,
-        neighbors_only=bool(weight.neighbors_only),
-        min_label=1.0 if weight.min_label is None else weight.min_label,
-    )
+        weight = LambdaWeight(arguments.one_of(name, weight, METRICS))
+    defaults = {"gain": "linear", "discount": "reciprocal"} if weight.metric == "mrr" else {}
+    return MetricOptions(**{**defaults, **weight._given()})
 
 
 class DeltaFeatures(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import tensorflow as tf
 
@@ -15,8 +15,32 @@ from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
 
-# What the sum over a list may be divided by, for losses of pairs, of items, and of gains.
-NORMALIZATIONS = {"pairs": ("auto", "list", "none", "pairs"), "items": ("list", "none"), "gains": ("ideal", "none")}
+# The checks of options that losses of items, of noise, and of optional noise share.
+ITEM_CHECKS = {"normalization": arguments.choice("list", "none")}
+NOISE_CHECKS = {"num_samples": arguments.positive_integer, "noise_scale": arguments.non_negative_number}
+STOCHASTIC_CHECKS = {"stochastic": arguments.boolean, **NOISE_CHECKS}
+
+Operator = TypeVar("Operator", bound=Callable[..., Any])
+
+
+def checks(**rules: Callable[[str, Any], Any]) -> Callable[[Operator], Operator]:
+    """Decorate an operator whose options of these names get the values that the rules make of name and value.
+
+    The decorated operator has the attribute `check`, which does so for the Keras object that holds the options.
+    """
+
+    def decorate(operator: Operator) -> Operator:
+        def check(**options: Any) -> dict[str, Any]:
+            return {name: rule(name, options[name]) for name, rule in rules.items() if name in options}
+
+        @functools.wraps(operator)
+        def run(*args: Any, **options: Any) -> Any:
+            return operator(*args, **{**options, **check(**options)})
+
+        run.check = check  # type: ignore[attr-defined]
+        return cast(Operator, run)
+
+    return decorate
 
 
 class RankingArguments(NamedTuple):
@@ -49,11 +73,6 @@ class Derivatives(NamedTuple):
 
     slopes: tf.Tensor
     curvatures: tf.Tensor  # the diagonal of the hessian
-
-
-def checked_normalization(value: Any, kind: str) -> str:
-    """Check that `value` is a normalization of losses of this kind."""
-    return arguments.one_of("normalization", value, NORMALIZATIONS[kind])
 
 
 def ranking_arguments(
@@ -224,65 +243,44 @@ def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, uncha
     return tf.where(counts, below, lowest)
 
 
-class NoiseOptions(NamedTuple):
-    """The static options of the noise."""
+class Noise(NamedTuple):
+    """Gumbel noise of samples of the scores."""
 
     num_samples: int
     noise_scale: float
+    seed: tf.Tensor
 
 
-def checked_noise(num_samples: Any, noise_scale: Any = 1.0) -> NoiseOptions:
-    """Check the options of the noise."""
-    return NoiseOptions(
-        num_samples=arguments.positive_integer("num_samples", num_samples),
-        noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
-    )
-
-
-def optional_noise(stochastic: Any, num_samples: Any, noise_scale: Any) -> NoiseOptions | None:
-    """The options of the noise, or None if the loss is not `stochastic`."""
-    noise = checked_noise(num_samples, noise_scale)
-    return noise if arguments.boolean("stochastic", stochastic) else None
-
-
-def seed_of_noise(noise: NoiseOptions | None, seed: Any) -> tf.Tensor | None:
-    """The seed as a tensor, which a stochastic loss requires; None for another loss."""
-    if noise is None:
+def noise_of(num_samples: int, noise_scale: float, seed: Any, *, stochastic: bool = True) -> Noise | None:
+    """The noise of a loss, or None if it is not `stochastic`."""
+    if not stochastic:
         return None
     if seed is None:
         raise ValueError("seed must be two integers with stochastic=True, got None")
-    return gumbel_noise.seed_tensor(seed)
+    return Noise(num_samples, noise_scale, gumbel_noise.seed_tensor(seed))
 
 
-def sampled_scores(scores: tf.Tensor, noise: NoiseOptions, seed: tf.Tensor) -> tf.Tensor:
+def sampled_scores(scores: tf.Tensor, noise: Noise) -> tf.Tensor:
     """Add Gumbel noise to `scores` [batch, n]: [num_samples, batch, n]."""
     batch, size = tf.unstack(tf.shape(scores))
     # The item axis comes first, so that padding at the end of lists does not change the noise of the other items.
-    drawn = gumbel_noise.gumbel([size, noise.num_samples, batch], seed, scores.dtype)
+    drawn = gumbel_noise.gumbel([size, noise.num_samples, batch], noise.seed, scores.dtype)
     return scores + noise.noise_scale * tf.transpose(drawn, [1, 2, 0])
 
 
-def _repeated(lists: RankingLists, num_samples: int) -> RankingLists:
-    """Repeat the lists for each sample: [num_samples * batch, n]."""
-
-    def tiled(part: Any) -> Any:
-        is_per_list = tf.is_tensor(part) and part.shape.rank
-        return tf.tile(part, [num_samples, *[1] * (part.shape.rank - 1)]) if is_per_list else part
-
-    return RankingLists(*map(tiled, lists))
-
-
 def mean_over_samples(
-    lists: RankingLists,
-    noise: NoiseOptions,
-    seed: tf.Tensor,
-    losses_of: Callable[..., tf.Tensor],
-    *options: Any,
-    of: str = "scores",
+    lists: RankingLists, noise: Noise | None, losses_of: Callable[..., tf.Tensor], *options: Any, of: str = "scores"
 ) -> tf.Tensor:
-    """The mean of `losses_of(lists, *options)` [B] over samples of the scores, or of the labels."""
-    samples = flatten_lists(sampled_scores(getattr(lists, of), noise, seed))
-    losses = losses_of(_repeated(lists, noise.num_samples)._replace(**{of: samples}), *options)
+    """The mean of `losses_of(lists, *options)` [B] over samples of the scores, or of the labels, if there is noise."""
+    if noise is None:
+        return losses_of(lists, *options)
+
+    def repeated(part: Any) -> Any:
+        is_per_list = tf.is_tensor(part) and part.shape.rank
+        return tf.tile(part, [noise.num_samples, *[1] * (part.shape.rank - 1)]) if is_per_list else part
+
+    samples = flatten_lists(sampled_scores(getattr(lists, of), noise))
+    losses = losses_of(RankingLists(*map(repeated, lists))._replace(**{of: samples}), *options)
     return tf.reduce_mean(tf.reshape(losses, [noise.num_samples, -1]), axis=0)
 
 

@@ -12,14 +12,12 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
 from keras_softsort.ops.ranking._lambda_weights import (
     DeltaFeatures,
-    MetricOptions,
     delta_features,
     metric_options,
     pair_weights,
 )
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checked_normalization, relative_scores
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, relative_scores
 
-TIES = ("half", "ignore")
 # Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
 # about half of the tiles hold no pair.
 SHORT_SIZE = 128
@@ -32,28 +30,23 @@ class PairOptions(NamedTuple):
     """The static options of a pairwise loss."""
 
     cost: str
-    ties: str
-    normalization: str
-    metric: MetricOptions | None
+    lambda_weight: Any = None  # MetricOptions or None
+    normalization: str = "auto"
+    ties: str = "ignore"
     orders: int = 1  # 2 for second derivatives, too
 
 
-def pair_options(
-    cost: str, *, lambda_weight: Any = None, ties: Any = "ignore", normalization: Any = "auto"
-) -> PairOptions:
-    """Check the arguments that pairwise losses share."""
-    metric, normalization = metric_options(lambda_weight), checked_normalization(normalization, "pairs")
-    if normalization == "auto":
-        normalization = "pairs" if metric is None else "none"
-    return PairOptions(cost, arguments.one_of("ties", ties, TIES), normalization, metric)
+# The checks of the options that pairwise losses share.
+PAIR_CHECKS = {"lambda_weight": metric_options, "normalization": arguments.choice("auto", "list", "none", "pairs")}
 
 
 def have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: Any) -> tf.Tensor:
     """Whether pairs with items [B, n] have a cost. Labels may be infinite where only their order counts."""
     readable = tf.logical_and(tf.math.is_finite(scores), labels <= math.inf)  # False for NaN
-    if options.metric is not None and options.metric.needs_gain():
+    weight = options.lambda_weight
+    if weight is not None and weight.needs_gain():
         readable = tf.logical_and(readable, labels >= 0)
-    if options.cost == "squared" or (options.metric is not None and options.metric.metric == "label_diff"):
+    if options.cost == "squared" or (weight is not None and weight.metric == "label_diff"):
         readable = tf.logical_and(readable, tf.math.is_finite(labels))
     return readable
 
@@ -70,22 +63,22 @@ def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
         return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.slopes
 
     losses, counts = summed(scaled)
-    return losses if options.normalization == "none" else losses / tf.stop_gradient(_divisors(lists, counts, options))
+    return losses / tf.stop_gradient(_divisors(lists, counts, options))
 
 
 def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
     """The derivatives of `pair_losses`. Lambda weights are constants."""
     sums = pair_sums(scaled_scores(lists), lists, options._replace(orders=2))
-    scale = 1 / lists.tau
-    if options.normalization != "none":
-        divisors = _divisors(lists, sums.counts, options)[:, tf.newaxis]
-        sums = sums._replace(slopes=sums.slopes / divisors, curvatures=sums.curvatures / divisors)
-    return Derivatives(scale * sums.slopes, tf.square(scale) * sums.curvatures)
+    scale, divisors = 1 / lists.tau, _divisors(lists, sums.counts, options)[:, tf.newaxis]
+    return Derivatives(scale * (sums.slopes / divisors), tf.square(scale) * (sums.curvatures / divisors))
 
 
 def _divisors(lists: RankingLists, counts: tf.Tensor, options: PairOptions) -> tf.Tensor:
     """What the sum of each list is divided by: [B]."""
-    return lists.sizes() if options.normalization == "list" else tf.maximum(counts, 1)
+    if options.normalization == "list":
+        return lists.sizes()
+    by_pairs = options.normalization == "pairs" or (options.normalization == "auto" and options.lambda_weight is None)
+    return tf.maximum(counts, 1) if by_pairs else tf.ones_like(counts)
 
 
 def scaled_scores(lists: RankingLists) -> tf.Tensor:
@@ -129,7 +122,7 @@ def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> P
         labels=tf.where(lists.mask, lists.labels, nan),
         weights=lists.weights if lists.are_weighted else (),
         positions=tf.range(tf.shape(scores)[1])[tf.newaxis, :],
-        features=() if options.metric is None else delta_features(lists, options.metric),
+        features=() if options.lambda_weight is None else delta_features(lists, options.lambda_weight),
     )
     batch, size = scores.shape
     if size is None:
@@ -256,12 +249,12 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> TileSums:
         weights = _chosen(pairs, _mean_weights(one, other), lead)
     else:
         weights = _chosen(pairs, one.weights, lead)
-    if options.metric is not None:
-        weights *= pair_weights(options.metric, one.features, other.features)
+    if options.lambda_weight is not None:
+        weights *= pair_weights(options.lambda_weight, one.features, other.features)
     costs, slopes, curvatures = COSTS[options.cost](lead, gap)
     sums = [weights * each for each in (costs, slopes, curvatures)]
     # Swapping tied items changes no metric.
-    if options.cost == "logistic" and options.ties == "half" and options.metric is None:
+    if options.cost == "logistic" and options.ties == "half" and options.lambda_weight is None:
         weights = _chosen(tied, _mean_weights(one, other), lead)
         of_ties = (costs - lead / 2, slopes - 0.5, curvatures)
         sums = [total + weights * each for total, each in zip(sums, of_ties, strict=True)]

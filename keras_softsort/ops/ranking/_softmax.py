@@ -17,28 +17,24 @@ from keras_softsort.ops.sampling._logsumexp import logsumexp
 class SoftmaxOptions(NamedTuple):
     """The static options of the softmax cross-entropy."""
 
-    metric: MetricOptions | None = None
+    lambda_weight: Any = None  # MetricOptions or None
     poly_epsilon: float = 0.0
 
 
-def check_softmax(*, lambda_weight: Any, poly_epsilon: Any) -> SoftmaxOptions:
-    """Check the options of the softmax cross-entropy."""
-    return SoftmaxOptions(softmax_metric(lambda_weight), arguments.number("poly_epsilon", poly_epsilon))
-
-
-def softmax_metric(lambda_weight: Any) -> MetricOptions | None:
+def softmax_metric(name: str, lambda_weight: Any) -> MetricOptions | None:
     """Check the lambda weight whose discounted gains stand in for the labels."""
-    options = metric_options(lambda_weight)
+    options = metric_options(name, lambda_weight)
     if options is None:
         return None
-    arguments.one_of("lambda_weight of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
+    arguments.one_of(f"{name} of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
     if options.version == 2 or options.neighbors_only or options.smooth_fraction != 1:
         raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {lambda_weight!r}")
     return options
 
 
-def softmax_shares(logits: tf.Tensor) -> tf.Tensor:
-    """The softmax of `logits` [B, n], 0 where they are -inf, also in a list of -inf alone."""
+def softmax_shares(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """The softmax of the valid `scores` [B, n] in units of `tau`; 0 where masked, also if no item is valid."""
+    logits = relative_scores(scores, mask, tau)
     shares = tf.exp(logits - logsumexp(logits)[:, tf.newaxis])
     return tf.where(logits > -math.inf, shares, tf.zeros_like(shares))
 
@@ -46,7 +42,7 @@ def softmax_shares(logits: tf.Tensor) -> tf.Tensor:
 def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
     """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
     below = relative_scores(lists.scores, lists.mask, lists.tau)
-    weights = _weighted_relevance(lists, options.metric)
+    weights = _weighted_relevance(lists, options.lambda_weight)
     # A cost with weight 0 counts 0, even if it is infinite.
     counts = tf.not_equal(weights, 0)
     costs = tf.where(counts, logsumexp(below)[:, tf.newaxis] - below, tf.zeros_like(below))
@@ -65,7 +61,7 @@ def _weighted_relevance(lists: RankingLists, metric: MetricOptions | None) -> tf
 
 def softmax_slopes(lists: RankingLists, options: SoftmaxOptions) -> Derivatives:
     """With shares p and weighted labels y: `sum(y) p - y` and `sum(y) p (1 - p)`, in units of tau."""
-    shares = softmax_shares(relative_scores(lists.scores, lists.mask, lists.tau))
-    weights, scale = _weighted_relevance(lists, options.metric), 1 / lists.tau
+    shares = softmax_shares(lists.scores, lists.mask, lists.tau)
+    weights, scale = _weighted_relevance(lists, options.lambda_weight), 1 / lists.tau
     expected = tf.reduce_sum(weights, axis=-1, keepdims=True) * shares
     return Derivatives(scale * (expected - weights), tf.square(scale) * expected * (1 - shares))

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops.ranking._dcg import NDCGOptions, discounts, ndcg_options
+from keras_softsort.ops.ranking._dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
 from keras_softsort.ops.ranking._lists import (
-    NoiseOptions,
+    NOISE_CHECKS,
+    Noise,
     RankingLists,
-    checked_noise,
+    checks,
     finite_with_gain,
     mean_over_samples,
+    noise_of,
     per_list,
     ranking_arguments,
 )
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
-# Check the options of ApproxNDCG.
-check_approx_ndcg = functools.partial(ndcg_options, ranks_are_soft=True)
+# Soft ranks need a discount with a formula.
+SOFT_CHECKS = {**NDCG_CHECKS, "discount": arguments.choice(*DISCOUNTS)}
 
 
 @export
+@checks(**SOFT_CHECKS)
 def approx_ndcg_loss(
     scores: Any,
     labels: Any,
@@ -78,11 +80,12 @@ def approx_ndcg_loss(
     Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
     Retrieval Measures", Information Retrieval 13, 2010.
     """
-    options = check_approx_ndcg(k=k, gain=gain, discount=discount, normalization=normalization)
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _losses(args, NDCGOptions(k, gain, discount, normalization))
 
 
 @export
+@checks(**SOFT_CHECKS, **NOISE_CHECKS)
 def gumbel_approx_ndcg_loss(
     scores: Any,
     labels: Any,
@@ -139,36 +142,18 @@ def gumbel_approx_ndcg_loss(
     Source: S. Bruch, S. Han, M. Bendersky, M. Najork, "A Stochastic Treatment of Learning to Rank Scoring Functions",
     WSDM 2020.
     """
-    options = check_gumbel_approx_ndcg(
-        k=k,
-        gain=gain,
-        discount=discount,
-        normalization=normalization,
-        num_samples=num_samples,
-        noise_scale=noise_scale,
-    )
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _sampled_losses(args, options, gumbel_noise.seed_tensor(seed))
-
-
-class GumbelOptions(NamedTuple):
-    """The static options of GumbelApproxNDCG."""
-
-    ndcg: NDCGOptions
-    noise: NoiseOptions
-
-
-def check_gumbel_approx_ndcg(*, num_samples: Any, noise_scale: Any, **ndcg: Any) -> GumbelOptions:
-    """Check the options of GumbelApproxNDCG."""
-    return GumbelOptions(ndcg=check_approx_ndcg(**ndcg), noise=checked_noise(num_samples, noise_scale))
+    options = NDCGOptions(k, gain, discount, normalization)
+    return _sampled_losses(args, options, noise_of(num_samples, noise_scale, seed))
 
 
 @per_list(finite_with_gain)
-def _sampled_losses(lists: RankingLists, options: GumbelOptions, seed: tf.Tensor) -> tf.Tensor:
-    return mean_over_samples(lists, options.noise, seed, approx_ndcg_losses, options.ndcg)
+def _sampled_losses(lists: RankingLists, options: NDCGOptions, noise: Noise) -> tf.Tensor:
+    return mean_over_samples(lists, noise, approx_ndcg_losses, options)
 
 
 @export
+@checks()
 def approx_mrr_loss(
     scores: Any,
     labels: Any,

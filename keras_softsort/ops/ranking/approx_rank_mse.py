@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -10,22 +10,12 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import mean_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, discounts
-from keras_softsort.ops.ranking._lists import RankingLists, finite, item_mean, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, item_mean, per_list, ranking_arguments
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
 
-class RankErrorOptions(NamedTuple):
-    """The static options of the mean squared error of ranks."""
-
-    discount: str | None
-
-
-def check_approx_rank_mse(*, discount: Any) -> RankErrorOptions:
-    """Check the options of the mean squared error of ranks."""
-    return RankErrorOptions(None if discount is None else arguments.one_of("discount", discount, DISCOUNTS))
-
-
 @export
+@checks(discount=arguments.optional(arguments.choice(*DISCOUNTS)))
 def approx_rank_mse_loss(
     scores: Any,
     labels: Any,
@@ -69,12 +59,12 @@ def approx_rank_mse_loss(
     Source: F. Schlatt, M. Frobe, H. Scells, S. Zhuang, B. Koopman, G. Zuccon, B. Stein, M. Potthast, M. Hagen,
     "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage Re-Ranking", ECIR 2025.
     """
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), check_approx_rank_mse(discount=discount))
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), discount)
 
 
 @per_list(finite)
-def _losses(lists: RankingLists, options: RankErrorOptions) -> tf.Tensor:
+def _losses(lists: RankingLists, discount: str | None) -> tf.Tensor:
     ranks = tf.maximum(mean_ranks(lists.labels, lists.mask), 1)  # 0 where masked
     errors = tf.math.squared_difference(ranks, sigmoid_ranks(lists.scores, lists.tau, lists.mask))
-    weighted = errors if options.discount is None else errors * discounts(ranks, options.discount)
+    weighted = errors if discount is None else errors * discounts(ranks, discount)
     return item_mean(lists, weighted, "list")

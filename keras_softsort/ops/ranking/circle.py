@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
-class CircleOptions(NamedTuple):
-    """The static options of the circle loss."""
-
-    margin: float
-
-
-def check_circle(*, margin: Any) -> CircleOptions:
-    """Check the options of the circle loss."""
-    return CircleOptions(arguments.fraction("margin", margin))
-
-
 @export
+@checks(margin=arguments.fraction)
 def circle_loss(
     scores: Any,
     labels: Any,
@@ -69,12 +59,12 @@ def circle_loss(
     Source: Y. Sun, C. Cheng, Y. Zhang, C. Zhang, L. Zheng, Z. Wang, Y. Wei, "Circle Loss: A Unified Perspective of Pair
     Similarity Optimization", CVPR 2020.
     """
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), check_circle(margin=margin))
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), margin)
 
 
 @per_list(finite)
-def _losses(lists: RankingLists, options: CircleOptions) -> tf.Tensor:
-    margin, scores = options.margin, tf.clip_by_value(lists.scores, 0, 1)
+def _losses(lists: RankingLists, margin: float) -> tf.Tensor:
+    scores = tf.clip_by_value(lists.scores, 0, 1)
     toward_one = tf.stop_gradient(tf.nn.relu(1 + margin - scores)) * (1 - margin - scores) / lists.tau
     toward_zero = tf.stop_gradient(tf.nn.relu(scores + margin)) * (scores - margin) / lists.tau
     is_pair = lists.labels[:, :, tf.newaxis] > lists.labels[:, tf.newaxis, :]

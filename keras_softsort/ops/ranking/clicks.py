@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -11,9 +11,10 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.ranking._lists import (
+    ITEM_CHECKS,
     RankingArguments,
     RankingLists,
-    checked_normalization,
+    checks,
     finite_item_logits,
     item_logit_arguments,
     item_mean,
@@ -24,6 +25,7 @@ from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 @export
+@checks(exam_loss_weight=arguments.non_negative_number, rel_loss_weight=arguments.non_negative_number, **ITEM_CHECKS)
 def click_em_loss(
     logits: Any,
     labels: Any,
@@ -70,10 +72,8 @@ def click_em_loss(
     Source: X. Wang, N. Golbandi, M. Bendersky, D. Metzler, M. Najork, "Position Bias Estimation for Unbiased Learning
     to Rank in Personal Search", WSDM 2018.
     """
-    options = check_click_em(
-        exam_loss_weight=exam_loss_weight, rel_loss_weight=rel_loss_weight, normalization=normalization
-    )
-    return _click_em_losses(_two_logit_arguments(logits, labels, mask, weights), options)
+    args = _two_logit_arguments(logits, labels, mask, weights)
+    return _click_em_losses(args, exam_loss_weight, rel_loss_weight, normalization)
 
 
 def _two_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
@@ -84,40 +84,32 @@ def _two_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> R
     return args
 
 
-class ClickEMOptions(NamedTuple):
-    """The static options of the click model."""
-
-    exam_loss_weight: float
-    rel_loss_weight: float
-    normalization: str
-
-
-def check_click_em(*, exam_loss_weight: Any, rel_loss_weight: Any, normalization: Any) -> ClickEMOptions:
-    """Check the options of the click model."""
-    return ClickEMOptions(
-        exam_loss_weight=arguments.non_negative_number("exam_loss_weight", exam_loss_weight),
-        rel_loss_weight=arguments.non_negative_number("rel_loss_weight", rel_loss_weight),
-        normalization=checked_normalization(normalization, "items"),
-    )
-
-
 @per_list(finite_item_logits)
-def _click_em_losses(lists: RankingLists, options: ClickEMOptions) -> tf.Tensor:
+def _click_em_losses(
+    lists: RankingLists, exam_loss_weight: float, rel_loss_weight: float, normalization: str
+) -> tf.Tensor:
     examination, relevance = lists.scores[..., 0], lists.scores[..., 1]
     clicked = lists.labels >= 1
     costs = tf.zeros_like(lists.labels)
     for own, other, weight in (
-        (examination, relevance, options.exam_loss_weight),
-        (relevance, examination, options.rel_loss_weight),
+        (examination, relevance, exam_loss_weight),
+        (relevance, examination, rel_loss_weight),
     ):
         # Without a click: p (1 - q) / (1 - p q), of which this is the logit.
         posterior = tf.sigmoid(own - tf.math.softplus(other))
         target = tf.stop_gradient(tf.where(clicked, tf.ones_like(posterior), posterior))
         costs += weight * tf.nn.sigmoid_cross_entropy_with_logits(target, own)
-    return item_mean(lists, costs, options.normalization)
+    return item_mean(lists, costs, normalization)
+
+
+def _max_weight(name: str, value: Any) -> float:
+    if arguments.positive_number(name, value) < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")
+    return float(value)
 
 
 @export
+@checks(max_weight=_max_weight)
 def dual_learning_loss(
     logits: Any, labels: Any, *, max_weight: float = 20.0, mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
@@ -155,30 +147,16 @@ def dual_learning_loss(
     Source: Q. Ai, K. Bi, C. Luo, J. Guo, W. B. Croft, "Unbiased Learning to Rank with Unbiased Propensity Estimation",
     SIGIR 2018.
     """
-    options = check_dual_learning(max_weight=max_weight)
-    return _dual_learning_losses(_two_logit_arguments(logits, labels, mask, weights), options)
-
-
-class DualLearningOptions(NamedTuple):
-    """The static options of dual learning."""
-
-    max_weight: float
-
-
-def check_dual_learning(*, max_weight: Any) -> DualLearningOptions:
-    """Check the options of dual learning."""
-    if arguments.positive_number("max_weight", max_weight) < 1:
-        raise ValueError(f"max_weight must be at least 1, got {max_weight!r}")
-    return DualLearningOptions(float(max_weight))
+    return _dual_learning_losses(_two_logit_arguments(logits, labels, mask, weights), max_weight)
 
 
 @per_list(finite_item_logits)
-def _dual_learning_losses(lists: RankingLists, options: DualLearningOptions) -> tf.Tensor:
+def _dual_learning_losses(lists: RankingLists, max_weight: float) -> tf.Tensor:
     towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
     first = tf.argmax(lists.mask, axis=-1, output_type=tf.int32)[:, tf.newaxis]
     losses = tf.zeros_like(lists.labels[:, 0])
     for own, other in zip(tf.unstack(lists.scores, 2, axis=-1), reversed(towers), strict=True):
-        ratios = tf.exp(tf.minimum(take(other, first) - other, math.log(options.max_weight)))
+        ratios = tf.exp(tf.minimum(take(other, first) - other, math.log(max_weight)))
         below = relative_scores(own, lists.mask, tf.ones([], own.dtype))
         costs = logsumexp(below)[:, tf.newaxis] - below
         clicked = tf.not_equal(lists.weights * lists.labels, 0)
@@ -188,6 +166,7 @@ def _dual_learning_losses(lists: RankingLists, options: DualLearningOptions) -> 
 
 
 @export
+@checks(alpha=arguments.non_negative_number)
 def mixture_em_loss(
     logits: Any,
     labels: Any,
@@ -230,27 +209,15 @@ def mixture_em_loss(
     Source: L. Yan, Z. Qin, H. Zhuang, X. Wang, M. Bendersky, M. Najork, "Revisiting Two-tower Models for Unbiased
     Learning to Rank", SIGIR 2022.
     """
-    options = check_mixture_em(alpha=alpha)
-    return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), options)
-
-
-class MixtureEMOptions(NamedTuple):
-    """The static options of the mixture of click models."""
-
-    alpha: float
-
-
-def check_mixture_em(*, alpha: Any) -> MixtureEMOptions:
-    """Check the options of the mixture of click models."""
-    return MixtureEMOptions(arguments.non_negative_number("alpha", alpha))
+    return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), alpha)
 
 
 @per_list(finite_item_logits)
-def _mixture_em_losses(lists: RankingLists, options: MixtureEMOptions) -> tf.Tensor:
+def _mixture_em_losses(lists: RankingLists, alpha: float) -> tf.Tensor:
     labels = tf.broadcast_to(lists.labels[..., tf.newaxis], tf.shape(lists.scores))
     costs = tf.nn.sigmoid_cross_entropy_with_logits(labels, lists.scores)
     costs = tf.where(lists.mask[..., tf.newaxis], costs, tf.zeros_like(costs))
-    chances = tf.stop_gradient(tf.nn.softmax(-options.alpha * tf.reduce_sum(costs, axis=1)))
+    chances = tf.stop_gradient(tf.nn.softmax(-alpha * tf.reduce_sum(costs, axis=1)))
     total = tf.reduce_sum(chances * tf.linalg.matvec(costs, lists.weights, transpose_a=True), axis=-1)
     clicked = tf.reduce_sum(lists.labels, axis=-1) > 0
     return tf.where(clicked, total, tf.zeros_like(total))

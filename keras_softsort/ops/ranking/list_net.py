@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._lists import (
-    Derivatives,
-    RankingLists,
-    finite,
-    per_list,
-    ranking_arguments,
-    relative_scores,
-)
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_shares, softmax_slopes
 
 
 @export
+@checks(label_tau=arguments.positive_number)
 def list_net_loss(
     scores: Any,
     labels: Any,
@@ -66,40 +60,27 @@ def list_net_loss(
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
     Approach", ICML 2007.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _list_net_losses(args, check_list_net(label_tau=label_tau))
+    return _list_net_losses(ranking_arguments(scores, labels, mask, weights, tau=tau), label_tau)
 
 
-class ListNetOptions(NamedTuple):
-    """The static option of ListNet."""
-
-    label_tau: float
-
-
-def check_list_net(*, label_tau: Any) -> ListNetOptions:
-    """Check the option of ListNet."""
-    return ListNetOptions(arguments.positive_number("label_tau", label_tau))
-
-
-def _with_shares(lists: RankingLists, options: ListNetOptions) -> RankingLists:
+def _with_shares(lists: RankingLists, label_tau: float) -> RankingLists:
     """The lists with the softmax of their labels in place of the labels."""
-    label_tau = tf.constant(options.label_tau, lists.labels.dtype)
-    return lists._replace(labels=softmax_shares(relative_scores(lists.labels, lists.mask, label_tau)))
+    label_tau = tf.constant(label_tau, lists.labels.dtype)
+    return lists._replace(labels=softmax_shares(lists.labels, lists.mask, label_tau))
 
 
 @per_list(finite)
-def _list_net_losses(lists: RankingLists, options: ListNetOptions) -> tf.Tensor:
-    return softmax_losses(_with_shares(lists, options), SoftmaxOptions())
+def _list_net_losses(lists: RankingLists, label_tau: float) -> tf.Tensor:
+    return softmax_losses(_with_shares(lists, label_tau), SoftmaxOptions())
 
 
 def list_net_derivatives(
     scores: Any, labels: Any, *, tau: Any, label_tau: Any, mask: Any = None, weights: Any = None
 ) -> Derivatives:
     """The derivatives of `list_net_loss`."""
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _list_net_derivatives(args, check_list_net(label_tau=label_tau))
+    return _list_net_derivatives(ranking_arguments(scores, labels, mask, weights, tau=tau), label_tau)
 
 
 @per_list(finite)
-def _list_net_derivatives(lists: RankingLists, options: ListNetOptions) -> Derivatives:
-    return softmax_slopes(_with_shares(lists, options), SoftmaxOptions())
+def _list_net_derivatives(lists: RankingLists, label_tau: float) -> Derivatives:
+    return softmax_slopes(_with_shares(lists, label_tau), SoftmaxOptions())

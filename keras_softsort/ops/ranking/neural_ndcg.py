@@ -11,16 +11,17 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
-from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
+from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions
 from keras_softsort.ops.ranking._lists import (
-    NoiseOptions,
+    STOCHASTIC_CHECKS,
+    Noise,
     RankingLists,
+    checks,
     finite_with_gain,
-    optional_noise,
+    noise_of,
     per_list,
     ranking_arguments,
     sampled_scores,
-    seed_of_noise,
 )
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
@@ -37,10 +38,17 @@ class NeuralNDCGOptions(NamedTuple):
     power: float
     num_iterations: int
     hard: bool
-    noise: NoiseOptions | None  # None: no samples
 
 
 @export
+@checks(
+    **NDCG_CHECKS,
+    **STOCHASTIC_CHECKS,
+    method=lambda _, method: _methods.checked_method(method),
+    power=arguments.positive_number,
+    num_iterations=arguments.non_negative_integer,
+    hard=arguments.boolean,
+)
 def neural_ndcg_loss(
     scores: Any,
     labels: Any,
@@ -111,51 +119,17 @@ def neural_ndcg_loss(
     Learning To Rank via Differentiable Sorting", NeurIPS 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    options = check_neural_ndcg(
-        k=k,
-        gain=gain,
-        discount=discount,
-        normalization=normalization,
-        method=method,
-        power=power,
-        num_iterations=num_iterations,
-        hard=hard,
-        stochastic=stochastic,
-        num_samples=num_samples,
-        noise_scale=noise_scale,
-    )
-    return _losses(args, options, seed_of_noise(options.noise, seed))
-
-
-def check_neural_ndcg(
-    *,
-    method: Any,
-    power: Any,
-    num_iterations: Any,
-    hard: Any,
-    stochastic: Any,
-    num_samples: Any,
-    noise_scale: Any,
-    **ndcg: Any,
-) -> NeuralNDCGOptions:
-    """Check the options of NeuralNDCG."""
-    method = _methods.checked_method(method)
-    return NeuralNDCGOptions(
-        ndcg=ndcg_options(**ndcg),
-        method=method,
-        power=_methods.checked_power(power, method),
-        num_iterations=arguments.non_negative_integer("num_iterations", num_iterations),
-        hard=arguments.boolean("hard", hard),
-        noise=optional_noise(stochastic, num_samples, noise_scale),
-    )
+    ndcg = NDCGOptions(k, gain, discount, normalization)
+    options = NeuralNDCGOptions(ndcg, method, power, num_iterations, hard)
+    return _losses(args, options, noise_of(num_samples, noise_scale, seed, stochastic=stochastic))
 
 
 @per_list(finite_with_gain)
-def _losses(lists: RankingLists, options: NeuralNDCGOptions, seed: tf.Tensor | None) -> tf.Tensor:
+def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None) -> tf.Tensor:
     gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
     scores, mask = lists.scores, lists.mask
-    if options.noise is not None:
-        scores = sampled_scores(scores, options.noise, seed)
+    if noise is not None:
+        scores = sampled_scores(scores, noise)
         mask = tf.broadcast_to(mask, tf.shape(scores))
     tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
     sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power)
@@ -167,7 +141,7 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, seed: tf.Tensor | N
         ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
         ordered = ordered[..., :rows]
     dcg = tf.linalg.matvec(ordered, rank_weights)
-    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if options.noise is not None else dcg, gains, rank_weights)
+    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if noise is not None else dcg, gains, rank_weights)
 
 
 def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:

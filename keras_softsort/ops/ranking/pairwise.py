@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, metric_options
 from keras_softsort.ops.ranking._lists import (
+    NOISE_CHECKS,
     Derivatives,
-    NoiseOptions,
+    Noise,
     RankingArguments,
     RankingLists,
-    checked_noise,
+    checks,
     mean_over_samples,
+    noise_of,
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.ranking._pair_sums import PairOptions, have_pairs, pair_derivatives, pair_losses, pair_options
+from keras_softsort.ops.ranking._pair_sums import PAIR_CHECKS, PairOptions, have_pairs, pair_derivatives, pair_losses
 
-# Check the options of a loss.
-check_hinge = functools.partial(pair_options, "hinge")
-check_mse = functools.partial(pair_options, "squared", ties="half")
-check_soft_zero_one = functools.partial(pair_options, "soft_zero_one")
-
-NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
+NEIGHBORS = metric_options("lambda_weight", LambdaWeight("dcg", version=2, neighbors_only=True))
 
 
 @export
+@checks(**PAIR_CHECKS)
 def pairwise_hinge_loss(
     scores: Any,
     labels: Any,
@@ -77,11 +73,12 @@ def pairwise_hinge_loss(
     Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
     Large Margin Classifiers, 2000.
     """
-    options = check_hinge(lambda_weight=lambda_weight, normalization=normalization)
+    options = PairOptions("hinge", lambda_weight, normalization)
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
 @export
+@checks(**PAIR_CHECKS)
 def pairwise_mse_loss(
     scores: Any,
     labels: Any,
@@ -129,11 +126,12 @@ def pairwise_mse_loss(
     Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
     (`PairwiseMSELoss`).
     """
-    options = check_mse(lambda_weight=lambda_weight, normalization=normalization)
+    options = PairOptions("squared", lambda_weight, normalization, ties="half")
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
 @export
+@checks(**PAIR_CHECKS)
 def pairwise_soft_zero_one_loss(
     scores: Any,
     labels: Any,
@@ -182,7 +180,7 @@ def pairwise_soft_zero_one_loss(
     ICML 2016, for the aim; the smooth count is that of TF-Ranking: R. Pasumarthi et al., "TF-Ranking: Scalable
     TensorFlow Library for Learning-to-Rank", KDD 2019.
     """
-    options = check_soft_zero_one(lambda_weight=lambda_weight, normalization=normalization)
+    options = PairOptions("soft_zero_one", lambda_weight, normalization)
     return _losses(_arguments(scores, labels, mask, weights, tau), options)
 
 
@@ -193,17 +191,19 @@ def _arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) -> R
 _losses = per_list(have_pairs)(pair_losses)
 
 
+@checks(**PAIR_CHECKS)
 def pairwise_mse_derivatives(
     scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
 ) -> Derivatives:
     """The derivatives of `pairwise_mse_loss`; its `options` are `lambda_weight` and `normalization`."""
-    return _derivatives(_arguments(scores, labels, mask, weights, tau), check_mse(**options))
+    return _derivatives(_arguments(scores, labels, mask, weights, tau), PairOptions("squared", ties="half", **options))
 
 
 _derivatives = per_list(have_pairs)(pair_derivatives)
 
 
 @export
+@checks(**PAIR_CHECKS, **NOISE_CHECKS)
 def yeti_logistic_loss(
     scores: Any,
     labels: Any,
@@ -261,33 +261,11 @@ def yeti_logistic_loss(
     ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
     Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
-    options = check_yeti(
-        lambda_weight=lambda_weight, normalization=normalization, num_samples=num_samples, noise_scale=noise_scale
-    )
+    options = PairOptions("logistic", lambda_weight or NEIGHBORS, normalization)
     args = _arguments(scores, labels, mask, weights, tau)
-    return _sampled_losses(args, options, gumbel_noise.seed_tensor(seed))
+    return _sampled_losses(args, options, noise_of(num_samples, noise_scale, seed))
 
 
-class YetiOptions(NamedTuple):
-    """The static options of YetiLoss."""
-
-    pairs: PairOptions
-    noise: NoiseOptions
-
-
-def check_yeti(*, lambda_weight: Any, normalization: Any, num_samples: Any, noise_scale: Any) -> YetiOptions:
-    """Check the options of YetiLoss."""
-    weight = NEIGHBORS if lambda_weight is None else lambda_weight
-    return YetiOptions(
-        pairs=pair_options("logistic", lambda_weight=weight, normalization=normalization),
-        noise=checked_noise(num_samples, noise_scale),
-    )
-
-
-def _have_sampled_pairs(scores: tf.Tensor, labels: tf.Tensor, options: YetiOptions, *_: Any) -> tf.Tensor:
-    return have_pairs(scores, labels, options.pairs)
-
-
-@per_list(_have_sampled_pairs)
-def _sampled_losses(lists: RankingLists, options: YetiOptions, seed: tf.Tensor) -> tf.Tensor:
-    return mean_over_samples(lists, options.noise, seed, pair_losses, options.pairs)
+@per_list(have_pairs)
+def _sampled_losses(lists: RankingLists, options: PairOptions, noise: Noise) -> tf.Tensor:
+    return mean_over_samples(lists, noise, pair_losses, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -14,16 +14,17 @@ from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import (
-    NoiseOptions,
+    STOCHASTIC_CHECKS,
+    Noise,
     RankingLists,
     checked_weights,
+    checks,
     finite,
     flat_weights,
     mean_over_samples,
-    optional_noise,
+    noise_of,
     per_list,
     ranking_arguments,
-    seed_of_noise,
 )
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._methods import sort_arguments
@@ -52,6 +53,7 @@ def cross_entropies(shares: tf.Tensor, weights: tf.Tensor, log_weights: tf.Tenso
 
 
 @export
+@checks(label_tau=arguments.optional(arguments.positive_number), **STOCHASTIC_CHECKS)
 def neural_sort_cross_entropy_loss(
     scores: Any,
     labels: Any,
@@ -106,42 +108,20 @@ def neural_sort_cross_entropy_loss(
     Relaxations", ICLR 2019, section 6.1.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    options = check_neural_sort_cross_entropy(
-        label_tau=label_tau, stochastic=stochastic, num_samples=num_samples, noise_scale=noise_scale
-    )
-    return _neural_sort_losses(args, options, seed_of_noise(options.noise, seed))
-
-
-class NeuralSortOptions(NamedTuple):
-    """The static options of NeuralSort's cross-entropy."""
-
-    label_tau: float | None
-    noise: NoiseOptions | None  # None: no samples
-
-
-def check_neural_sort_cross_entropy(
-    *, label_tau: Any, stochastic: Any, num_samples: Any, noise_scale: Any
-) -> NeuralSortOptions:
-    """Check the options of NeuralSort's cross-entropy."""
-    return NeuralSortOptions(
-        label_tau=None if label_tau is None else arguments.positive_number("label_tau", label_tau),
-        noise=optional_noise(stochastic, num_samples, noise_scale),
-    )
+    return _neural_sort_losses(args, label_tau, noise_of(num_samples, noise_scale, seed, stochastic=stochastic))
 
 
 @per_list(finite)
-def _neural_sort_losses(lists: RankingLists, options: NeuralSortOptions, seed: tf.Tensor | None) -> tf.Tensor:
-    if options.noise is None:
-        return _neural_sort_cross_entropies(lists, options)
-    return mean_over_samples(lists, options.noise, seed, _neural_sort_cross_entropies, options)
+def _neural_sort_losses(lists: RankingLists, label_tau: float | None, noise: Noise | None) -> tf.Tensor:
+    return mean_over_samples(lists, noise, _neural_sort_cross_entropies, label_tau)
 
 
-def _neural_sort_cross_entropies(lists: RankingLists, options: NeuralSortOptions) -> tf.Tensor:
+def _neural_sort_cross_entropies(lists: RankingLists, label_tau: float | None) -> tf.Tensor:
     """The cross-entropy of each list [B]."""
-    if options.label_tau is None:
+    if label_tau is None:
         shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
     else:
-        shares = _dispatch.permutation(sort_arguments(lists.labels, options.label_tau, mask=lists.mask))
+        shares = _dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
     log_weights = _dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
     # They may be -inf where no item belongs.
     counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)

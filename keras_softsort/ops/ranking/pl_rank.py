@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops.ranking._dcg import NDCGOptions, ndcg_options
+from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions
 from keras_softsort.ops.ranking._lists import (
-    NoiseOptions,
+    Noise,
     RankingLists,
-    checked_noise,
+    checks,
     finite_with_gain,
+    noise_of,
     per_list,
     ranking_arguments,
     sampled_scores,
@@ -23,6 +24,7 @@ from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 
 @export
+@checks(**NDCG_CHECKS, num_samples=arguments.positive_integer)
 def pl_rank_loss(
     scores: Any,
     labels: Any,
@@ -83,25 +85,12 @@ def pl_rank_loss(
     Computational Complexity", SIGIR 2022 (PL-Rank-3).
     """
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
-    options = check_pl_rank(k=k, gain=gain, discount=discount, normalization=normalization, num_samples=num_samples)
-    return _losses(args, options, gumbel_noise.seed_tensor(seed))
-
-
-class PLRankOptions(NamedTuple):
-    """The static options of PL-Rank."""
-
-    ndcg: NDCGOptions
-    noise: NoiseOptions
-
-
-def check_pl_rank(*, num_samples: Any, **ndcg: Any) -> PLRankOptions:
-    """Check the options of PL-Rank."""
-    return PLRankOptions(ndcg_options(**ndcg), checked_noise(num_samples))
+    return _losses(args, NDCGOptions(k, gain, discount, normalization), noise_of(num_samples, 1.0, seed))
 
 
 @per_list(finite_with_gain)
-def _losses(lists: RankingLists, options: PLRankOptions, seed: tf.Tensor) -> tf.Tensor:
-    gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
-    keys = sampled_scores(lists.scores, options.noise, seed)
+def _losses(lists: RankingLists, options: NDCGOptions, noise: Noise) -> tf.Tensor:
+    gains, rank_weights = options.gains(lists.labels, lists.mask), options.rank_weights(lists.scores)
+    keys = sampled_scores(lists.scores, noise)
     reward = expected_reward(keys, lists.scores, lists.mask, lists.weights * gains, rank_weights)
-    return options.ndcg.losses(reward, gains, rank_weights)
+    return options.losses(reward, gains, rank_weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,23 +11,22 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import (
     Derivatives,
-    NoiseOptions,
+    Noise,
     RankingLists,
-    checked_noise,
+    checks,
     finite,
     mean_over_samples,
+    noise_of,
     per_list,
     ranking_arguments,
     relative_scores,
 )
 from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs, choice_derivatives
 
-TIES = ("breslow", "first")
 # The discount of position-aware ListMLE, which depends on the number of items.
 EXPONENTIAL = "exponential"
 
@@ -34,12 +34,21 @@ EXPONENTIAL = "exponential"
 class PlackettLuceOptions(NamedTuple):
     """The static options of the Plackett-Luce loss."""
 
-    k: int | None
-    ties: str
-    discount: str | Callable | None
+    k: int | None = None
+    ties: str = "breslow"
+    discount: str | Callable | None = None
+
+
+_discount = functools.partial(arguments.name_or_function, choices=(*DISCOUNTS, EXPONENTIAL))
+CHECKS = {
+    "k": arguments.optional_positive_integer,
+    "ties": arguments.choice("breslow", "first"),
+    "discount": arguments.optional(_discount),
+}
 
 
 @export
+@checks(**CHECKS)
 def plackett_luce_loss(
     scores: Any,
     labels: Any,
@@ -99,18 +108,8 @@ def plackett_luce_loss(
     Sequential Learning Process for Ranking", UAI 2014; ties: N. Breslow, "Covariance Analysis of Censored Survival
     Data", Biometrics 30, 1974.
     """
-    options = check_plackett_luce(k=k, ties=ties, discount=discount)
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
-
-
-def check_plackett_luce(*, k: Any = None, ties: Any = "breslow", discount: Any = None) -> PlackettLuceOptions:
-    """Check the options of the Plackett-Luce loss."""
-    known = discount is None or callable(discount)
-    return PlackettLuceOptions(
-        k=arguments.optional_positive_integer("k", k),
-        ties=arguments.one_of("ties", ties, TIES),
-        discount=discount if known else arguments.one_of("discount", discount, (*DISCOUNTS, EXPONENTIAL)),
-    )
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _losses(args, PlackettLuceOptions(k, ties, discount))
 
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
@@ -119,6 +118,7 @@ def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
 
 
 @export
+@checks(k=arguments.optional_positive_integer, num_samples=arguments.positive_integer)
 def coupled_rank_distil_loss(
     scores: Any,
     labels: Any,
@@ -168,26 +168,13 @@ def coupled_rank_distil_loss(
     Source: S. Reddi, R. Pasumarthi, A. Menon, A. Rawat, F. Yu, S. Kim, A. Veit, S. Kumar, "RankDistil: Knowledge
     Distillation for Ranking", AISTATS 2021.
     """
-    options = check_distil(k=k, num_samples=num_samples)
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _distilled_losses(args, options, gumbel_noise.seed_tensor(seed))
-
-
-class DistilOptions(NamedTuple):
-    """The static options of RankDistil."""
-
-    orders: PlackettLuceOptions
-    noise: NoiseOptions
-
-
-def check_distil(*, k: Any, num_samples: Any) -> DistilOptions:
-    """Check the options of RankDistil."""
-    return DistilOptions(check_plackett_luce(k=k, ties="first"), checked_noise(num_samples))
+    return _distilled_losses(args, PlackettLuceOptions(k, ties="first"), noise_of(num_samples, 1.0, seed))
 
 
 @per_list(finite)
-def _distilled_losses(lists: RankingLists, options: DistilOptions, seed: tf.Tensor) -> tf.Tensor:
-    losses = mean_over_samples(lists, options.noise, seed, negative_log_likelihood, options.orders, of="labels")
+def _distilled_losses(lists: RankingLists, options: PlackettLuceOptions, noise: Noise) -> tf.Tensor:
+    losses = mean_over_samples(lists, noise, negative_log_likelihood, options, of="labels")
     taught = tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1)
     return tf.where(taught, losses, tf.zeros_like(losses))
 
@@ -230,7 +217,7 @@ def plackett_luce_derivatives(
 ) -> Derivatives:
     """The derivatives of `plackett_luce_loss`, for weights of at least 0."""
     args = ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
-    return _derivatives(args, check_plackett_luce(**options))
+    return _derivatives(args, PlackettLuceOptions(**options))
 
 
 @per_list(_has_meaning)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lists import (
+    ITEM_CHECKS,
     RankingLists,
-    checked_normalization,
+    checks,
     finite,
     finite_item_logits,
     item_logit_arguments,
@@ -20,18 +21,8 @@ from keras_softsort.ops.ranking._lists import (
 )
 
 
-class ItemOptions(NamedTuple):
-    """The static options of losses of items."""
-
-    normalization: str
-
-
-def check_items(*, normalization: Any) -> ItemOptions:
-    """Check the options of losses of items."""
-    return ItemOptions(checked_normalization(normalization, "items"))
-
-
 @export
+@checks(**ITEM_CHECKS)
 def mean_squared_loss(
     scores: Any,
     labels: Any,
@@ -70,17 +61,16 @@ def mean_squared_loss(
 
     Source: least squares; for ranking D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
-    return _mean_squared_losses(
-        ranking_arguments(scores, labels, mask, weights), check_items(normalization=normalization)
-    )
+    return _mean_squared_losses(ranking_arguments(scores, labels, mask, weights), normalization)
 
 
 @per_list(finite)
-def _mean_squared_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor:
-    return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), options.normalization)
+def _mean_squared_losses(lists: RankingLists, normalization: str) -> tf.Tensor:
+    return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), normalization)
 
 
 @export
+@checks(**ITEM_CHECKS)
 def sigmoid_cross_entropy_loss(
     scores: Any,
     labels: Any,
@@ -121,18 +111,17 @@ def sigmoid_cross_entropy_loss(
     Source: the negative log-likelihood of independent Bernoulli variables; for ranking W. Cooper, F. Gey, D. Dabney,
     "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
-    return _sigmoid_cross_entropy_losses(
-        ranking_arguments(scores, labels, mask, weights), check_items(normalization=normalization)
-    )
+    return _sigmoid_cross_entropy_losses(ranking_arguments(scores, labels, mask, weights), normalization)
 
 
 @per_list(finite)
-def _sigmoid_cross_entropy_losses(lists: RankingLists, options: ItemOptions) -> tf.Tensor:
+def _sigmoid_cross_entropy_losses(lists: RankingLists, normalization: str) -> tf.Tensor:
     costs = tf.nn.sigmoid_cross_entropy_with_logits(lists.labels, lists.scores)
-    return item_mean(lists, costs, options.normalization)
+    return item_mean(lists, costs, normalization)
 
 
 @export
+@checks(use_fraction_label=arguments.boolean, **ITEM_CHECKS)
 def ordinal_loss(
     logits: Any,
     labels: Any,
@@ -178,32 +167,15 @@ def ordinal_loss(
     CVPR 2016; P. Pobrotyn, T. Bartczak, M. Synowiec, R. Bialobrzeski, J. Bojar, "Context-Aware Learning to Rank with
     Self-Attention", SIGIR eCom 2020.
     """
-    options = check_ordinal(use_fraction_label=use_fraction_label, normalization=normalization)
-    args = item_logit_arguments(logits, labels, mask, weights)
-    return _ordinal_losses(args, options)
-
-
-class OrdinalOptions(NamedTuple):
-    """The static options of the ordinal loss."""
-
-    use_fraction_label: bool
-    normalization: str
-
-
-def check_ordinal(*, use_fraction_label: Any, normalization: Any) -> OrdinalOptions:
-    """Check the options of the ordinal loss."""
-    return OrdinalOptions(
-        use_fraction_label=arguments.boolean("use_fraction_label", use_fraction_label),
-        normalization=checked_normalization(normalization, "items"),
-    )
+    return _ordinal_losses(item_logit_arguments(logits, labels, mask, weights), use_fraction_label, normalization)
 
 
 @per_list(finite_item_logits)
-def _ordinal_losses(lists: RankingLists, options: OrdinalOptions) -> tf.Tensor:
+def _ordinal_losses(lists: RankingLists, use_fraction_label: bool, normalization: str) -> tf.Tensor:
     levels = tf.cast(tf.range(1, tf.shape(lists.scores)[-1] + 1), lists.labels.dtype)
     reached = lists.labels[..., tf.newaxis] - levels + 1
-    if not options.use_fraction_label:
+    if not use_fraction_label:
         reached = tf.floor(reached)
     targets = tf.clip_by_value(reached, 0, 1)
     costs = tf.nn.sigmoid_cross_entropy_with_logits(targets, lists.scores)
-    return item_mean(lists, tf.reduce_sum(costs, axis=-1), options.normalization)
+    return item_mean(lists, tf.reduce_sum(costs, axis=-1), normalization)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import tensorflow as tf
@@ -12,22 +11,22 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, broadcasts, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, broadcasts, checks, per_list, ranking_arguments
 from keras_softsort.ops.ranking._pair_sums import (
+    PAIR_CHECKS,
     PairOptions,
     have_pairs,
     pair_derivatives,
     pair_losses,
-    pair_options,
     pair_sums,
     scaled_scores,
 )
 
-# Check the options of RankNet.
-check_ranknet = functools.partial(pair_options, "logistic")
+CHECKS = {**PAIR_CHECKS, "ties": arguments.choice("half", "ignore")}
 
 
 @export
+@checks(**CHECKS)
 def ranknet_loss(
     scores: Any,
     labels: Any,
@@ -82,25 +81,27 @@ def ranknet_loss(
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
     Gradient Descent", ICML 2005; the lambda weights: see `RankNetLoss`.
     """
-    options = check_ranknet(lambda_weight=lambda_weight, ties=ties, normalization=normalization)
+    options = PairOptions("logistic", lambda_weight, normalization, ties)
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True), options)
 
 
 _losses = per_list(have_pairs)(pair_losses)
 
 
+@checks(**CHECKS)
 def ranknet_derivatives(
     scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
 ) -> Derivatives:
     """The derivatives of `ranknet_loss`; its `options` are `lambda_weight`, `ties` and `normalization`."""
     args = ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
-    return _derivatives(args, check_ranknet(**options))
+    return _derivatives(args, PairOptions("logistic", **options))
 
 
 _derivatives = per_list(have_pairs)(pair_derivatives)
 
 
 @export
+@checks(**CHECKS)
 def ranknet_lambdas(
     scores: Any,
     labels: Any,
@@ -145,7 +146,7 @@ def ranknet_lambdas(
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
-    options = check_ranknet(lambda_weight=lambda_weight, ties=ties)
+    options = PairOptions("logistic", lambda_weight, ties=ties)
     return _lambdas(ranking_arguments(scores, labels, mask, None, tau=tau), options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -11,26 +11,24 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, is_at_most, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import absolute_gains
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, MetricOptions
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
     Derivatives,
     RankingLists,
+    checks,
     finite_with_gain,
     per_list,
     ranking_arguments,
     relative_scores,
 )
-from keras_softsort.ops.ranking._softmax import (
-    SoftmaxOptions,
-    check_softmax,
-    softmax_losses,
-    softmax_metric,
-    softmax_slopes,
-)
+from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_metric, softmax_slopes
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
+
+SOFTMAX_CHECKS = {"lambda_weight": softmax_metric, "poly_epsilon": arguments.number}
 
 
 @export
+@checks(**SOFTMAX_CHECKS)
 def softmax_loss(
     scores: Any,
     labels: Any,
@@ -83,29 +81,27 @@ def softmax_loss(
     Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng, M. Tan, C. Liu, E. Cubuk, X. Shi, S. Cheng,
     D. Anguelov, "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
-    options = check_softmax(lambda_weight=lambda_weight, poly_epsilon=poly_epsilon)
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), options)
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return _losses(args, SoftmaxOptions(lambda_weight, poly_epsilon))
 
 
 _losses = per_list(finite_with_gain)(softmax_losses)
 
 
+@checks(**SOFTMAX_CHECKS)
 def softmax_derivatives(
     scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
 ) -> Derivatives | None:
     """The derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
-    checked = check_softmax(**options)
-    return (
-        None
-        if checked.poly_epsilon
-        else _derivatives(ranking_arguments(scores, labels, mask, weights, tau=tau), checked)
-    )
+    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
+    return None if options["poly_epsilon"] else _derivatives(args, SoftmaxOptions(**options))
 
 
 _derivatives = per_list(finite_with_gain)(softmax_slopes)
 
 
 @export
+@checks(virtual_label=arguments.non_negative_number, lambda_weight=softmax_metric)
 def calibrated_softmax_loss(
     scores: Any,
     labels: Any,
@@ -152,40 +148,25 @@ def calibrated_softmax_loss(
 
     Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
-    options = check_calibrated_softmax(virtual_label=virtual_label, lambda_weight=lambda_weight)
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _calibrated_losses(args, options)
-
-
-class CalibratedOptions(NamedTuple):
-    """The static options of the calibrated softmax."""
-
-    virtual_label: float
-    metric: MetricOptions | None
-
-
-def check_calibrated_softmax(*, virtual_label: Any, lambda_weight: Any) -> CalibratedOptions:
-    """Check the options of the calibrated softmax."""
-    return CalibratedOptions(
-        virtual_label=arguments.non_negative_number("virtual_label", virtual_label),
-        metric=softmax_metric(lambda_weight),
-    )
+    return _calibrated_losses(args, virtual_label, SoftmaxOptions(lambda_weight))
 
 
 @per_list(finite_with_gain)
-def _calibrated_losses(lists: RankingLists, options: CalibratedOptions) -> tf.Tensor:
+def _calibrated_losses(lists: RankingLists, virtual_label: float, options: SoftmaxOptions) -> tf.Tensor:
     mean_weights = tf.reduce_sum(lists.weights, axis=-1, keepdims=True) / lists.sizes()[:, tf.newaxis]
     extended = RankingLists(
         scores=tf.concat([lists.scores, tf.zeros_like(mean_weights)], axis=-1),
-        labels=tf.concat([lists.labels, options.virtual_label * tf.ones_like(mean_weights)], axis=-1),
+        labels=tf.concat([lists.labels, virtual_label * tf.ones_like(mean_weights)], axis=-1),
         mask=tf.concat([lists.mask, tf.ones_like(mean_weights, tf.bool)], axis=-1),
         weights=tf.concat([lists.weights, mean_weights], axis=-1),
         tau=lists.tau,
     )
-    return softmax_losses(extended, SoftmaxOptions(options.metric))
+    return softmax_losses(extended, options)
 
 
 @export
+@checks()
 def unique_softmax_loss(
     scores: Any,
     labels: Any,

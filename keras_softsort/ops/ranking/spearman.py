@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import mean_ranks
-from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import sort_arguments
 
@@ -17,6 +18,7 @@ MIN_SPREAD = 0.01
 
 
 @export
+@checks(method=lambda _, method: _methods.checked_method(method, "ranks"), power=arguments.positive_number)
 def spearman_loss(
     scores: Any,
     labels: Any,
@@ -64,33 +66,12 @@ def spearman_loss(
     Psychology 15, 1904; as a loss on soft ranks: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable
     Sorting and Ranking", ICML 2020.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _losses(args, check_spearman(method=method, power=power))
-
-
-class SpearmanOptions(NamedTuple):
-    """The static options of Spearman's correlation."""
-
-    method: str
-    power: float
-
-
-def check_spearman(*, method: Any, power: Any) -> SpearmanOptions:
-    """Check the options of Spearman's correlation."""
-    method = _methods.checked_method(method, "ranks")
-    return SpearmanOptions(method, _methods.checked_power(power, method))
+    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), method, power)
 
 
 @per_list(finite)
-def _losses(lists: RankingLists, options: SpearmanOptions) -> tf.Tensor:
-    sort = sort_arguments(
-        lists.scores,
-        lists.tau,
-        mask=lists.mask,
-        method=options.method,
-        power=options.power,
-        capability="ranks",
-    )
+def _losses(lists: RankingLists, method: str, power: float) -> tf.Tensor:
+    sort = sort_arguments(lists.scores, lists.tau, mask=lists.mask, method=method, power=power, capability="ranks")
     sizes = lists.sizes()
     found = _dispatch.soft_ranks(sort)
     found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists.mask)
