@@ -99,13 +99,10 @@ def run_requests(
     """Run pairs of a signature and its inputs, by name, in a process that has NumPy and TensorFlow's shared library."""
     command = [sys.executable, str(SCRIPT), c_api_library(), str(folder), *([] if xla else ["--no-xla"])]
     signatures = {name: signature(folder, name) for name, _ in requests}
-    tensors = [
-        (
-            {signatures[name].inputs[key].name: array for key, array in inputs.items()},
-            [output.name for output in signatures[name].outputs.values()],
-        )
-        for name, inputs in requests
-    ]
+    tensors = []
+    for name, inputs in requests:
+        fed = {signatures[name].inputs[key].name: array for key, array in inputs.items()}
+        tensors.append((fed, [output.name for output in signatures[name].outputs.values()]))
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
     done = subprocess.run(command, input=pickle.dumps(tensors), capture_output=True, env=environment, check=False)
     if not done.stdout:

@@ -91,13 +91,9 @@ The same over gRPC, in Python with tensorflow-serving-api:
 def _made_up(name: str, spec: tf.TensorSpec) -> Any:
     """Make up values for a batch of one list."""
     shape = [1, *(size or _UNKNOWN for size in spec.shape[1:])]
-    count = int(np.prod(shape))
     if name == SIZES:
-        values: Any = np.full(shape, _UNKNOWN)
-    elif spec.dtype == tf.string:
-        values = np.array([f"text {i}" for i in range(count)])
-    elif spec.dtype.is_floating:
-        values = np.arange(count) / 10
-    else:
-        values = np.zeros(count, spec.dtype.as_numpy_dtype)
-    return values.reshape(shape).tolist()
+        return np.full(shape, _UNKNOWN).tolist()
+    counted = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    if spec.dtype == tf.string:
+        return np.char.add("text ", counted.astype(str)).tolist()
+    return (counted / 10 if spec.dtype.is_floating else np.zeros(shape, spec.dtype.as_numpy_dtype)).tolist()

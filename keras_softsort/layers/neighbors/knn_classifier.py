@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import NO_CAST, assign_parts, keras, layer_shape
 from keras_softsort._internal.saved_functions import KeepsOptions
+from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.layers._base import known_shape
 from keras_softsort.ops._core.distances import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
@@ -122,7 +123,7 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
 
         They can be replaced later by references of the same shapes.
         """
-        self._set([_checked_embeddings(embeddings)], labels)
+        self._set([checked_embeddings(embeddings)], labels)
 
     def adapt(
         self, data: Any, labels: Any = None, encoder: Callable[..., Any] | None = None, batch_size: int = 1024
@@ -139,7 +140,7 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
             inputs are embeddings.
           batch_size: number of inputs per call of the encoder, if `data` is not batched.
         """
-        batches = _reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
+        batches = reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))
         embeddings, classes = [], []
         for inputs, own in batches:
             made = inputs if encoder is None else encoder(inputs, training=False)
@@ -149,7 +150,7 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
                     f"each batch must hold as many labels [batch] as inputs, got shapes {known.shape} and "
                     f"{tuple(np.shape(made))}; call dataset.batch if the dataset has no batches"
                 )
-            embeddings.append(_checked_embeddings(made))
+            embeddings.append(checked_embeddings(made))
             classes.append(known)
         if not embeddings:
             raise ValueError("data must hold at least one batch, got none")
@@ -198,7 +199,7 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
         odd = next((each.shape for each in embeddings if each.shape[1] != dimension), None)
         if odd is not None:
             raise ValueError(f"embeddings must have shape [n, {dimension}] as those before, got {odd}")
-        checked, num_classes = _checked_labels(labels, count, self.num_classes)
+        checked, num_classes = checked_labels(labels, count, self.num_classes)
         if self.num_references is None:
             self.num_classes = num_classes
             self._add_references(count, dimension)
@@ -222,57 +223,3 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
         self.references = self.add_weight(name="references", shape=(count, dimension), dtype=dtype, **fixed, **NO_CAST)
         self.labels = self.add_weight(name="labels", shape=(count,), dtype="int32", **fixed)
         self.num_references, self.dimension = count, dimension
-
-
-def _checked_embeddings(embeddings: Any) -> np.ndarray:
-    """Check a part of the references [n, d]: floating-point and finite."""
-    embeddings = np.asarray(arguments.floating_tensor("embeddings", embeddings))
-    if embeddings.ndim != 2 or 0 in embeddings.shape:
-        raise ValueError(f"embeddings must have shape [n, d], with n and d above 0, got {embeddings.shape}")
-    broken = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
-    if broken.size:
-        raise ValueError(f"embeddings must be finite, got {broken.size} that are not, the first at {broken[0]}")
-    return embeddings
-
-
-def _checked_labels(labels: Any, count: int, num_classes: int | None) -> tuple[np.ndarray, int]:
-    """Check the labels [count] of the references. Without `num_classes` it is one more than the largest label."""
-    if labels is None:
-        raise TypeError("labels must be integers [n], got None")
-    labels = np.asarray(labels)
-    if labels.dtype.kind not in "iu":
-        raise TypeError(f"labels must be integers, got dtype {labels.dtype}")
-    if labels.shape != (count,):
-        raise ValueError(f"labels must have shape [n] = ({count},), one per embedding, got {labels.shape}")
-    if labels.min() < 0 or labels.max() >= (num_classes or np.inf):
-        most = "" if num_classes is None else f" and below num_classes = {num_classes}"
-        raise ValueError(f"labels must be at least 0{most}, got {labels.min()} to {labels.max()}")
-    return labels, num_classes or int(labels.max()) + 1
-
-
-def _reference_batches(data: Any, labels: Any, size: int) -> Iterator[tuple[Any, Any]]:
-    """Pairs of inputs and labels from what `adapt` takes."""
-    if callable(labels):
-        raise TypeError("labels must be integers [n], got a function; pass the encoder as encoder=")
-    is_pair = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple)
-    if labels is None and not is_pair:
-        if not isinstance(data, Iterable) or isinstance(data, np.ndarray) or tf.is_tensor(data):
-            raise ValueError(
-                f"labels must be given with inputs, or data be batches of (inputs, labels), got {type(data)}"
-            )
-        for batch in data:
-            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
-                received = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) else type(batch)
-                raise ValueError(f"each batch of data must be (inputs, labels), got {received}")
-            yield tuple(batch)
-        return
-    if labels is not None and is_pair:
-        raise ValueError("labels must be given once, got a tuple of inputs and labels, and labels")
-    inputs, labels = data if labels is None else (data, labels)
-    inputs, labels = (values if tf.is_tensor(values) else np.asarray(values) for values in (inputs, labels))
-    if len(labels.shape) != 1 or len(inputs.shape) < 1 or len(labels) != len(inputs):
-        raise ValueError(
-            f"labels must have shape [n], one per input, got {tuple(labels.shape)} for inputs {tuple(inputs.shape)}"
-        )
-    for start in range(0, len(labels), size):
-        yield inputs[start : start + size], labels[start : start + size]
