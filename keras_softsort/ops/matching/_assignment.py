@@ -31,8 +31,6 @@ class MatchResult(NamedTuple):
 def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
     """Compute `linear_assignment` for checked arguments: the column [..., n] of each row, -1 for none."""
     shape = tf.shape(scores)[:-1]
-    if 0 in scores.shape.as_list():
-        return tf.fill(shape, -1)
     static_shape = scores.shape[:-1]
     scores = tf.cast(flatten_lists(tf.stop_gradient(scores), inner=2), tf.float64)
     valid = _valid_pairs(scores, row_mask, column_mask)
