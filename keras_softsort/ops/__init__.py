@@ -66,10 +66,10 @@ from keras_softsort.ops.ranking.spearman import spearman_loss as spearman_loss
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax as gumbel_softmax
 from keras_softsort.ops.sampling.gumbel_softmax import relaxed_top_k as relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden as harden
-from keras_softsort.ops.sorting.neural_sort import neural_sort as neural_sort
+from keras_softsort.ops.sorting.permutations import neural_sort as neural_sort
+from keras_softsort.ops.sorting.permutations import soft_sort as soft_sort
 from keras_softsort.ops.sorting.soft_quantile import soft_quantile as soft_quantile
 from keras_softsort.ops.sorting.soft_rank import soft_rank as soft_rank
-from keras_softsort.ops.sorting.soft_sort import soft_sort as soft_sort
 from keras_softsort.ops.sorting.soft_top_k import SoftTopK as SoftTopK
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k as soft_top_k
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership as soft_top_k_membership

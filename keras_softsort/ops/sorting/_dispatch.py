@@ -85,7 +85,7 @@ def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | Non
 @traced_if_eager
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
-    lists, method = args.ordered(), _methods.get(args.method)
+    lists, method = args.ordered(), _methods.METHODS[args.method]
     if method.ranks is not None:
         ranks = method.ranks(lists)
     else:
@@ -102,7 +102,7 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
 @traced_if_eager
 def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """P @ scores, or the sorted scores of a method without a matrix: [..., n or top_k], 0 after the valid ones."""
-    method = _methods.get(args.method)
+    method = _methods.METHODS[args.method]
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
     lists = args.ordered(inverse=True)
@@ -117,7 +117,7 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
 @traced_if_eager
 def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> tf.Tensor:
     """How much of the first k ranks each item holds: [..., n]. A tensor k is a scalar or has one per list [...]."""
-    lists, method = args.ordered(), _methods.get(args.method)
+    lists, method = args.ordered(), _methods.METHODS[args.method]
     k_lists = tf.reshape(tf.convert_to_tensor(k, tf.int32), [-1, 1])
     if method.membership is not None:
         soft = method.membership(lists, k_lists)
@@ -133,7 +133,7 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
 
 def _rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows:
     """The rows of the matrix at `ranks` [B, r]; with `log` also for logarithms of weights that underflow."""
-    logits = _methods.get(args.method).logits
+    logits = _methods.METHODS[args.method].logits
     assert logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
     return SoftRows(lists, ranks, logits(lists, ranks, args.power, log))
 
@@ -150,7 +150,7 @@ def _product(
     args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
     """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
-    matrix_free = _methods.get(args.method).matrix_free
+    matrix_free = _methods.METHODS[args.method].matrix_free
 
     def short(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         rows = _rows(args, lists, _leading_ranks(lists))
