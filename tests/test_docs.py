@@ -157,7 +157,7 @@ def test_long_lists_begin_where_the_code_says():
     """The guide is the only page with these numbers."""
     text = (DOCS / "guides" / "long-lists.md").read_text()
     for method, row in (("soft_sort", '`"soft_sort"`, power 1'), ("neural_sort", '`"neural_sort"`')):
-        size = _methods.get(method).matrix_free.min_size
+        size = _methods.METHODS[method].matrix_free.min_size
         assert f"\n| {row} | {size:,} items |" in text
     for power in (0.5, 1.5, 2.0, 3.0):
         assert _methods.sort_arguments([0.0] * 5000, 1.0, method="soft_sort", power=power).is_long is False

@@ -119,7 +119,7 @@ def crowded(sources):
 
 def test_imports_point_down():
     sources = package_sources()
-    assert {f"{NAME}.ops.sorting.neural_sort", f"{NAME}.layers", f"{NAME}._internal.keras_compat"} <= set(sources)
+    assert {f"{NAME}.ops.sorting.permutations", f"{NAME}.layers", f"{NAME}._internal.keras_compat"} <= set(sources)
     assert forbidden_arrows(sources) == []
 
 

@@ -55,9 +55,7 @@ class OrderDistribution(tfd.AutoCompositeTensorDistribution):
 
     def _event_size(self) -> Any:
         """The number of ranks in an event, a Python int if it is known."""
-        if self.top_k is not None:
-            return self.top_k
-        return self._list_size()
+        return self._list_size() if self.top_k is None else self.top_k
 
     def _list_size(self) -> Any:
         """The number of items, a Python int if it is known."""

@@ -86,12 +86,6 @@ def all_orders(size: int, count: int) -> np.ndarray:
     return np.array(list(itertools.permutations(range(size), count)), np.int32).reshape(math.perm(size, count), count)
 
 
-def log_possible_orders(possible: tf.Tensor, count: int) -> tf.Tensor:
-    """The log of the number of possible orders `[...]`; orders that differ only in impossible items count once."""
-    chosen = tf.reduce_sum(tf.cast(possible, tf.float64), axis=-1)
-    return tf.math.lgamma(chosen + 1) - tf.math.lgamma(tf.maximum(chosen - tf.cast(count, tf.float64), 0) + 1)
-
-
 # Lists of at most this many items have few enough orders (8! = 40,320) to sum over all of them.
 ENUMERATED_SIZE = 8
 ESTIMATE_SAMPLES, ESTIMATE_SEED = 1000, (0, 0)

@@ -11,17 +11,8 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.distributions import _orders
 from keras_softsort.distributions._base import VARIABLES, OrderDistribution, checked_count, order_dtype
-from keras_softsort.distributions._orders import (
-    Estimate,
-    as_int32,
-    estimate,
-    exact_or_estimate,
-    log_possible_orders,
-    log_probs_of,
-    order_by,
-    ranks_in_orders,
-)
 from keras_softsort.distributions._without_replacement import draw_orders, expected_rank_weights
 from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
 
@@ -102,11 +93,7 @@ class PlackettLuce(OrderDistribution):
         allow_nan_stats: bool = True,
         name: str = "PlackettLuce",
     ) -> None:
-        super().__init__(
-            dict(locals()),
-            reparameterization_type=tfd.NOT_REPARAMETERIZED,
-            dtype=order_dtype(dtype),
-        )
+        super().__init__(dict(locals()), reparameterization_type=tfd.NOT_REPARAMETERIZED, dtype=order_dtype(dtype))
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
@@ -142,7 +129,7 @@ class PlackettLuce(OrderDistribution):
                 probabilities = expected_rank_weights(tf.cast(logits, tf.float64), tf.ones([count], tf.float64))
             else:
                 keys = self._keys(logits, arguments.positive_integer("num_samples", num_samples), seed)
-                orders = order_by(keys, self.mask, count)
+                orders = _orders.order_by(keys, self.mask, count)
                 items = tf.range(tf.shape(logits)[-1])[:, tf.newaxis]
                 among = tf.reduce_any(tf.equal(orders[..., tf.newaxis, :], items), axis=-1)
                 among = tf.logical_and(among, tf.not_equal(logits, -math.inf))
@@ -204,24 +191,26 @@ class PlackettLuce(OrderDistribution):
     def log_num_orders(self) -> tf.Tensor:
         """The float64 logarithm `[...]` of the number of possible orders, not counting those of impossible items."""
         with self._name_and_control_scope("log_num_orders"):
-            return log_possible_orders(self.possible(), self._event_size())
+            chosen = tf.reduce_sum(tf.cast(self.possible(), tf.float64), axis=-1)
+            left = tf.maximum(chosen - tf.cast(self._event_size(), tf.float64), 0)
+            return tf.math.lgamma(chosen + 1) - tf.math.lgamma(left + 1)
 
-    def estimate_entropy(self, num_samples: int, seed: Any = None) -> Estimate:
+    def estimate_entropy(self, num_samples: int, seed: Any = None) -> _orders.Estimate:
         """Estimate the entropy `E[-log p]` from samples: a value with an unbiased gradient and its standard error."""
         with self._name_and_control_scope("estimate_entropy"):
             race = self._snapshot()
-            found = estimate(race, lambda orders: -race.log_prob(orders), num_samples, seed)
-            return Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
+            found = _orders.estimate(race, lambda orders: -race.log_prob(orders), num_samples, seed)
+            return _orders.Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
 
-    def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> Estimate:
+    def estimate_kl_divergence(self, other: PlackettLuce, num_samples: int, seed: Any = None) -> _orders.Estimate:
         """Estimate the divergence `E[log p - log q]` under p from samples: the value and its standard error.
 
         p is this distribution and q is `other`. The gradient is unbiased.
         """
         with self._name_and_control_scope("estimate_kl_divergence"):
             p, q = _of_one_batch(self, other)
-            found = estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
-            return Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
+            found = _orders.estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders), num_samples, seed)
+            return _orders.Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
 
     def _snapshot(self) -> PlackettLuce:
         """This distribution with its logits read once, in the compute dtype.
@@ -243,10 +232,10 @@ class PlackettLuce(OrderDistribution):
 
     def _sample_n(self, n: Any, seed: Any = None) -> tf.Tensor:
         keys = self._keys(self._valid_logits(), n, seed)
-        return tf.cast(order_by(keys, self.mask, self._event_size()), self.dtype)
+        return tf.cast(_orders.order_by(keys, self.mask, self._event_size()), self.dtype)
 
     def _mode(self) -> tf.Tensor:
-        return tf.cast(order_by(self._valid_logits(), self.mask, self._event_size()), self.dtype)
+        return tf.cast(_orders.order_by(self._valid_logits(), self.mask, self._event_size()), self.dtype)
 
     def _log_prob(self, value: Any) -> tf.Tensor:
         orders = arguments.dense_tensor("value", value)
@@ -254,11 +243,11 @@ class PlackettLuce(OrderDistribution):
             raise TypeError(f"value must hold integer orders, got dtype {orders.dtype.name}")
         if not orders.shape[-1:].is_compatible_with(self.event_shape):
             raise ValueError(f"value must be orders [..., {self.event_shape[0]}], got shape {orders.shape}")
-        return tf.cast(log_probs_of(as_int32(orders), self._valid_logits()), self.logits.dtype)
+        return tf.cast(_orders.log_probs_of(_orders.as_int32(orders), self._valid_logits()), self.logits.dtype)
 
     def _entropy(self) -> tf.Tensor:
         race = self._snapshot()
-        return tf.cast(exact_or_estimate(race, lambda orders: -race.log_prob(orders)), self.logits.dtype)
+        return tf.cast(_orders.exact_or_estimate(race, lambda orders: -race.log_prob(orders)), self.logits.dtype)
 
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         if not self.validate_args or is_init == isinstance(self.logits, VARIABLES):
@@ -269,8 +258,8 @@ class PlackettLuce(OrderDistribution):
     def _sample_control_dependencies(self, value: Any) -> list[Any]:
         if not self.validate_args:
             return []
-        orders = flatten_lists(as_int32(value))
-        _, are_valid = ranks_in_orders(orders, self._list_size())
+        orders = flatten_lists(_orders.as_int32(value))
+        _, are_valid = _orders.ranks_in_orders(orders, self._list_size())
         message = "value must hold items from 0 to n - 1, each at most once, got"
         return [tf.debugging.Assert(tf.reduce_all(are_valid), [message, value])]
 
@@ -279,7 +268,7 @@ class PlackettLuce(OrderDistribution):
 def _kl_divergence(first: PlackettLuce, second: PlackettLuce, name: str | None = None) -> tf.Tensor:
     with tf.name_scope(name or "kl_plackett_luce"):
         p, q = _of_one_batch(first, second)
-        divergence = exact_or_estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders))
+        divergence = _orders.exact_or_estimate(p, lambda orders: p.log_prob(orders) - q.log_prob(orders))
         return tf.cast(divergence, first.logits.dtype)
 
 

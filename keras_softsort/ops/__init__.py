@@ -23,12 +23,12 @@ from keras_softsort.ops.metrics.relevance import mean_average_precision as mean_
 from keras_softsort.ops.metrics.relevance import mrr as mrr
 from keras_softsort.ops.metrics.relevance import precision as precision
 from keras_softsort.ops.metrics.relevance import recall as recall
-from keras_softsort.ops.neighbors.dknn_loss import dknn_loss as dknn_loss
 from keras_softsort.ops.neighbors.nearest_neighbors import NearestNeighbors as NearestNeighbors
 from keras_softsort.ops.neighbors.nearest_neighbors import nearest_neighbors as nearest_neighbors
 from keras_softsort.ops.neighbors.nearest_neighbors import neighbor_votes as neighbor_votes
 from keras_softsort.ops.neighbors.retrieval_loss import retrieval_loss as retrieval_loss
-from keras_softsort.ops.neighbors.soft_neighbor_membership import soft_neighbor_membership as soft_neighbor_membership
+from keras_softsort.ops.neighbors.soft_neighbors import dknn_loss as dknn_loss
+from keras_softsort.ops.neighbors.soft_neighbors import soft_neighbor_membership as soft_neighbor_membership
 from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss as approx_mrr_loss
 from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg_loss as approx_ndcg_loss
 from keras_softsort.ops.ranking.approx_ndcg import gumbel_approx_ndcg_loss as gumbel_approx_ndcg_loss
@@ -66,10 +66,10 @@ from keras_softsort.ops.ranking.spearman import spearman_loss as spearman_loss
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax as gumbel_softmax
 from keras_softsort.ops.sampling.gumbel_softmax import relaxed_top_k as relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden as harden
-from keras_softsort.ops.sorting.neural_sort import neural_sort as neural_sort
+from keras_softsort.ops.sorting.permutations import neural_sort as neural_sort
+from keras_softsort.ops.sorting.permutations import soft_sort as soft_sort
 from keras_softsort.ops.sorting.soft_quantile import soft_quantile as soft_quantile
 from keras_softsort.ops.sorting.soft_rank import soft_rank as soft_rank
-from keras_softsort.ops.sorting.soft_sort import soft_sort as soft_sort
 from keras_softsort.ops.sorting.soft_top_k import SoftTopK as SoftTopK
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k as soft_top_k
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership as soft_top_k_membership

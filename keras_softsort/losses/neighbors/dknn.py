@@ -10,8 +10,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort.losses._base import WeightedLoss, fresh_seed
-from keras_softsort.ops.neighbors._soft import checked_search
-from keras_softsort.ops.neighbors.dknn_loss import OBJECTIVES
+from keras_softsort.ops.neighbors.soft_neighbors import OBJECTIVES, checked_search
 
 
 @export

@@ -66,7 +66,7 @@ def traced_if_eager(function: Function) -> Function:
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
         if not tf.executing_eagerly():
-            args, options = tf.nest.map_structure(_of_unknown_leading_axes, (args, options))
+            args, options = tf.nest.map_structure(_of_unknown_sizes, (args, options))
             return plain(*args, **options)
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
             return function(*args, **options)
@@ -92,15 +92,15 @@ def traced_if_eager(function: Function) -> Function:
     return cast(Function, run)
 
 
-def _of_unknown_leading_axes(leaf: Any) -> Any:
-    """Hide that a batch is empty.
+def _of_unknown_sizes(leaf: Any) -> Any:
+    """Hide that a tensor is empty.
 
     TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
     process. Sizes that are only known when the graph runs are safe.
     """
-    if not tf.is_tensor(leaf) or is_compiled() or leaf.shape.rank is None or 0 not in leaf.shape[:-1].as_list():
+    if not tf.is_tensor(leaf) or is_compiled() or leaf.shape.rank is None or 0 not in leaf.shape.as_list():
         return leaf
-    return tf.compat.v1.placeholder_with_default(leaf, [None] * (leaf.shape.rank - 1) + leaf.shape[-1:])
+    return tf.compat.v1.placeholder_with_default(leaf, [None] * leaf.shape.rank)
 
 
 def _of_any_size(leaf: Any) -> Any:

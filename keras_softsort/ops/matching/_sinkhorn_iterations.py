@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import flatten_lists
-from keras_softsort.ops.matching._sinkhorn_implicit import implicit_gradients
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
-from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, solvers_by_speed
+from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, implicit_gradients, solvers_by_speed
 
 # Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th, or
 # every `MIN_SEGMENT`-th if that is more. Segments keep the memory of many iterations small. Of 64 iterations they make
@@ -277,15 +276,10 @@ def _scan(
         more = count < (length if reverse_from is None else reverse_from)
         return more if is_running is None else tf.logical_and(more, is_running(time(count), state))
 
-    start = (tf.constant(0), tuple(state), tuple(_zeros(length, each) for each in outputs_like))
+    zeros = (tf.tile(tf.zeros_like(each)[tf.newaxis], [length, *[1] * each.shape.rank]) for each in outputs_like)
+    start = (tf.constant(0), tuple(state), tuple(zeros))
     _, state, outputs = tf.while_loop(unfinished, body, start, maximum_iterations=length)
     return state, outputs
-
-
-def _zeros(count: int, template: tf.Tensor) -> tf.Tensor:
-    sizes: list[Any] = tf.unstack(tf.shape(template))
-    known = [size if known is None else known for known, size in zip(template.shape, sizes, strict=True)]
-    return tf.zeros([count, *known], template.dtype)
 
 
 def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:

@@ -24,8 +24,7 @@ class SinkhornMatrices(NamedTuple):
     rows: tf.Tensor  # [B, N] in the compute dtype: the sum of each row; 0 if masked
     columns: tf.Tensor  # [B, M]
     failed: tf.Tensor  # [B]: holds NaN or +inf, or a row or column without an allowed entry
-    has_forbidden_entries: tf.Tensor  # scalar bool: whether a valid row and column have an entry that must be 0
-    sum_range: tf.Tensor  # scalar: the logarithm of the largest sum over the smallest
+    sum_range: Any = 0.0  # scalar: the logarithm of the largest sum over the smallest
     # penalty / (penalty + tau), float64, a scalar or [B, 1], if sums may differ from `rows` and `columns` at a penalty.
     exponent: tf.Tensor | None = None
 
@@ -73,33 +72,31 @@ def sinkhorn_matrices(
         # The potential of a slack row absorbs its level, so any constant will do.
         scores = tf.pad(scores, [[0, 0], [0, 1], [0, 1]])
     scores, rows, columns = _of_one_shape(scores, rows, columns)
-    valid = tf.logical_and(rows[:, :, tf.newaxis] > 0, columns[:, tf.newaxis, :] > 0)
-    is_allowed = tf.logical_and(valid, tf.not_equal(scores, -math.inf))
+    valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    is_allowed = valid & tf.not_equal(scores, -math.inf)
 
-    not_a_number = tf.reduce_any(tf.logical_and(is_allowed, tf.logical_not(scores < math.inf)), axis=[1, 2])
-    no_column = tf.reduce_any(tf.logical_and(rows > 0, tf.logical_not(tf.reduce_any(is_allowed, axis=2))), axis=1)
-    no_row = tf.reduce_any(tf.logical_and(columns > 0, tf.logical_not(tf.reduce_any(is_allowed, axis=1))), axis=1)
-    failed = tf.logical_or(not_a_number, tf.logical_or(no_column, no_row))
-    failed = tf.ensure_shape(tf.logical_or(failed, tf.logical_or(wrong_rows, wrong_columns)), scores.shape[:1])
-    has_sums = row_sums is not None or column_sums is not None
+    not_a_number = tf.reduce_any(is_allowed & ~(scores < math.inf), axis=[1, 2])
+    no_column = tf.reduce_any((rows > 0) & ~tf.reduce_any(is_allowed, axis=2), axis=1)
+    no_row = tf.reduce_any((columns > 0) & ~tf.reduce_any(is_allowed, axis=1), axis=1)
     not_positive = tf.math.is_nan(tau)
-    failed = tf.logical_or(failed, tf.reshape(tf.broadcast_to(not_positive, [tf.size(failed), 1, 1]), [-1]))
+    failed = not_a_number | no_column | no_row | wrong_rows | wrong_columns | tf.reshape(not_positive, [-1])
+    failed = tf.ensure_shape(failed, scores.shape[:1])
     # An invalid matrix is computed as zeros; NaN would end the loops that all matrices of the batch share.
     zeroed = failed[:, tf.newaxis, tf.newaxis]
-    is_allowed = tf.logical_or(is_allowed, tf.logical_and(zeroed, valid))
-    finite_scores = tf.where(tf.logical_and(is_allowed, tf.logical_not(zeroed)), scores, tf.zeros_like(scores))
-    has_forbidden_entries = tf.reduce_any(tf.not_equal(is_allowed, valid))
     inverse_tau = 1 / tf.where(not_positive, tf.ones_like(tau), tau)
+    exponent = None if penalty is None else penalty * inverse_tau / (penalty * inverse_tau + 1)
+    if exponent is not None and exponent.shape.rank != 0:
+        exponent = tf.squeeze(exponent, axis=-1)
+    has_sums = row_sums is not None or column_sums is not None
     return SinkhornMatrices(
-        scores=finite_scores,
+        scores=tf.where(is_allowed & ~zeroed, scores, tf.zeros_like(scores)),
         inverse_tau=inverse_tau,
-        is_allowed=is_allowed,
+        is_allowed=is_allowed | (zeroed & valid),
         rows=rows,
         columns=columns,
         failed=failed,
-        has_forbidden_entries=has_forbidden_entries,
-        sum_range=_range(rows, columns) if has_sums else tf.zeros([], rows.dtype),
-        exponent=None if penalty is None else _exponent(penalty, inverse_tau),
+        sum_range=_range(rows, columns) if has_sums else 0.0,
+        exponent=exponent,
     )
 
 
@@ -141,8 +138,6 @@ def unit_matrices(kernel: tf.Tensor) -> SinkhornMatrices:
         rows=ones,
         columns=ones,
         failed=tf.zeros(tf.shape(ones)[:1], tf.bool),
-        has_forbidden_entries=tf.constant(False),
-        sum_range=tf.zeros([], kernel.dtype),
     )
 
 
@@ -171,13 +166,6 @@ def _range(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
     largest = tf.reduce_max(sums)
     smallest = tf.reduce_min(tf.where(sums > 0, sums, largest))
     return tf.where(largest > 0, tf.math.log(largest / smallest), tf.zeros_like(largest))
-
-
-def _exponent(penalty: float, inverse_tau: tf.Tensor) -> tf.Tensor:
-    """The exponent penalty / (penalty + tau): a scalar, or [B, 1]."""
-    in_taus = penalty * inverse_tau
-    exponent = in_taus / (in_taus + 1)
-    return exponent if exponent.shape.rank == 0 else tf.squeeze(exponent, axis=-1)
 
 
 def _of_one_shape(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

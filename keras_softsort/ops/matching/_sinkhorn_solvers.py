@@ -1,4 +1,4 @@
-"""The two ways to iterate Sinkhorn: products with one kernel, and logarithms for any range of the logits.
+"""The two ways to iterate Sinkhorn, products with one kernel or logarithms, and its gradient at convergence.
 
 A solver holds the matrices. Its state after an iteration is a tensor of rows [B, N] and a tensor of columns [B, M].
 """
@@ -19,6 +19,8 @@ MAX_RANGE = {tf.float32: 24.0, tf.float64: 200.0}
 # Up to this many columns, products and sums are computed instead of batched matrix-vector products, which start slowly:
 # without XLA these take 2.5 to 5 times as long for 8 to 32 columns. For 100 columns sums take 2 times as long.
 SHORT = 32
+# The residual, relative to the first, at which a solution is good enough for a gradient.
+ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}
 
 Outputs = tuple[tf.Tensor, ...]
 
@@ -42,7 +44,7 @@ class Scalings(NamedTuple):
         """The largest error [B] of a row sum before an iteration, and the scalings after it."""
         products = self._times(v)
         new_u = tf.math.divide_no_nan(self.matrices.rows, products)
-        new_v = tf.math.divide_no_nan(self.matrices.columns, self._transposed_times(new_u))
+        new_v = tf.math.divide_no_nan(self.matrices.columns, self._times(new_u, axis=1))
         return self.matrices.row_error(u * products), new_u, new_v
 
     def weights(self, u: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
@@ -61,7 +63,7 @@ class Scalings(NamedTuple):
         u, v, v_before = states
         y = v * tf.math.divide_no_nan(d_columns, self.matrices.columns)
         x = u * tf.math.divide_no_nan(d_rows - u * self._times(y), self.matrices.rows)
-        return d_logits, -v_before * self._transposed_times(x), (x, y)
+        return d_logits, -v_before * self._times(x, axis=1), (x, y)
 
     def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> Outputs:
         """The gradients of the logits, rows and columns after `reverse` of several iterations.
@@ -73,20 +75,11 @@ class Scalings(NamedTuple):
         d_rows, d_columns = (tf.reduce_sum(tf.math.divide_no_nan(*each), axis=0) for each in ((x, u), (y, v)))
         return d_logits - self.kernel * terms, d_rows, d_columns
 
-    def _times(self, v: tf.Tensor) -> tf.Tensor:
-        """The kernel times [B, M]: [B, N]."""
-        if self._is_short():
-            return tf.reduce_sum(self.kernel * v[:, tf.newaxis, :], axis=2)
-        return tf.linalg.matvec(self.kernel, v)
-
-    def _transposed_times(self, u: tf.Tensor) -> tf.Tensor:
-        """The transposed kernel times [B, N]: [B, M]."""
-        if self._is_short():
-            return tf.reduce_sum(self.kernel * u[:, :, tf.newaxis], axis=1)
-        return tf.linalg.matvec(self.kernel, u, transpose_a=True)
-
-    def _is_short(self) -> bool:
-        return (self.kernel.shape[2] or math.inf) <= SHORT
+    def _times(self, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
+        """The kernel times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
+        if (self.kernel.shape[2] or math.inf) <= SHORT:
+            return tf.reduce_sum(self.kernel * tf.expand_dims(vectors, 3 - axis), axis=axis)
+        return tf.linalg.matvec(self.kernel, vectors, transpose_a=axis == 1)
 
 
 class Potentials(NamedTuple):
@@ -201,7 +194,9 @@ def _logit_range(matrices: SinkhornMatrices) -> tf.Tensor:
     """The largest distance of a logit below the maxima of its row and column; infinite with a forbidden entry."""
     exponents, _ = _exponents(matrices, matrices.scores.dtype)
     largest = -tf.reduce_min(exponents)
-    return tf.where(matrices.has_forbidden_entries, tf.constant(math.inf, largest.dtype), largest)
+    valid = tf.logical_and(matrices.rows[:, :, tf.newaxis] > 0, matrices.columns[:, tf.newaxis, :] > 0)
+    has_forbidden_entries = tf.reduce_any(tf.not_equal(matrices.is_allowed, valid))
+    return tf.where(has_forbidden_entries, tf.constant(math.inf, largest.dtype), largest)
 
 
 def _exponents(matrices: SinkhornMatrices, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
@@ -209,3 +204,51 @@ def _exponents(matrices: SinkhornMatrices, dtype: tf.DType) -> tuple[tf.Tensor, 
     logits = matrices.row_centered(dtype) * tf.cast(matrices.inverse_tau, dtype)
     level = matrices.peak(logits, axis=1)
     return tf.where(matrices.is_allowed, logits - level, tf.zeros_like(logits)), level[:, 0]
+
+
+def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: int) -> list[tf.Tensor]:
+    """The gradients with respect to the logits [B, N, M], the row sums and the column sums.
+
+    Weights P = exp(L_ij + f_i + g_j) with fixed sums move by dP = P * (dL_ij + df_i + dg_j), where df and dg keep the
+    sums. So with upstream U the gradient of the logits is P * (U - a_i - b_j), and those of the sums are a and b, where
+
+        rows a + P b = sum_j(P U),   P^T a + columns b = sum_i(P U).
+
+    Without a this is a symmetric system for b, which conjugate gradients solve: their number grows as the square root
+    of that of Sinkhorn iterations.
+    """
+    rows, columns = tf.reduce_sum(weights, axis=2), tf.reduce_sum(weights, axis=1)
+    products = weights * upstream
+    of_rows, of_columns = tf.reduce_sum(products, axis=2), tf.reduce_sum(products, axis=1)
+
+    def from_rows(values: tf.Tensor) -> tf.Tensor:
+        return tf.linalg.matvec(weights, tf.math.divide_no_nan(values, rows), transpose_a=True)
+
+    def reduced(b: tf.Tensor) -> tf.Tensor:
+        return columns * b - from_rows(tf.linalg.matvec(weights, b))
+
+    residual = of_columns - from_rows(of_rows)
+    enough = ENOUGH[weights.dtype] ** 2 * _squared(residual, columns)
+
+    def unfinished(_: tf.Tensor, __: tf.Tensor, residual: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
+        del others
+        return tf.reduce_any(_squared(residual, columns) > enough)
+
+    def step(count: tf.Tensor, b: tf.Tensor, residual: tf.Tensor, direction: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        image, before = reduced(direction), _squared(residual, columns)
+        length = tf.math.divide_no_nan(before, tf.reduce_sum(direction * image, axis=1, keepdims=True))
+        # A solution that is good enough stays: rounding would spoil it.
+        length = tf.where(before > enough, length, tf.zeros_like(length))
+        residual -= length * image
+        ratio = tf.math.divide_no_nan(_squared(residual, columns), before)
+        return count + 1, b + length * direction, residual, tf.math.divide_no_nan(residual, columns) + ratio * direction
+
+    start = (tf.constant(0), tf.zeros_like(columns), residual, tf.math.divide_no_nan(residual, columns))
+    _, b, _, _ = tf.while_loop(unfinished, step, start, maximum_iterations=max_iterations)
+    a = tf.math.divide_no_nan(of_rows - tf.linalg.matvec(weights, b), rows)
+    return [weights * (upstream - a[:, :, tf.newaxis] - b[:, tf.newaxis, :]), a, b]
+
+
+def _squared(residual: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """The squared length [B, 1] of a residual, each column relative to its sum."""
+    return tf.reduce_sum(tf.math.divide_no_nan(tf.square(residual), columns), axis=1, keepdims=True)

@@ -12,7 +12,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.matching._assignment import MatchResult, matched_pairs
+from keras_softsort.ops.matching._assignment import matched_pairs
 
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
 
@@ -102,7 +102,10 @@ def set_loss(
         others = unmatched_loss(_with_gradient_where(unmatched, predictions))
         others = _masked_sum(_result("unmatched_loss", others, n=prediction), unmatched)
         result += tf.cast(others, result.dtype)
-    failed = _failed(matching, target_mask, prediction_mask)
+    pairs, targets_count, predictions_count = (
+        tf.math.count_nonzero(mask, axis=1) for mask in (matching.row_matched, target_mask, prediction_mask)
+    )
+    failed = pairs < tf.minimum(targets_count, predictions_count)  # fewer than the valid items allow
     for each in tf.nest.flatten(predictions):
         if each.dtype.is_floating:
             result = nan_lists(failed, result, each)
@@ -133,11 +136,9 @@ def _item_mask(name: str, mask: Any, structure: Structure) -> tf.Tensor:
 
 def _with_gradient_where(mask: tf.Tensor, structure: Structure) -> Structure:
     """Return the same values, with gradient 0 where `mask` [batch, items] is False, even if the upstream one is NaN."""
-
-    def select(each: tf.Tensor) -> tf.Tensor:
-        return tf.where(_over_items(mask, each), each, tf.stop_gradient(each))
-
-    return tf.nest.map_structure(select, structure)
+    return tf.nest.map_structure(
+        lambda each: tf.where(_over_items(mask, each), each, tf.stop_gradient(each)), structure
+    )
 
 
 def _over_items(mask: tf.Tensor, each: tf.Tensor) -> tf.Tensor:
@@ -149,14 +150,6 @@ def _over_items(mask: tf.Tensor, each: tf.Tensor) -> tf.Tensor:
 def _masked_sum(losses: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     losses = tf.cast(losses, compute_dtype(losses.dtype))
     return tf.reduce_sum(tf.where(mask, losses, tf.zeros_like(losses)), axis=1)
-
-
-def _failed(matching: MatchResult, target_mask: tf.Tensor, prediction_mask: tf.Tensor) -> tf.Tensor:
-    """Whether a set has fewer pairs than its valid items allow: [batch]."""
-    pairs, rows, columns = (
-        tf.math.count_nonzero(mask, axis=1) for mask in (matching.row_matched, target_mask, prediction_mask)
-    )
-    return pairs < tf.minimum(rows, columns)
 
 
 def _result(name: str, value: Any, **sides: tf.Tensor) -> tf.Tensor:

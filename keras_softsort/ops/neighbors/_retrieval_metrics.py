@@ -51,20 +51,13 @@ def _reciprocal_rank(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
     return tf.where(has_relevant, values, tf.zeros_like(values))
 
 
-def _precision(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
-    return _retrieved(judged) / tf.cast(k, judged.members.dtype)
-
-
-def _recall(judged: JudgedCandidates, _: int | None) -> tf.Tensor:
-    return tf.math.divide_no_nan(_retrieved(judged), _most_retrieved(judged, None))
-
-
-METRICS = {
+# Of judged candidates and k: the metric [q] of each query.
+METRICS: dict[str, Callable[[JudgedCandidates, int | None], tf.Tensor]] = {
     "average_precision": _average_precision,
     "mrr": _reciprocal_rank,
     "ndcg": _ndcg,
-    "precision": _precision,
-    "recall": _recall,
+    "precision": lambda judged, k: _retrieved(judged) / tf.cast(k, judged.members.dtype),
+    "recall": lambda judged, _: tf.math.divide_no_nan(_retrieved(judged), _most_retrieved(judged, None)),
 }
 # The metrics that need k.
 AT_K = ("precision", "recall")

@@ -177,7 +177,14 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
         raise ValueError(f"distances must have the shape of neighbors, {neighbors.shape}, got {distances.shape}")
     num_classes = arguments.positive_integer("num_classes", num_classes)
     by_distance = arguments.one_of("votes", votes, VOTES) == "distance"
-    weights = _vote_weights(tf.cast(distances, compute_dtype(distances.dtype)), by_distance=by_distance)
+    wide = tf.cast(distances, compute_dtype(distances.dtype))
+    weights = tf.ones_like(wide)
+    if by_distance:
+        # Relative to the nearest, so that nothing overflows.
+        nearest = tf.reduce_min(wide, axis=-1, keepdims=True)
+        weights = tf.where(tf.equal(wide, 0), weights, tf.math.divide_no_nan(nearest, wide))
+    weights = tf.where(tf.math.is_nan(wide), wide, weights)
+    weights /= tf.reduce_sum(weights, axis=-1, keepdims=True)
     is_class = tf.one_hot(tf.gather(labels, neighbors), num_classes, dtype=weights.dtype)
     return tf.cast(tf.reduce_sum(weights[..., tf.newaxis] * is_class, axis=1), distances.dtype)
 
@@ -190,14 +197,3 @@ def _integers(name: str, value: Any, shape: str) -> tf.Tensor:
     if tensor.shape.rank != len(shape.split(",")):
         raise ValueError(f"{name} must have shape {shape}, got {tensor.shape}")
     return tensor
-
-
-def _vote_weights(distances: tf.Tensor, *, by_distance: bool) -> tf.Tensor:
-    """The share of each neighbor [q, k] in the vote, equal or in proportion to 1 / distance; NaN for NaN."""
-    weights = tf.ones_like(distances)
-    if by_distance:
-        # Relative to the nearest, so that nothing overflows.
-        nearest = tf.reduce_min(distances, axis=-1, keepdims=True)
-        weights = tf.where(tf.equal(distances, 0), weights, tf.math.divide_no_nan(nearest, distances))
-    weights = tf.where(tf.math.is_nan(distances), distances, weights)
-    return weights / tf.reduce_sum(weights, axis=-1, keepdims=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -114,17 +114,11 @@ def retrieval_loss(
     labels, candidate_labels = _labels(labels, candidate_labels, queries, candidates, is_own)
     mask = _mask("mask", mask, queries)
     is_same_mask = is_own and candidate_mask is None
-    return _losses(
-        queries,
-        candidates,
-        mask,
-        mask if is_same_mask else _mask("candidate_mask", candidate_mask, candidates),
-        arguments.temperature(tau, compute_dtype(queries.dtype), queries),
-        labels=labels,
-        candidate_labels=candidate_labels,
-        exclude_self=is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self),
-        **options,
-    )
+    candidate_mask = mask if is_same_mask else _mask("candidate_mask", candidate_mask, candidates)
+    tau = arguments.temperature(tau, compute_dtype(queries.dtype), queries)
+    exclude_self = is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self)
+    sides = Embeddings(queries, mask, labels), Embeddings(candidates, candidate_mask, candidate_labels)
+    return _losses(*sides, tau, exclude_self, options)
 
 
 def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[str, Any]:
@@ -139,47 +133,43 @@ def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[st
     }
 
 
+class Embeddings(NamedTuple):
+    """The queries, or the candidates."""
+
+    vectors: tf.Tensor  # [batch, d]
+    mask: tf.Tensor  # [batch] bool
+    labels: tf.Tensor | None  # [batch], or rows of classes; None to match rows
+
+
 @traced_if_eager
 def _losses(
-    queries: tf.Tensor,
-    candidates: tf.Tensor,
-    mask: tf.Tensor,
-    candidate_mask: tf.Tensor,
-    tau: tf.Tensor,
-    *,
-    labels: tf.Tensor | None,
-    candidate_labels: tf.Tensor | None,
-    exclude_self: bool,
-    metric: str,
-    k: int | None,
-    distance: str,
-    scale: str | None,
+    queries: Embeddings, candidates: Embeddings, tau: tf.Tensor, exclude_self: bool, options: dict[str, Any]
 ) -> tf.Tensor:
-    """The loss of each query [q], with labels [q] and [c], rows of classes, or None to match rows."""
-    dtype, given_dtype = compute_dtype(queries.dtype), queries.dtype
-    queries, candidates = (
-        tf.where(valid[:, tf.newaxis], tf.cast(vectors, dtype), tf.zeros([], dtype))
-        for vectors, valid in ((queries, mask), (candidates, candidate_mask))
+    """The loss of each query [q]."""
+    k, dtype = options["k"], compute_dtype(queries.vectors.dtype)
+    of_queries, of_candidates = (
+        tf.where(each.mask[:, tf.newaxis], tf.cast(each.vectors, dtype), tf.zeros([], dtype))
+        for each in (queries, candidates)
     )
-    similarities = -pairwise_distances(queries, candidates, distance)
-    is_candidate = tf.logical_and(mask[:, tf.newaxis], candidate_mask)
+    similarities = -pairwise_distances(of_queries, of_candidates, options["distance"])
+    is_candidate = tf.logical_and(queries.mask[:, tf.newaxis], candidates.mask)
     if exclude_self:
         diagonal = tf.linalg.diag_part(is_candidate)
         is_candidate = tf.linalg.set_diag(is_candidate, tf.zeros_like(diagonal))
-    if labels is None or candidate_labels is None:
-        agrees = tf.linalg.diag(tf.ones_like(mask, dtype))
+    if queries.labels is None or candidates.labels is None:
+        agrees = tf.linalg.diag(tf.ones_like(queries.mask, dtype))
     else:
-        agrees = agreement(labels, candidate_labels, dtype)
+        agrees = agreement(queries.labels, candidates.labels, dtype)
     is_relevant = tf.logical_and(is_candidate, agrees > 0)
-    tau = tf.broadcast_to(tau, tf.shape(queries)[:1])
-    if scale is not None:
+    tau = tf.broadcast_to(tau, tf.shape(queries.mask))
+    if options["scale"] is not None:
         tau *= deviations(similarities, is_candidate)
     members = tf.ones_like(similarities)
     if k is not None:
         members = soft_top_k_membership(similarities, k, tau, mask=is_candidate)
     judged = JudgedCandidates(similarities, tau[:, tf.newaxis], members, is_candidate, is_relevant)
     failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
-    return tf.cast(-nan_where(failed, METRICS[metric](judged, k)), given_dtype)
+    return tf.cast(-nan_where(failed, METRICS[options["metric"]](judged, k)), queries.vectors.dtype)
 
 
 def _embeddings(name: str, values: Any) -> tf.Tensor:

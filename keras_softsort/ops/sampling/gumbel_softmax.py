@@ -192,7 +192,9 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
     if choice.mask is not None:
         is_allowed = tf.logical_and(is_allowed, choice.mask)
         keys = tf.where(is_allowed, keys, tf.constant(-math.inf, keys.dtype))
-    tau = _tau_or_nan(choice.tau, logits, is_allowed)
+    # NaN for a list with a NaN or +inf, whose results then are NaN.
+    is_number = tf.reduce_all((logits < math.inf) | ~is_allowed, axis=-1, keepdims=True)
+    tau = tf.where(is_number, choice.tau, tf.constant(math.nan, logits.dtype))
     if choice.k == 1:
         soft = relaxed_choice(keys, choice.tau if choice.is_moderate else tau, choice.is_moderate)
     else:
@@ -206,13 +208,6 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
     if not soft.shape.is_fully_defined():
         soft = tf.ensure_shape(soft, choice.logits.shape)
     return _moved(soft, soft.shape.rank - 1, choice.axis)
-
-
-def _tau_or_nan(tau: tf.Tensor, logits: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
-    """Return the temperature [..., 1], or NaN for a list with a NaN or +inf, whose results then are NaN."""
-    below_infinity = tf.logical_or(logits < math.inf, tf.logical_not(is_allowed))  # False for NaN
-    is_number = tf.reduce_all(below_infinity, axis=-1, keepdims=True)
-    return tf.where(is_number, tau, tf.constant(math.nan, logits.dtype))
 
 
 def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:

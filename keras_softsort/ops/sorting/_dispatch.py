@@ -25,8 +25,6 @@ from keras_softsort.ops.sorting._ordering import OrderedLists
 @traced_if_eager
 def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
-    if _has_no_items(args):
-        return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = args.ordered()
     ranks = _leading_ranks(lists, top_k)
     soft = _rows(args, lists, ranks).matrix()
@@ -36,8 +34,6 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
 @traced_if_eager
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
-    if _has_no_items(args):
-        return _no_items(args, args.scores[..., tf.newaxis, :])
     lists = args.ordered()
     return _finish(_rows(args, lists, _leading_ranks(lists, top_k), log=True).matrix(log=True), args)
 
@@ -56,8 +52,6 @@ def multiply(
 
     With `hard`, the values are in exact order, with the gradient of the soft ones.
     """
-    if _has_no_items(args) and rows is None:
-        return _no_items(args, values)
     lists = args.ordered()
     values = _valid(lists, values)
     if rows is None and top_k is None:
@@ -84,8 +78,6 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
 @traced_if_eager
 def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P^T @ values for `values` [..., n, d], one row per rank: [..., n, d], 0 for masked items."""
-    if _has_no_items(args):
-        return _no_items(args, values)
     lists = args.ordered()
     return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
 
@@ -93,22 +85,24 @@ def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | Non
 @traced_if_eager
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
-    if _has_no_items(args):
-        return _no_items(args, args.scores[..., tf.newaxis])[..., 0]
-    lists, method = args.ordered(), _methods.get(args.method)
+    lists, method = args.ordered(), _methods.METHODS[args.method]
     if method.ranks is not None:
         ranks = method.ranks(lists)
     else:
         # In the compute dtype, since half precision would round the numbers before they are summed.
         numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)
         ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
-    return _finish(straight_through(_hard_ranks(lists), ranks) if hard else ranks, args)
+    if hard:  # ties in stable order
+        exact = _or_nan(lists, tf.cast(lists.ranks + 1, ranks.dtype))
+        exact = exact if lists.mask is None else tf.where(lists.mask, exact, tf.zeros_like(exact))
+        ranks = straight_through(exact, ranks)
+    return _finish(ranks, args)
 
 
 @traced_if_eager
 def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """P @ scores, or the sorted scores of a method without a matrix: [..., n or top_k], 0 after the valid ones."""
-    method = _methods.get(args.method)
+    method = _methods.METHODS[args.method]
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
     lists = args.ordered(inverse=True)
@@ -123,7 +117,7 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
 @traced_if_eager
 def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> tf.Tensor:
     """How much of the first k ranks each item holds: [..., n]. A tensor k is a scalar or has one per list [...]."""
-    lists, method = args.ordered(), _methods.get(args.method)
+    lists, method = args.ordered(), _methods.METHODS[args.method]
     k_lists = tf.reshape(tf.convert_to_tensor(k, tf.int32), [-1, 1])
     if method.membership is not None:
         soft = method.membership(lists, k_lists)
@@ -137,25 +131,9 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     return _finish(soft, args)
 
 
-def _has_no_items(args: SortArguments) -> bool:
-    """Whether the lists are known to be empty when traced.
-
-    TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
-    process. Sizes that are only known when the graph runs are safe.
-    """
-    return args.scores.shape[-1] == 0
-
-
-def _no_items(args: SortArguments, values: tf.Tensor) -> tf.Tensor:
-    """The product of empty matrices and `values` [..., 0, d]: no elements, but with a gradient for every argument."""
-    tau = args.tau if args.tau.shape.rank == 0 else args.tau[..., tf.newaxis]
-    empty = (args.scores + tf.cast(tau, args.scores.dtype))[..., tf.newaxis] + tf.cast(values, args.scores.dtype)
-    return tf.ensure_shape(empty, args.scores.shape.concatenate(values.shape[-1:]))
-
-
 def _rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows:
     """The rows of the matrix at `ranks` [B, r]; with `log` also for logarithms of weights that underflow."""
-    logits = _methods.get(args.method).logits
+    logits = _methods.METHODS[args.method].logits
     assert logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
     return SoftRows(lists, ranks, logits(lists, ranks, args.power, log))
 
@@ -172,7 +150,7 @@ def _product(
     args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
     """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
-    matrix_free = _methods.get(args.method).matrix_free
+    matrix_free = _methods.METHODS[args.method].matrix_free
 
     def short(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
         rows = _rows(args, lists, _leading_ranks(lists))
@@ -219,12 +197,6 @@ def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> 
     exact = take(values, lists.order[:, :top_k])
     is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), _leading_ranks(lists, top_k) < lists.valid_counts())
     return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
-
-
-def _hard_ranks(lists: OrderedLists) -> tf.Tensor:
-    """Exact ranks from 1 [B, n], ties in stable order; 0 for masked items."""
-    ranks = _or_nan(lists, tf.cast(lists.ranks + 1, lists.scores.dtype))
-    return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
 
 
 def _or_nan(lists: OrderedLists, result: tf.Tensor) -> tf.Tensor:

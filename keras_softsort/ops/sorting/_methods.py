@@ -45,37 +45,27 @@ class Method(NamedTuple):
 
 # The capabilities that an operator may require, and the field of `Method` that provides it where there are no logits.
 CAPABILITIES = {"permutation": "logits", "values": "sorted_scores", "ranks": "ranks", "membership": "membership"}
-_METHODS: dict[str, Method] = {}
+METHODS: dict[str, Method] = {}
 
 
 def register(method: Method) -> None:
     """Register `method`, so that every operator, layer and loss knows its name."""
-    if method.name in _METHODS:
+    if method.name in METHODS:
         raise ValueError(f"method names must be unique, got {method.name!r}, which is registered already")
-    _METHODS[method.name] = method
-
-
-def unregister(name: str) -> None:
-    """Remove a method from the registry."""
-    del _METHODS[name]
-
-
-def get(name: str) -> Method:
-    """The method with this name."""
-    return _METHODS[name]
+    METHODS[method.name] = method
 
 
 def names(capability: str = "permutation") -> tuple[str, ...]:
     """The names of the methods that give `capability`, sorted."""
     own = CAPABILITIES[capability]
-    return tuple(sorted(name for name, each in _METHODS.items() if each.logits or getattr(each, own)))
+    return tuple(sorted(name for name, each in METHODS.items() if each.logits or getattr(each, own)))
 
 
 def checked_method(method: Any, capability: str = "permutation") -> str:
     """Return `method`, checked to be the name of a method with `capability`."""
     allowed = names(capability)
     if method not in allowed:
-        lacks = f", which has no {capability}" if isinstance(method, str) and method in _METHODS else ""
+        lacks = f", which has no {capability}" if isinstance(method, str) and method in METHODS else ""
         raise ValueError(f"method must be one of {list(allowed)}, got {method!r}{lacks}")
     return method
 
@@ -83,7 +73,7 @@ def checked_method(method: Any, capability: str = "permutation") -> str:
 def checked_power(power: Any, method: str) -> float:
     """Return `power`, checked to be positive, and 1 for a method without a power."""
     number = arguments.positive_number("power", power)
-    if number != 1 and not get(method).takes_power:
+    if number != 1 and not METHODS[method].takes_power:
         raise ValueError(f"power must be 1 with method {method!r}, which has none, got {power!r}")
     return number
 
@@ -121,13 +111,14 @@ def sort_arguments(
     capability: str = "permutation",
     power: float = 1.0,
     scale: str | None = None,
+    top_k: int | None = None,
 ) -> SortArguments:
-    """Check the arguments. `method` must have `capability`."""
+    """Check the arguments. `method` must have `capability`, and `top_k` is at most the list size."""
     scores = arguments.list_tensor("scores", scores)
     method = checked_method(method, capability)
     power = checked_power(power, method)
     return SortArguments(
-        scores=scores,
+        scores=arguments.top_k_rows(top_k, scores),
         tau=arguments.temperature(tau, compute_dtype(scores.dtype), scores),
         mask=arguments.list_mask(mask, scores),
         direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
@@ -139,7 +130,7 @@ def sort_arguments(
 
 
 def _is_long(method: str, power: float, size: int | None) -> bool | None:
-    matrix_free = get(method).matrix_free
+    matrix_free = METHODS[method].matrix_free
     if matrix_free is None or power != 1:
         return False
     return None if size is None else size >= matrix_free.min_size

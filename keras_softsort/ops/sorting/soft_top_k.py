@@ -161,7 +161,8 @@ def soft_top_k_membership(
         scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership", scale=scale
     )
     k = _checked_counts(k, args.scores)
-    args = args._replace(scores=arguments.at_most_list_size("k", _largest(k), args.scores))
+    largest = k if isinstance(k, int) else tf.reduce_max(k)
+    args = args._replace(scores=arguments.at_most_list_size("k", largest, args.scores))
     return _dispatch.membership(args, k, arguments.boolean("hard", hard))
 
 
@@ -179,7 +180,3 @@ def _checked_counts(k: Any, scores: tf.Tensor) -> int | tf.Tensor:
         k = arguments.of_shape("k", k, tf.shape(scores)[:-1])
     k = tf.cast(k, tf.int32)
     return arguments.checked(k, tf.reduce_all(k >= 1), "k must be at least 1, got", tf.reduce_min(k))
-
-
-def _largest(k: int | tf.Tensor) -> Any:
-    return k if isinstance(k, int) else tf.reduce_max(k)

@@ -98,8 +98,8 @@ def soft_values(
         power=power,
         capability="values" if values is None else "permutation",
         scale=scale,
+        top_k=top_k,
     )
-    args = args._replace(scores=arguments.top_k_rows(top_k, args.scores))
     hard = arguments.boolean("hard", hard)
     if values is None:
         return _dispatch.sorted_scores(args, top_k, hard)

@@ -24,7 +24,7 @@ each_method = pytest.mark.parametrize("method", METHODS)
 
 def without_matrix(method, min_size=0):
     """Register `method` once more, with products that need no matrix from `min_size` items on; its name."""
-    known = _methods.get(method)
+    known = _methods.METHODS[method]
     name = f"{method} from {min_size} items"
     if name not in _methods.names():
         products = known.matrix_free._replace(min_size=min_size)
@@ -37,7 +37,7 @@ def registered():
     before = _methods.names()
     yield
     for name in set(_methods.names()) - set(before):
-        _methods.unregister(name)
+        del _methods.METHODS[name]
 
 
 def random_lists(kind="normal", lists=2, size=SIZE, seed=0):

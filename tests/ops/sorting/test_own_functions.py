@@ -52,7 +52,7 @@ class Own:
 
 def own_functions():
     """Each function that a registered method has of its own."""
-    found = [(field, name, _methods.get(name)) for field in OPERATORS for name in _methods.names(capability(field))]
+    found = [(field, name, _methods.METHODS[name]) for field in OPERATORS for name in _methods.names(capability(field))]
     return [Own(field, name) for field, name, method in found if getattr(method, field) is not None]
 
 
@@ -157,7 +157,7 @@ def sigmoid(request):
 
     _methods.register(Method(request.param, ranks=ranks))
     yield Own("ranks", request.param)
-    _methods.unregister(request.param)
+    del _methods.METHODS[request.param]
 
 
 def test_a_method_without_truth_is_found(sigmoid):

@@ -1,0 +1,134 @@
+"""Soft permutation matrices: NeuralSort of Grover et al. (2019) and SoftSort of Prillo and Eisenschlos (2020)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import export
+from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting._methods import sort_arguments
+
+
+@export(top_level=True)
+def neural_sort(
+    scores: Any,
+    tau: Any = 1.0,
+    *,
+    top_k: int | None = None,
+    hard: bool = False,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+    scale: str | None = None,
+) -> tf.Tensor:
+    """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
+
+    Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums
+    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts. The
+    computation uses differences of neighbors in the sorted list. It is several digits more accurate in float32 than the
+    formula, and finite for every tau.
+
+    Args:
+      scores: `[..., n]`, float16, bfloat16, float32 or float64.
+      tau: temperature, in units of the scores times the list size n. A positive number, or a tensor or variable that is
+        a scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
+        start with n / 10. A tensor that is not positive gives NaN.
+      top_k: number of first rows to compute; None computes all.
+      hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
+      mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
+      direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
+        the same at any scale. None leaves them as they are.
+
+    Returns:
+      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
+      come last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
+      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows, and changes no other
+      list. Empty lists give `[..., 0, 0]`.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` is not positive, `mask` has another shape, `top_k` is greater than the list size, or `direction`
+        or `scale` is unknown.
+
+    Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> scores = tf.constant([2.0, 5.0, 3.0])
+    >>> tf.round(100 * ks.ops.neural_sort(scores, tau=1.0)).numpy().astype(int).tolist()
+    [[1, 88, 12], [24, 9, 67], [73, 0, 27]]
+    >>> ks.ops.neural_sort(scores, tau=0.01).numpy().astype(int).tolist()
+    [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
+    Relaxations", ICLR 2019.
+    """
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, scale=scale, top_k=top_k)
+    return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
+
+
+@export(top_level=True)
+def soft_sort(
+    scores: Any,
+    tau: Any = 1.0,
+    *,
+    power: float = 1.0,
+    top_k: int | None = None,
+    hard: bool = False,
+    mask: Any = None,
+    direction: str = "DESCENDING",
+    scale: str | None = None,
+) -> tf.Tensor:
+    """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
+
+    Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. Every row sums to 1 and is largest at the item of that
+    rank. As tau goes to 0, P becomes the permutation matrix that sorts. For the sorted values, which other libraries
+    call `soft_sort`, see `soft_values`.
+
+    Args:
+      scores: `[..., n]`, float16, bfloat16, float32 or float64.
+      tau: temperature, in units of the scores to the `power`. A positive number, or a tensor or variable that is a
+        scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
+        start with 0.1 to 1. A tensor that is not positive gives NaN.
+      power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
+      top_k: number of first rows to compute; None computes all.
+      hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
+      mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
+      direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
+      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
+        the same at any scale. None leaves them as they are.
+
+    Returns:
+      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
+      come last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
+      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows, and changes no other
+      list. Empty lists give `[..., 0, 0]`.
+
+    Raises:
+      TypeError: `scores` is not floating-point, or `mask` is not bool.
+      ValueError: `tau` or `power` is not positive, `mask` has another shape, `top_k` is greater than the list size, or
+        `direction` or `scale` is unknown.
+
+    Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> import keras_softsort as ks
+    >>> scores = tf.constant([2.0, 5.0, 3.0])
+    >>> tf.round(100 * ks.ops.soft_sort(scores, tau=1.0)).numpy().astype(int).tolist()
+    [[4, 84, 11], [24, 9, 67], [71, 4, 26]]
+    >>> tf.round(100 * ks.ops.soft_sort(scores, tau=1.0, power=2.0)).numpy().astype(int).tolist()
+    [[0, 98, 2], [27, 1, 72], [73, 0, 27]]
+
+    Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
+    """
+    args = sort_arguments(
+        scores, tau, mask=mask, direction=direction, method="soft_sort", power=power, scale=scale, top_k=top_k
+    )
+    return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
