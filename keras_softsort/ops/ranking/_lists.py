@@ -1,4 +1,4 @@
-"""What ranking losses share: arguments, a decorator that makes an operator of a loss of lists `[B, n]`, and samples."""
+"""What ranking losses share: arguments and options, and a decorator that makes an operator of a loss of lists."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
 
-# The checks of options that losses of items, of noise, and of optional noise share.
+# The check of the option that losses of items share.
 ITEM_CHECKS = {"normalization": arguments.choice("list", "none")}
-NOISE_CHECKS = {"num_samples": arguments.positive_integer, "noise_scale": arguments.non_negative_number}
-STOCHASTIC_CHECKS = {"stochastic": arguments.boolean, **NOISE_CHECKS}
 
 Operator = TypeVar("Operator", bound=Callable[..., Any])
 
@@ -241,47 +238,6 @@ def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, uncha
         peak = tf.where(tf.equal(tau, 1), tf.zeros_like(peak), peak)
     below = tf.where(counts, scores - peak, tf.zeros_like(scores)) / tau
     return tf.where(counts, below, lowest)
-
-
-class Noise(NamedTuple):
-    """Gumbel noise of samples of the scores."""
-
-    num_samples: int
-    noise_scale: float
-    seed: tf.Tensor
-
-
-def noise_of(num_samples: int, noise_scale: float, seed: Any, *, stochastic: bool = True) -> Noise | None:
-    """The noise of a loss, or None if it is not `stochastic`."""
-    if not stochastic:
-        return None
-    if seed is None:
-        raise ValueError("seed must be two integers with stochastic=True, got None")
-    return Noise(num_samples, noise_scale, gumbel_noise.seed_tensor(seed))
-
-
-def sampled_scores(scores: tf.Tensor, noise: Noise) -> tf.Tensor:
-    """Add Gumbel noise to `scores` [batch, n]: [num_samples, batch, n]."""
-    batch, size = tf.unstack(tf.shape(scores))
-    # The item axis comes first, so that padding at the end of lists does not change the noise of the other items.
-    drawn = gumbel_noise.gumbel([size, noise.num_samples, batch], noise.seed, scores.dtype)
-    return scores + noise.noise_scale * tf.transpose(drawn, [1, 2, 0])
-
-
-def mean_over_samples(
-    lists: RankingLists, noise: Noise | None, losses_of: Callable[..., tf.Tensor], *options: Any, of: str = "scores"
-) -> tf.Tensor:
-    """The mean of `losses_of(lists, *options)` [B] over samples of the scores, or of the labels, if there is noise."""
-    if noise is None:
-        return losses_of(lists, *options)
-
-    def repeated(part: Any) -> Any:
-        is_per_list = tf.is_tensor(part) and part.shape.rank
-        return tf.tile(part, [noise.num_samples, *[1] * (part.shape.rank - 1)]) if is_per_list else part
-
-    samples = flatten_lists(sampled_scores(getattr(lists, of), noise))
-    losses = losses_of(RankingLists(*map(repeated, lists))._replace(**{of: samples}), *options)
-    return tf.reduce_mean(tf.reshape(losses, [noise.num_samples, -1]), axis=0)
 
 
 def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:

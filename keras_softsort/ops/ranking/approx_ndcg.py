@@ -9,17 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
-from keras_softsort.ops.ranking._lists import (
-    NOISE_CHECKS,
-    Noise,
-    RankingLists,
-    checks,
-    finite_with_gain,
-    mean_over_samples,
-    noise_of,
-    per_list,
-    ranking_arguments,
-)
+from keras_softsort.ops.ranking._lists import RankingLists, checks, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
 # Soft ranks need a discount with a formula.

@@ -12,17 +12,8 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions
-from keras_softsort.ops.ranking._lists import (
-    STOCHASTIC_CHECKS,
-    Noise,
-    RankingLists,
-    checks,
-    finite_with_gain,
-    noise_of,
-    per_list,
-    ranking_arguments,
-    sampled_scores,
-)
+from keras_softsort.ops.ranking._lists import RankingLists, checks, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores, stochastic_noise
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
@@ -121,7 +112,7 @@ def neural_ndcg_loss(
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     ndcg = NDCGOptions(k, gain, discount, normalization)
     options = NeuralNDCGOptions(ndcg, method, power, num_iterations, hard)
-    return _losses(args, options, noise_of(num_samples, noise_scale, seed, stochastic=stochastic))
+    return _losses(args, options, stochastic_noise(num_samples, noise_scale, seed) if stochastic else None)
 
 
 @per_list(finite_with_gain)

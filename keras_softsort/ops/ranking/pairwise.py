@@ -9,17 +9,14 @@ import tensorflow as tf
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, metric_options
 from keras_softsort.ops.ranking._lists import (
-    NOISE_CHECKS,
     Derivatives,
-    Noise,
     RankingArguments,
     RankingLists,
     checks,
-    mean_over_samples,
-    noise_of,
     per_list,
     ranking_arguments,
 )
+from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking._pair_sums import PAIR_CHECKS, PairOptions, have_pairs, pair_derivatives, pair_losses
 
 NEIGHBORS = metric_options("lambda_weight", LambdaWeight("dcg", version=2, neighbors_only=True))

@@ -14,18 +14,15 @@ from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import (
-    STOCHASTIC_CHECKS,
-    Noise,
     RankingLists,
     checked_weights,
     checks,
     finite,
     flat_weights,
-    mean_over_samples,
-    noise_of,
     per_list,
     ranking_arguments,
 )
+from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples, stochastic_noise
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._methods import sort_arguments
 
@@ -108,7 +105,8 @@ def neural_sort_cross_entropy_loss(
     Relaxations", ICLR 2019, section 6.1.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _neural_sort_losses(args, label_tau, noise_of(num_samples, noise_scale, seed, stochastic=stochastic))
+    noise = stochastic_noise(num_samples, noise_scale, seed) if stochastic else None
+    return _neural_sort_losses(args, label_tau, noise)
 
 
 @per_list(finite)

@@ -10,16 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions
-from keras_softsort.ops.ranking._lists import (
-    Noise,
-    RankingLists,
-    checks,
-    finite_with_gain,
-    noise_of,
-    per_list,
-    ranking_arguments,
-    sampled_scores,
-)
+from keras_softsort.ops.ranking._lists import RankingLists, checks, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._noise import Noise, noise_of, sampled_scores
 from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 

@@ -15,16 +15,14 @@ from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import (
     Derivatives,
-    Noise,
     RankingLists,
     checks,
     finite,
-    mean_over_samples,
-    noise_of,
     per_list,
     ranking_arguments,
     relative_scores,
 )
+from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs, choice_derivatives
 
 # The discount of position-aware ListMLE, which depends on the number of items.
