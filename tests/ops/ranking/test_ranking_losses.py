@@ -178,6 +178,12 @@ def test_shapes_that_do_not_fit(name):
             ValueError,
             "seed must be two integers with stochastic=True, got None",
         ),
+        (ops.neural_sort_cross_entropy_loss, {"stochastic": True}, ValueError, "stochastic=True, got None"),
+        *(
+            (function, {"seed": None}, TypeError, "^seed must .* got None")
+            for function in (ops.gumbel_approx_ndcg_loss, ops.yeti_logistic_loss, ops.pl_rank_loss)
+        ),
+        (ops.coupled_rank_distil_loss, {"seed": None}, TypeError, "^seed must .* got None"),
         (ops.neural_ndcg_loss, {"power": 2.0}, ValueError, "power must be 1 with method 'neural_sort'"),
         (ops.spearman_loss, {"tau": 0}, ValueError, "tau must be positive and finite, got 0"),
         (ops.plackett_luce_loss, {"ties": "efron"}, ValueError, "ties must be one of"),
