@@ -60,25 +60,24 @@ def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     @tf.custom_gradient
     def summed(scores: tf.Tensor) -> tuple:
         sums = pair_sums(scores, lists, options)
-        return (sums.losses, sums.counts), lambda upstream, _: upstream[:, tf.newaxis] * sums.slopes
+        return sums.losses, lambda upstream: upstream[:, tf.newaxis] * sums.slopes
 
-    losses, counts = summed(scaled)
-    return losses / tf.stop_gradient(_divisors(lists, counts, options))
+    return summed(scaled) / _divisors(lists, options)
 
 
 def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
     """The derivatives of `pair_losses`. Lambda weights are constants."""
     sums = pair_sums(scaled_scores(lists), lists, options._replace(orders=2))
-    scale, divisors = 1 / lists.tau, _divisors(lists, sums.counts, options)[:, tf.newaxis]
+    scale, divisors = 1 / lists.tau, _divisors(lists, options)[:, tf.newaxis]
     return Derivatives(scale * (sums.slopes / divisors), tf.square(scale) * (sums.curvatures / divisors))
 
 
-def _divisors(lists: RankingLists, counts: tf.Tensor, options: PairOptions) -> tf.Tensor:
+def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     """What the sum of each list is divided by: [B]."""
-    if options.normalization == "list":
-        return lists.sizes()
     by_pairs = options.normalization == "pairs" or (options.normalization == "auto" and options.lambda_weight is None)
-    return tf.maximum(counts, 1) if by_pairs else tf.ones_like(counts)
+    if by_pairs:
+        return tf.stop_gradient(tf.maximum(_counts(lists, options.ties), 1))
+    return lists.sizes() if options.normalization == "list" else tf.ones([], lists.labels.dtype)[tf.newaxis]
 
 
 def scaled_scores(lists: RankingLists) -> tf.Tensor:
@@ -109,7 +108,6 @@ class PairSums(NamedTuple):
     """Sums over the pairs of each list."""
 
     losses: tf.Tensor  # [B]: the weighted sum of the costs
-    counts: tf.Tensor  # [B]: the number of pairs
     slopes: tf.Tensor  # [B, n]: the gradient of the losses
     curvatures: tf.Tensor | None = None  # [B, n]: the diagonal of their hessian
 
@@ -135,7 +133,7 @@ def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> P
         sums = _sorted_tiles(items, options)
     losses, derivatives = sums
     derivatives = tf.where(lists.mask, derivatives, tf.zeros_like(derivatives))
-    return PairSums(losses, _counts(lists, options.ties), *tf.unstack(derivatives, options.orders))
+    return PairSums(losses, *tf.unstack(derivatives, options.orders))
 
 
 def _counts(lists: RankingLists, ties: str) -> tf.Tensor:

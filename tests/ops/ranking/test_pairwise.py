@@ -124,3 +124,14 @@ def test_explicit_pairs_at_the_edges():
 def test_bad_pairs(arguments, error, message):
     with pytest.raises(error, match=message):
         ks.ops.pairwise_logistic(**{"score_difference": [1.0, 2.0], **arguments})
+
+
+@pytest.mark.parametrize(
+    ("normalization", "counts"), [("auto", True), ("pairs", True), ("list", False), ("none", False)]
+)
+def test_pairs_are_counted_only_where_they_divide(normalization, counts):
+    """Counting takes a sort of the labels, which short lists need for nothing else."""
+    lists = tf.TensorSpec([2, 6], tf.float32)
+    loss = tf.function(lambda scores, labels: ks.ops.ranknet_loss(scores, labels, normalization=normalization))
+    kinds = {operation.type for operation in loss.get_concrete_function(lists, lists).graph.get_operations()}
+    assert ("TopKV2" in kinds) == counts
