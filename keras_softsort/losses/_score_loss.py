@@ -147,6 +147,6 @@ class OperatorLoss(ScoreLoss):
     def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
         options = self.options()
         if "seed" in options:
-            options["seed"] = fresh_seed(options["seed"])
+            options["seed"] = fresh_seed(options["seed"]) if options.get("stochastic", True) else None
         weights = lists.weights if lists.weighted else None
         return operator(self._scaled(lists, y_pred), lists.labels, mask=lists.mask, weights=weights, **options)

@@ -220,3 +220,16 @@ def test_bad_predictions(cls):
         cls()(np.ones((3, 5)), np.ones((3, 4)))
     with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
         cls()(np.ones((1, 2)), np.ones((1, 2), int))
+
+
+@pytest.mark.parametrize("stochastic", [False, True])
+@pytest.mark.parametrize("make", [ks.NeuralNDCGLoss, ks.NeuralSortCrossEntropyLoss])
+def test_only_a_stochastic_loss_draws_a_seed(make, stochastic):
+    labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.1, 0.4, 0.3]])
+    drawn = []
+    for loss in (None, make(stochastic=stochastic)):
+        tf.random.set_seed(7)
+        if loss is not None:
+            loss(labels, scores)
+        drawn.append(float(tf.random.uniform([])))
+    assert (drawn[0] != drawn[1]) == stochastic
