@@ -82,8 +82,8 @@ class SoftRows(NamedTuple):
         """
         logits, gradient_of_scores = self.logits(scores, tau)
         mask = self.lists.mask
-        valid = (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
         if mask is not None:
+            valid = (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
             logits = tf.where(valid, logits, tf.zeros_like(logits))
             excluded = tf.constant(-math.inf, logits.dtype)
             logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)

@@ -22,6 +22,7 @@ class SoftSortProducts(NamedTuple):
     lists: OrderedLists
     positions: tf.Tensor  # [L, n], in units of tau
     valid: tf.Tensor  # [L, n, 1]: 1 where the item and the rank are not masked, else 0
+    ties: tuple[tf.Tensor, tf.Tensor]  # [L, n] each: the first and the last rank of equal positions
 
     def products(self, values: tf.Tensor) -> tuple[tf.Tensor, SeparableRows]:
         """P w of `values` w [L, n, d] of the items, 0 where masked, in float64."""
@@ -53,7 +54,7 @@ class SoftSortProducts(NamedTuple):
         both = laplace_sums(self.positions, tf.transpose(values, [0, 2, 1]), self.lists.scores.dtype)
         before, behind = (tf.transpose(each, [0, 2, 1]) for each in both)
         # Equal positions have sign 0: the sum before the first of them minus the sum behind the last.
-        first, last = self.lists.ties()
+        first, last = self.ties
         return before + (behind - values), take(before - values, first) - take(behind - values, last)
 
 
@@ -69,4 +70,4 @@ def soft_sort_products(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor, e
     """The products of power 1, which leave nothing out."""
     del eps
     ordered, valid = sorted_scores(lists, scores, tau)
-    return SoftSortProducts(lists, -ordered / tf.cast(tau, tf.float64), valid)
+    return SoftSortProducts(lists, -ordered / tf.cast(tau, tf.float64), valid, lists.ties())
