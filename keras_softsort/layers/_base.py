@@ -20,11 +20,11 @@ from keras_softsort.ops._core import lists
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(["hard", "learn_tau", "stochastic"], arguments.boolean),
     **dict.fromkeys(["k", "num_iterations", "num_samples"], arguments.positive_integer),
-    "direction": lambda name, value: arguments.one_of(name, value, arguments.DIRECTIONS),
+    "direction": arguments.choice(*arguments.DIRECTIONS),
     "noise_scale": arguments.non_negative_number,
     "scale": lambda _, value: lists.checked_scale(value),
     "seed": arguments.optional_integer,
-    "tolerance": lambda name, value: None if value is None else arguments.non_negative_number(name, value),
+    "tolerance": arguments.optional(arguments.non_negative_number),
     "top_k": arguments.optional_positive_integer,
 }
 

@@ -120,8 +120,7 @@ class OperatorLoss(ScoreLoss):
         super().__init_subclass__()
         if operator is not None:
             cls._operator = staticmethod(operator)
-        if derivatives is not None:
-            cls._derivatives = staticmethod(derivatives)
+            cls._derivatives = staticmethod(derivatives) if derivatives else None  # not those of a base class
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
@@ -130,7 +129,7 @@ class OperatorLoss(ScoreLoss):
         checked |= {name: check(name, given[name]) for name, check in COMMON_CHECKS.items() if name in given}
         if "lambda_weight" in given:  # stays the name or the object
             checked["lambda_weight"] = given["lambda_weight"]
-        if "power" in given:
+        if "power" in given:  # which powers are allowed depends on the method
             checked_power(given["power"], given["method"])
         super().__init__({**given, **checked}, **kwargs)
 

@@ -479,3 +479,14 @@ def test_ndcg_counts_lists_of_one_row():
     found = trees.metric("ndcg", 2)([2.0, 0.0, 1.0, 3.0], [0.3, 0.9, 0.4, 0.0], None, [3, 1])[1]
     best = 3 + 1 / np.log2(3)
     assert abs(found - ((0 + 1 / np.log2(3)) / best + 1) / 2) < 1e-6
+
+
+def test_an_operator_of_its_own_has_no_derivatives_of_a_base_class():
+    class Other(ks.RankNetLoss, operator=ks.ops.yeti_logistic_loss):
+        pass
+
+    class Same(ks.RankNetLoss):
+        pass
+
+    assert Other._derivatives is None
+    assert Same._derivatives is ks.RankNetLoss._derivatives
