@@ -26,7 +26,7 @@ def draw_served(
     left.axvline(first + 0.5, color=MUTED, linestyle=":")
     left.set_title("One answer: a ward of unseen patients, by score", loc="left", color=INK)
     left.set(
-        xlabel=f"rank by the server (dotted: the first {first}, `top_k`)",
+        xlabel=f"rank by the server (dotted: the first {first})",
         ylabel="score above the lowest",
         xticks=[1, 5, 10, 15, 20],
     )
