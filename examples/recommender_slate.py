@@ -11,8 +11,9 @@ seeing the shopper's ideal and what is on the slate already. The same network is
 The first two differentiate the reward, so they need it as a formula; the last two see only its values. All see the same
 number of sampled slates per step. Tests are on shoppers and wines that training never saw, without noise, beside
 baselines: a random slate; the best-liked wines in order; a determinantal point process with greedy MAP inference; a
-greedy choice by the true gain in reward; beam search; and the best of all slates, where these can be tried, or else a
-number that the reward of no slate exceeds (`_shared/slate_search.py`; far from tight on long slates).
+greedy choice by the true gain in reward; beam search; exchanges that improve these; and the best of all slates, where
+these can be tried, or else the best that are known and a number that the reward of no slate exceeds
+(`_shared/slate_search.py`; far from tight on long slates).
 
     python examples/recommender_slate.py                      # 3 seeds, under two minutes
     python examples/recommender_slate.py --steps 1000 --seeds 0 1 2 3 4
@@ -42,6 +43,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--samples", type=at_least(2), default=4, help="slates drawn for each shopper in a step")
     add("--candidates", type=at_least(2), default=10, help=f"wines to choose from, at most {MOST_CANDIDATES}")
     add("--places", type=at_least(1), default=4, help="wines on a slate")
+    add("--history", choices=("sum", "attention"), default="sum", help="how the wines on the slate are summed up")
     add("--looks-on", type=command_line.fraction, default=0.8, help="probability to look at the next place")
     add("--tau", type=command_line.positive, default=0.5, help="temperature of Gumbel-Softmax, in units of the scores")
     add("--learning-rate", type=command_line.positive, default=3e-3, help="of Adam")
@@ -73,7 +75,8 @@ import keras_softsort as ks
 METHODS = ("gumbel hard", "gumbel soft", "reinforce", "rloo")
 ESTIMATORS = {"reinforce": "score_function", "rloo": "rloo"}
 TEST_SEED = 1_000_003
-SEEN = 16  # numbers that sum up what is on the slate, for each candidate
+SEEN, HEADS = 16, 4  # numbers that sum up what is on the slate, for each candidate; heads of attention
+MOST_LOGIT = 8.0  # of attention, so that its exponential stays in range
 Pick = Callable[[int, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
@@ -107,10 +110,14 @@ def loss_of(method: str, network: Network, visits: Visits, seed: tf.Tensor, opti
 
 
 class Network(NamedTuple):
-    """`look`: how a candidate differs from a wine on the slate, summed up; `score`: its score for the next place."""
+    """`look`: what a candidate's difference from a wine on the slate means; `score`: its score for the next place.
+
+    With `attends`, `look` also says how much attention the candidate pays to that wine.
+    """
 
     look: keras.Model
     score: keras.Model
+    attends: bool
 
     @property
     def variables(self) -> list:
@@ -118,13 +125,27 @@ class Network(NamedTuple):
         return [*self.look.trainable_variables, *self.score.trainable_variables]
 
 
-def new_network(features: int, places: int) -> Network:
+def new_network(features: int, places: int, attends: bool) -> Network:
     """Networks over the last axis, of two hidden layers in all."""
     relu = {"activation": "relu"}
-    look = [keras.Input((None, features)), keras.layers.Dense(64, **relu), keras.layers.Dense(SEEN)]
+    looked = keras.layers.Dense(SEEN + HEADS * attends)
+    look = [keras.Input((None, features)), keras.layers.Dense(64, **relu), looked]
     score = [keras.layers.Dense(64, **relu), keras.layers.Dense(64, **relu), keras.layers.Dense(1)]
     known = keras.Input((None, features + SEEN + places))
-    return Network(keras.Sequential(look), keras.Sequential([known, *score]))
+    return Network(keras.Sequential(look), keras.Sequential([known, *score]), attends)
+
+
+def look_at(network: Network, difference: tf.Tensor, seen: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Add a wine to what each candidate has `seen` on the slate: to the sum, or to the mean by attention.
+
+    `total` is the sum of the weights of that mean, 1 for an empty slate.
+    """
+    looked = network.look(difference)
+    if not network.attends:
+        return seen + looked, total
+    values, logits = tf.split(looked, [SEEN, HEADS], axis=-1)
+    weights = tf.repeat(tf.exp(MOST_LOGIT * tf.tanh(logits / MOST_LOGIT)), SEEN // HEADS, axis=-1)
+    return seen + (values - seen) * weights / (total + weights), total + weights
 
 
 def fill(network: Network, visits: Visits, places: int, pick: Pick) -> tuple[tf.Tensor, tf.Tensor]:
@@ -132,6 +153,7 @@ def fill(network: Network, visits: Visits, places: int, pick: Pick) -> tuple[tf.
     available = tf.ones(tf.shape(visits.candidates)[:2], tf.bool)
     from_ideal = tf.square(visits.candidates - visits.ideals[:, tf.newaxis])
     seen = tf.zeros_like(from_ideal[..., :1]) + tf.zeros(SEEN)
+    total = tf.ones_like(seen)
     slate: list[tf.Tensor] = []
     log_probs = 0.0
     for place in range(places):
@@ -143,7 +165,7 @@ def fill(network: Network, visits: Visits, places: int, pick: Pick) -> tuple[tf.
         taken = tf.argmax(row, axis=-1, output_type=tf.int32)[:, tf.newaxis]
         available = tf.logical_and(available, tf.not_equal(tf.range(tf.shape(logits)[1]), taken))
         shown = tf.einsum("bn,bnf->bf", row, visits.candidates)[:, tf.newaxis]
-        seen += network.look(tf.square(visits.candidates - shown))
+        seen, total = look_at(network, tf.square(visits.candidates - shown), seen, total)
         slate.append(row)
     return tf.stack(slate, axis=1), log_probs
 
@@ -188,7 +210,7 @@ def train(method: str, seed: int, test: Visits, options: argparse.Namespace) -> 
     """Slates `[visits, places]` for the test visits, and their mean reward over training."""
     keras.utils.set_random_seed(seed)
     items, random = split_wines(options)[0], np.random.default_rng(seed)
-    network = new_network(items.shape[1], options.places)
+    network = new_network(items.shape[1], options.places, options.history == "attention")
     optimizer = keras.optimizers.Adam(options.learning_rate)
     optimizer.build(network.variables)
 
@@ -226,7 +248,8 @@ def split_wines(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
 def baselines(test: Visits, options: argparse.Namespace) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """Slates `[visits, places]` of those who know the simulator and of one who knows nothing; the mean rewards.
 
-    Where not all slates can be tried the rewards also hold the upper bound.
+    Where not all slates can be tried, the best ones that are known stand in for the best, and the rewards also hold an
+    upper bound.
     """
     liking, likeness = likings(test).numpy(), likenesses(test).numpy()
     seen = options.looks_on ** np.arange(options.places)
@@ -238,12 +261,16 @@ def baselines(test: Visits, options: argparse.Namespace) -> tuple[dict[str, np.n
         "greedy by true gain": slate_search.beam_search(liking, likeness, seen, width=1),
         f"beam search, {options.beam} wide": slate_search.beam_search(liking, likeness, seen, options.beam),
     }
+    known = {}
     if slate_search.can_enumerate(liking.shape[1], options.places):
         slates["best of all slates"] = slate_search.best_slates(liking, likeness, seen)
-    known = {name: float(slate_search.rewards(each, liking, likeness, seen).mean()) for name, each in slates.items()}
-    if "best of all slates" not in slates:
+    else:
         known["upper bound of all slates"] = float(slate_search.upper_bounds(liking, likeness, seen).mean())
-    return slates, known
+        for start in ("random", "greedy by true gain", f"beam search, {options.beam} wide"):
+            slates[f"{start}, exchanges"] = slate_search.with_exchanges(slates[start], liking, likeness, seen)
+        slates["best slates known"] = slate_search.best_of(list(slates.values()), liking, likeness, seen)
+    found = {name: slate_search.rewards(each, liking, likeness, seen) for name, each in slates.items()}
+    return slates, known | {name: float(each.mean()) for name, each in found.items()}
 
 
 def train_all(test: Visits, options: argparse.Namespace) -> tuple[dict[str, np.ndarray], dict[str, list[list[float]]]]:
@@ -285,11 +312,11 @@ def main(options: argparse.Namespace) -> dict:
     report(known, curves, options)
 
     shown = {"best liked first": fixed["best liked first"][0], "learned (rloo)": learned["rloo"][0]}
-    *_, (name, best) = fixed.items()  # by enumeration or by beam search
+    *_, (name, best) = fixed.items()  # of all slates, or of those that are known
     shown[name] = best[0]
     steps = np.arange(len(curves["rloo"][0])) * options.test_every
     one = Visits(*(each[0] for each in visits))
-    reached = {name: known[name] for name in fixed}
+    reached = {name: known[name] for name in fixed if not name.endswith("exchanges")}
     picture = draw_slates((steps, curves), reached, (one, shown), options.output / "recommender_slate.png")
     print(f"\nPicture: {picture}; {time.monotonic() - started:.0f} s in all")
     return command_line.save_report(options, "recommender_slate", baselines=known, curves=curves)

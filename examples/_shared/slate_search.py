@@ -58,6 +58,39 @@ def beam_search(liking: np.ndarray, likeness: np.ndarray, seen: np.ndarray, widt
     return slates[:, 0]
 
 
+def with_exchanges(slates: np.ndarray, liking: np.ndarray, likeness: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Improve slates `[visits, places]` by the best exchange of two candidates or move of one, until none helps."""
+    slates = slates.copy()
+    for visit, own in enumerate(zip(liking[:, np.newaxis], likeness[:, np.newaxis], strict=True)):
+        reward = -math.inf
+        while True:
+            near = _near_slates(slates[visit], liking.shape[1])
+            found = rewards(near[np.newaxis], *own, seen)[0]
+            if found.max() <= reward + 1e-9:
+                break
+            reward, slates[visit] = found.max(), near[found.argmax()]
+    return slates
+
+
+def best_of(slates: list[np.ndarray], liking: np.ndarray, likeness: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The slate of the largest reward of each visit, out of those of several searches."""
+    every = np.stack(slates, axis=1)
+    best = rewards(every, liking, likeness, seen).argmax(axis=1)
+    return every[np.arange(len(every)), best]
+
+
+def _near_slates(slate: np.ndarray, size: int) -> np.ndarray:
+    """Slates `[count, places]` one exchange, also with a candidate that is not on it, or one move from `slate`."""
+    places = len(slate)
+    every = np.concatenate([slate, np.setdiff1d(np.arange(size), slate)])
+    first, second = np.triu_indices(places, k=0, m=size)
+    exchanged = np.tile(every, [len(first), 1])
+    exchanged[np.arange(len(first)), first] = every[second]
+    exchanged[np.arange(len(first)), second] = every[first]
+    moved = [np.insert(np.delete(slate, place), to, slate[place]) for place in range(places) for to in range(places)]
+    return np.concatenate([exchanged[:, :places], moved])
+
+
 def determinantal_slates(liking: np.ndarray, likeness: np.ndarray, places: int) -> np.ndarray:
     """Greedy MAP inference of a determinantal point process (Chen, Zhang and Zhou 2018), `[visits, places]`.
 

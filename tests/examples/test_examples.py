@@ -24,7 +24,18 @@ TINY = {
     "median": ["--steps", "2", "--test-lists", "20", "--no-baselines"],
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
     "ranknet_gradients": ["--wards", "2", "--sizes", "5"],
-    "recommender_slate": ["--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"],
+    "recommender_slate": [
+        "--steps",
+        "1",
+        "--test-every",
+        "1",
+        "--test-visits",
+        "4",
+        "--candidates",
+        "6",
+        "--history",
+        "attention",
+    ],
     "ranking_trees": ["--splits", "1", "--rounds", "2", "--wards", "5"],
     "serve_ranker": ["--requests", "1"],
     "sort_digits": ["--steps", "2", "--test-lists", "20"],
@@ -317,6 +328,14 @@ class TestSlateSearch:
         assert np.all(reward["greedy"] <= reward["beam"] + 1e-6)
         assert np.all(reward["beam"] <= reward["best"] + 1e-6)
         assert np.all(reward["best"] <= search.upper_bounds(liking, likeness, seen) + 1e-6)
+        found = search.with_exchanges(slates["greedy"][:, ::-1], liking, likeness, seen)
+        assert np.all(np.sort(found) < 7)
+        assert all(len(set(one)) == places for one in found.tolist())
+        improved = search.rewards(found, liking, likeness, seen)
+        assert np.all(reward["greedy"] * 0.95 <= improved)
+        assert np.all(improved <= reward["best"] + 1e-6)
+        several = search.best_of([slates["greedy"], slates["best"], found], liking, likeness, seen)
+        np.testing.assert_allclose(search.rewards(several, liking, likeness, seen), reward["best"])
         if places < 7:  # wide enough for all partial slates
             np.testing.assert_allclose(reward["beam"], reward["best"], rtol=1e-6)
 
@@ -340,9 +359,10 @@ class TestSlateSearch:
         visits = module.draw_visits(module.split_wines(options)[1], 3, 60, np.random.default_rng(0))
         test = module.Visits(*map(tf.constant, visits))
         slates, known = module.baselines(test, options)
-        assert list(known)[-1] == "upper bound of all slates"
         assert known["greedy by true gain"] <= known["beam search, 32 wide"] * (1 + 1e-6)
-        assert known["beam search, 32 wide"] <= known["upper bound of all slates"]
+        assert known["beam search, 32 wide"] <= known["beam search, 32 wide, exchanges"]
+        assert list(known)[-1] == "best slates known"
+        assert max(known[name] for name in slates) == known["best slates known"] <= known["upper bound of all slates"]
         learned, curve = module.train("gumbel hard", 0, test, options)
         for slate in [learned, *slates.values()]:
             assert slate.shape == (3, 30)
