@@ -18,6 +18,10 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TINY = {
     "dense_matrix_free_threshold": ["--sizes", "4", "--items", "4", "--methods", "soft_sort", "--repeats", "1"],
     "dense_matrix": ["--shapes", "2x5", "--repeats", "1"],
+    "dknn_published": [
+        *("--dataset", "sklearn", "--epochs", "1", "--blocks", "1", "1", "--width", "4"),
+        *("--validation-count", "1237", "--batch", "30"),
+    ],
     "dknn": ["--shapes", "3x20", "--repeats", "1"],
     "eager_calls": ["--count", "1", "--largest", "6", "--only", "soft_rank", "OrdinalLoss"],
     "gradient_variance": ["--samples", "2", "--spreads", "1", "--repeats", "20"],
@@ -60,7 +64,7 @@ TINY = {
 
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
-SLOW |= {"first_loss", "trees", "clicks", "surrogates", "jigsaw_photographs"}
+SLOW |= {"first_loss", "dknn_published", "trees", "clicks", "surrogates", "jigsaw_photographs"}
 # Those with tests of another form, here or in other files.
 OTHERS = {
     "counts",
