@@ -122,7 +122,7 @@ class Training:
         for epoch in range(count):
             started = time.monotonic()
             batches = self.batches.skip(epoch * self.steps).take(self.steps).prefetch(2)
-            self.model.fit(batches, epochs=1, shuffle=False, verbose=2)
+            self.model.fit(batches, epochs=1, shuffle=False, verbose=0)
             yield self.accuracy(epoch), time.monotonic() - started
 
     def accuracy(self, epoch: int) -> float:
