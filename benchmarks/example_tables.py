@@ -67,9 +67,9 @@ def jigsaw(results: dict[int, dict[str, list[dict]]]) -> dict[str, Iterator[harn
 
 
 def recommender_slate(
-    known: dict[str, float], curves: dict[str, list[list[float]]]
+    known: dict[str, float], curves: dict[str, list[list[float]]], every: int
 ) -> dict[str, Iterator[harness.Row]]:
-    """The reward of each baseline and method, and what part it is of the best slates or of their upper bound."""
+    """The reward of each baseline and method as a part of the best known, and the mean rewards over the steps."""
     top, best = list(known.items())[-1]
 
     def rows() -> Iterator[harness.Row]:
@@ -79,7 +79,16 @@ def recommender_slate(
             last = [curve[-1] for curve in found]
             yield {"": method, "reward": with_range(last, 4), f"of {top}": f"{np.mean(last) / best:.1%}"}
 
-    return {"rewards": rows()}
+    def steps() -> Iterator[harness.Row]:
+        """At powers of two times the first measurement, and at the last."""
+        points = len(next(iter(curves.values()))[0])
+        shown = sorted({*(2**power for power in range(points) if 2**power < points), points - 1})
+        for method, found in curves.items():
+            means = np.mean(found, axis=0)
+            highest = {"highest mean": f"{means.max():.3f}", "at step": f"{every * int(means.argmax()):,}"}
+            yield {"": method, **{f"{every * point:,} steps": f"{means[point]:.3f}" for point in shown}, **highest}
+
+    return {"rewards": rows(), "steps": steps()}
 
 
 def tabular_ranks(results: dict[str, list[list[float]]]) -> dict[str, Iterator[harness.Row]]:
@@ -113,7 +122,9 @@ def serve_ranker(tau: float, wards: int, milliseconds: list[dict[str, Any]]) -> 
 EXAMPLES: dict[str, Callable[..., dict[str, Iterator[harness.Row]]]] = {
     "number_sorting": lambda report: number_sorting(report["results"], report["trainings"]),
     "jigsaw": lambda report: jigsaw(report["results"]),
-    "recommender_slate": lambda report: recommender_slate(report["baselines"], report["curves"]),
+    "recommender_slate": lambda report: recommender_slate(
+        report["baselines"], report["curves"], int(report["options"]["test_every"])
+    ),
     "tabular_ranks": lambda report: tabular_ranks(report["results"]),
     "serve_ranker": lambda report: serve_ranker(report["tau"], report["wards"], report["milliseconds"]),
 }

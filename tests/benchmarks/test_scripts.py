@@ -453,7 +453,8 @@ def test_tables_of_examples_have_the_spread_of_their_seeds(script):
     assert [row["trainings"] for row in sorting["seeds"]] == [3, 1] * 2
     jigsaw = tables.jigsaw({2: {"shuffled": [{"any_wrong": 0.5}], "ours": [{"any_wrong": 0.1}, {"any_wrong": 0.3}]}})
     assert [row["any wrong"] for row in jigsaw["puzzles"]] == ["0.500", "0.200 +- 0.141"]
-    slate = tables.recommender_slate({"random": 1.0, "best of all": 2.0}, {"rloo": [[0.0, 1.5], [0.0, 1.0]]})
+    slate = tables.recommender_slate({"random": 1.0, "best of all": 2.0}, {"rloo": [[0.0, 1.5], [0.0, 1.0]]}, every=20)
+    assert list(slate["steps"]) == [{"": "rloo", "20 steps": "1.250", "highest mean": "1.250", "at step": "20"}]
     assert list(slate["rewards"])[-1] == {
         "": "rloo",
         "reward": "1.2500 (1.0000 to 1.5000)",
