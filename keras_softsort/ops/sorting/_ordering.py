@@ -83,8 +83,7 @@ class OrderedLists(NamedTuple):
         """
         batch, size = tf.unstack(tf.shape(self.scores))
         groups = tie_groups(self.sort_keys) + size * tf.range(batch)[:, tf.newaxis]
-        row_groups = groups if ranks is None else take(groups, ranks)
-        sums = tf.math.unsorted_segment_sum(d_rows, row_groups, batch * size)
+        sums = tf.math.unsorted_segment_sum(d_rows, groups if ranks is None else take(groups, ranks), batch * size)
         sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups, d_rows.dtype), groups, batch * size)
         return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 

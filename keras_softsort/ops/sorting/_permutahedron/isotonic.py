@@ -118,11 +118,7 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
         last = tf.where(is_left, middle + higher - 1, solved.first - 1)
         head, found = run(first, last, middle, solved)
         rise = (head - solved.head) + (found - solved.level)
-        joins = tf.where(
-            is_left,
-            tf.logical_and(higher > 0, rise > 0),
-            tf.logical_and(tf.logical_and(higher < half, here < stop), rise < 0),
-        )
+        joins = tf.where(is_left, (higher > 0) & (rise > 0), (higher < half) & (here < stop) & (rise < 0))
 
         joined = tf.concat([[0], tf.cumsum(tf.cast(joins, tf.int32))], axis=0)
         end = origin + size
@@ -130,7 +126,7 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
         of_left = at_middle - tf.gather(joined, start)
         of_right = tf.gather(joined, tf.minimum(middle + half, end)) - at_middle
         first, last = middle - of_left, middle + of_right - 1
-        inside = tf.logical_and(tf.logical_and(of_left > 0, of_right > 0), tf.logical_and(first <= here, here <= last))
+        inside = (of_left > 0) & (of_right > 0) & (first <= here) & (here <= last)
         head, found = run(first, last, middle, solved)
 
         x_middle = _at(x, middle)
@@ -194,8 +190,7 @@ def _pooled(x: tf.Tensor, origin: tf.Tensor, stop: tf.Tensor, level: Level) -> t
         # Without the last position, which has no next one.
         rise = ((head[:, 1:] - head[:, :-1]) + (levels[:, 1:] - levels[:, :-1]))[0]
         here, last = positions[:-1], blocks.last[0, :-1]
-        is_before_another = tf.logical_and(tf.equal(here, last), here + 1 < stop[:-1])
-        return tf.logical_and(is_before_another, rise > 0)
+        return tf.equal(here, last) & (here + 1 < stop[:-1]) & (rise > 0)
 
     def join(number: tf.Tensor, joins: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple[tf.Tensor, ...]:
         del last
