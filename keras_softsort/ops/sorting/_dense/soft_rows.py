@@ -25,90 +25,86 @@ class SoftRows(NamedTuple):
     def matrix(self, log: bool = False) -> tf.Tensor:
         """The rows, or their logarithms: [B, r, n]."""
 
-        @tf.custom_gradient
-        def rows(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
-            logits, gradient_of_logits = self._masked_logits(scores, tau)
-            weights = _softmax(logits)
+        def rows(logits: tf.Tensor, weights: tf.Tensor) -> tuple:
+            if log:
+                return tf.nn.log_softmax(logits), lambda upstream: [upstream - weights * _row_sums(upstream)]
+            return weights, lambda upstream: [_softmax_gradient(weights, upstream)]
 
-            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-                if log:
-                    return gradient_of_logits(upstream - weights * tf.reduce_sum(upstream, axis=2, keepdims=True))
-                return gradient_of_logits(_softmax_gradient(weights, upstream))
-
-            return tf.nn.log_softmax(logits) if log else weights, gradient
-
-        return rows(self.lists.scores, self.lists.tau)
+        return self._differentiable(rows)
 
     def multiply(self, values: tf.Tensor) -> tf.Tensor:
         """The product with `values` [B, n, d]: [B, r, d]."""
 
-        @tf.custom_gradient
-        def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-            logits, gradient_of_logits = self._masked_logits(scores, tau)
-            weights = _softmax(logits)
+        def product(_: tf.Tensor, weights: tf.Tensor, values: tf.Tensor) -> tuple:
             result = _rows_times(weights, values)
 
-            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
                 # Centered once more, against the rounding of `result`.
                 d_logits = _softmax_gradient(weights, _centered_slopes(values, result, upstream))
-                return *gradient_of_logits(d_logits), _columns_times(weights, upstream)
+                return d_logits, _columns_times(weights, upstream)
 
             return result, gradient
 
-        return product(self.lists.scores, self.lists.tau, values)
+        return self._differentiable(product, values)
 
     def multiply_transposed(self, values: tf.Tensor) -> tf.Tensor:
         """The product of the transpose with `values` [B, r, d]: [B, n, d]."""
 
-        @tf.custom_gradient
-        def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-            logits, gradient_of_logits = self._masked_logits(scores, tau)
-            weights = _softmax(logits)
-
-            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        def product(_: tf.Tensor, weights: tf.Tensor, values: tf.Tensor) -> tuple:
+            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
                 means = _rows_times(weights, upstream)
-                return *gradient_of_logits(weights * _centered_slopes(upstream, means, values)), means
+                return weights * _centered_slopes(upstream, means, values), means
 
             return _columns_times(weights, values), gradient
 
-        return product(self.lists.scores, self.lists.tau, values)
+        return self._differentiable(product, values)
 
-    def _masked_logits(
-        self, scores: tf.Tensor, tau: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-        """The logits, and the function that turns their gradient into those of scores and tau.
+    def _differentiable(self, function: Callable[..., tuple], *values: tf.Tensor) -> tf.Tensor:
+        """The result of a function of logits, weights and `values`, with its gradient for scores, tau and values.
 
-        A row of a valid item spreads over valid items, another row evenly over masked ones.
+        The function also returns the function from an upstream gradient to those of the logits, whose rows sum to 0,
+        and of the values.
         """
-        logits, gradient_of_scores = self.logits(scores, tau)
-        mask = self.lists.mask
-        if mask is not None:
-            valid = (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
-            logits = tf.where(valid, logits, tf.zeros_like(logits))
-            excluded = tf.constant(-math.inf, logits.dtype)
-            logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
 
-        def gradient(d_logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            if mask is not None:
-                d_logits = tf.where(valid, d_logits, tf.zeros_like(d_logits))
-            finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
-            d_tau = -tf.reduce_sum(tf.reduce_sum(d_logits * finite, axis=2), axis=1, keepdims=True) / tau
-            return gradient_of_scores(d_logits) / tau, d_tau
+        @tf.custom_gradient
+        def result(scores: tf.Tensor, tau: tf.Tensor, *values: tf.Tensor) -> tuple:
+            logits, gradient_of_scores = self.logits(scores, tau)
+            mask = self.lists.mask
+            if mask is not None:  # a row of a valid item spreads over valid items, another row evenly over masked ones
+                valid = (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
+                logits = tf.where(valid, logits, tf.zeros_like(logits))
+                excluded = tf.constant(-math.inf, logits.dtype)
+                logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
+            found, gradient_of_function = function(logits, _softmax(logits), *values)
 
-        return logits, gradient
+            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
+                d_logits, *d_values = gradient_of_function(upstream)
+                if mask is not None:
+                    d_logits = tf.where(valid, d_logits, tf.zeros_like(d_logits))
+                finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
+                d_tau = -tf.reduce_sum(tf.reduce_sum(d_logits * finite, axis=2), axis=1, keepdims=True) / tau
+                return gradient_of_scores(d_logits) / tau, d_tau, *d_values
+
+            return found, gradient
+
+        return result(self.lists.scores, self.lists.tau, *values)
+
+
+def _row_sums(values: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(values, axis=2, keepdims=True)
 
 
 def _softmax(logits: tf.Tensor) -> tf.Tensor:
     """The softmax of rows whose largest logit is 0. TensorFlow's own looks for it, and takes longer on short lists."""
     exponentials = tf.exp(logits)
-    return exponentials / tf.reduce_sum(exponentials, axis=2, keepdims=True)
+    return exponentials / _row_sums(exponentials)
 
 
 # A product with a vector is a sum of products: TensorFlow's matrix product takes longer to start on short lists.
 def _rows_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """Multiply the rows [B, r, n] by `values` [B, n, d]: [B, r, d]."""
     if values.shape[2] == 1:
-        return tf.reduce_sum(weights * tf.linalg.matrix_transpose(values), axis=2, keepdims=True)
+        return _row_sums(weights * tf.linalg.matrix_transpose(values))
     return tf.matmul(weights, values)
 
 
@@ -121,7 +117,7 @@ def _columns_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
 
 def _softmax_gradient(weights: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """The gradient of the logits of the softmax `weights`. Every row sums to 0."""
-    return weights * (upstream - tf.reduce_sum(weights * upstream, axis=2, keepdims=True))
+    return weights * (upstream - _row_sums(weights * upstream))
 
 
 def _centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
@@ -135,4 +131,4 @@ def _centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -
     # Differences of each row would take d times the memory of the matrix, so values are relative to one of them.
     reference = values[:, :1]
     slopes = tf.matmul(upstream, values - reference, transpose_b=True)
-    return slopes - tf.reduce_sum(upstream * (means - reference), axis=2, keepdims=True)
+    return slopes - _row_sums(upstream * (means - reference))
