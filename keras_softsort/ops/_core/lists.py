@@ -117,14 +117,18 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
     """
     batch, count = tf.unstack(tf.shape(order))
-    full = size is None
-    size = count if full else size
-    places = order + size * tf.range(batch)[:, tf.newaxis]
     # An item that is not in the order has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
-    flat = tf.math.unsorted_segment_sum(tf.reshape(from_last, [-1]), tf.reshape(places, [-1]), batch * size)
-    ranks = count - tf.reshape(flat, [batch, size])
-    return tf.ensure_shape(ranks, order.shape) if full else ranks
+    ranks = count - group_sums(from_last, order, count if size is None else size)
+    return tf.ensure_shape(ranks, order.shape) if size is None else ranks
+
+
+def group_sums(values: tf.Tensor, groups: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+    """The sum of the `values` [B, m] of each group [B, size] of a list, by the numbers `groups` [B, m], from 0."""
+    batch = tf.shape(groups)[0]
+    places = groups + size * tf.range(batch)[:, tf.newaxis]
+    sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
+    return tf.reshape(sums, [batch, size])
 
 
 def plus_zeros(values: tf.Tensor) -> tf.Tensor:
@@ -145,20 +149,15 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
     NaN differs from itself.
     """
-    shape = tf.shape(sort_keys)
     groups = tie_groups(sort_keys)
-    places = groups + shape[1] * tf.range(shape[0])[:, tf.newaxis]
-    sizes = tf.reshape(tf.math.unsorted_segment_sum(tf.ones_like(groups), places, shape[0] * shape[1]), shape)
+    sizes = group_sums(tf.ones_like(groups), groups, tf.shape(groups)[1])
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
     return last - take(sizes, groups) + 1, last
 
 
 def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
     """The sum of the `values` [B, n] of ranks that are tied: that have the same `first` rank [B, n]."""
-    batch, size = tf.unstack(tf.shape(values))
-    places = first + size * tf.range(batch)[:, tf.newaxis]
-    sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
-    return take(tf.reshape(sums, [batch, size]), first)
+    return take(group_sums(values, first, tf.shape(values)[1]), first)
 
 
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
