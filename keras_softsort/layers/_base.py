@@ -16,21 +16,36 @@ from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight,
 from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.ops._core import lists
 
-# How the options that layers share are checked.
+# How the options of layers are checked.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(["hard", "learn_tau", "stochastic"], arguments.boolean),
-    **dict.fromkeys(["k", "num_iterations", "num_samples"], arguments.positive_integer),
+    **dict.fromkeys(["approximate", "hard", "learn_tau", "stochastic"], arguments.boolean),
+    **dict.fromkeys(["block_size", "k", "num_iterations", "num_samples"], arguments.positive_integer),
+    **dict.fromkeys(["head_size", "num_heads", "num_layers"], arguments.positive_integer),
+    **dict.fromkeys(["num_classes", "top_k"], arguments.optional_positive_integer),
     "direction": arguments.choice(*arguments.DIRECTIONS),
+    "dropout": arguments.fraction,
+    "input_noise_stddev": arguments.optional(arguments.positive_number),
     "noise_scale": arguments.non_negative_number,
     "scale": lambda _, value: lists.checked_scale(value),
     "seed": arguments.optional_integer,
     "tolerance": arguments.optional(arguments.non_negative_number),
-    "top_k": arguments.optional_positive_integer,
 }
 
 
+class CheckedOptions(KeepsOptions):
+    """A layer whose options are checked by their names."""
+
+    def _check_options(self, **options: Any) -> None:
+        """Check options by their names, and keep them."""
+        self._keep_options(**{name: CHECKS[name](name, value) for name, value in options.items()})
+
+    def _options(self, *names: str) -> dict[str, Any]:
+        """The options of these names, as the attributes hold them now."""
+        return {name: getattr(self, name) for name in names}
+
+
 @export
-class TemperatureLayer(KeepsOptions, keras.layers.Layer):
+class TemperatureLayer(CheckedOptions, keras.layers.Layer):
     """Base class of layers with a temperature. It describes the arguments that all of them share.
 
     Args:
@@ -75,14 +90,6 @@ class TemperatureLayer(KeepsOptions, keras.layers.Layer):
             self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
         else:
             self._fixed_tau = add_scalar_weight(self, "tau", self._initial_tau)
-
-    def _check_options(self, **options: Any) -> None:
-        """Check options by their names, and keep them."""
-        self._keep_options(**{name: CHECKS[name](name, value) for name, value in options.items()})
-
-    def _options(self, *names: str) -> dict[str, Any]:
-        """The options of these names, as the attributes hold them now."""
-        return {name: getattr(self, name) for name in names}
 
     @property
     def tau(self) -> Any:

@@ -11,8 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape
-from keras_softsort._internal.saved_functions import KeepsOptions
-from keras_softsort.layers._base import known_shape
+from keras_softsort.layers._base import CheckedOptions, known_shape
 
 
 @export
@@ -104,7 +103,7 @@ _EPSILON = 1e-6
 
 
 @export
-class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
+class DocumentInteractionAttention(CheckedOptions, keras.layers.Layer):
     """Compute features of items that depend on the other items of their list, by masked self-attention.
 
     The features are projected to `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
@@ -159,15 +158,8 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        if input_noise_stddev is not None:
-            input_noise_stddev = arguments.positive_number("input_noise_stddev", input_noise_stddev)
-        self._keep_options(
-            num_heads=arguments.positive_integer("num_heads", num_heads),
-            head_size=arguments.positive_integer("head_size", head_size),
-            num_layers=arguments.positive_integer("num_layers", num_layers),
-            dropout=arguments.fraction("dropout", dropout),
-            input_noise_stddev=input_noise_stddev,
-        )
+        self._check_options(num_heads=num_heads, head_size=head_size, num_layers=num_layers)
+        self._check_options(dropout=dropout, input_noise_stddev=input_noise_stddev)
 
     def build(self, input_shape: Any) -> None:
         """Make the projection and the attention layers."""

@@ -13,15 +13,14 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import NO_CAST, assign_parts, keras, layer_shape
-from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
-from keras_softsort.layers._base import known_shape
+from keras_softsort.layers._base import CheckedOptions, known_shape
 from keras_softsort.ops._core.distances import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 
 @export
-class KNNClassifier(KeepsOptions, keras.layers.Layer):
+class KNNClassifier(CheckedOptions, keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
     `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
@@ -103,13 +102,10 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self._check_options(k=k, num_classes=num_classes, block_size=block_size, approximate=approximate)
         self._keep_options(
-            k=arguments.positive_integer("k", k),
-            num_classes=arguments.optional_positive_integer("num_classes", num_classes),
             votes=arguments.one_of("votes", votes, VOTES),
             distance=arguments.one_of("distance", distance, DISTANCES),
-            block_size=arguments.positive_integer("block_size", block_size),
-            approximate=arguments.boolean("approximate", approximate),
             num_references=None,
             dimension=None,
         )
@@ -170,14 +166,8 @@ class KNNClassifier(KeepsOptions, keras.layers.Layer):
         queries = arguments.floating_tensor("embeddings", embeddings)
         references = tf.convert_to_tensor(self.references)
         queries = tf.cast(queries, references.dtype)
-        neighbors, distances = ops.nearest_neighbors(
-            queries,
-            references,
-            self.k,
-            distance=self.distance,
-            block_size=self.block_size,
-            approximate=self.approximate,
-        )
+        options = self._options("distance", "block_size", "approximate")
+        neighbors, distances = ops.nearest_neighbors(queries, references, self.k, **options)
         shares = ops.neighbor_votes(self.labels, neighbors, distances, self.num_classes, votes=self.votes)
         return {"probabilities": shares, "neighbors": neighbors, "distances": distances}
 
