@@ -94,8 +94,7 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
         ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
     if hard:  # ties in stable order
         exact = _or_nan(lists, tf.cast(lists.ranks + 1, ranks.dtype))
-        exact = exact if lists.mask is None else tf.where(lists.mask, exact, tf.zeros_like(exact))
-        ranks = straight_through(exact, ranks)
+        ranks = straight_through(lists.of_valid(exact), ranks)
     return _finish(ranks, args)
 
 
@@ -142,8 +141,7 @@ def _transposed_product(
     args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
 ) -> tf.Tensor:
     """P^T @ values of [B, n, d]: [B, n, d], 0 for masked items."""
-    result = _product(args, lists, values, eps, transposed=True)
-    return result if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], result, tf.zeros_like(result))
+    return lists.of_valid(_product(args, lists, values, eps, transposed=True))
 
 
 def _product(
@@ -211,8 +209,7 @@ def _of_lists(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
 
 def _valid(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
     """`values` [..., n, d] as [B, n, d] in the compute dtype, 0 where masked."""
-    values = _of_lists(lists, values)
-    return values if lists.mask is None else tf.where(lists.mask[:, :, tf.newaxis], values, tf.zeros_like(values))
+    return lists.of_valid(_of_lists(lists, values))
 
 
 def _leading_ranks(lists: OrderedLists, count: int | None = None) -> tf.Tensor:

@@ -23,8 +23,7 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
     weights = tf.cast(valid, lists.scores.dtype)
     first, last = lists.ties()
     middle = 1 + tf.cast(first + last, weights.dtype) / 2
-    ranks = take(middle + _behind(positions, weights, first, last) / 2, lists.ranks)
-    return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
+    return lists.of_valid(take(middle + _behind(positions, weights, first, last) / 2, lists.ranks))
 
 
 def lapsum_membership(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:

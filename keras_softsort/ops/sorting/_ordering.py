@@ -41,6 +41,13 @@ class OrderedLists(NamedTuple):
             return tf.fill([lists, 1], size)
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
 
+    def of_valid(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` [B, n] or [B, n, d] of items, 0 where masked."""
+        if self.mask is None:
+            return values
+        mask = self.mask if values.shape.rank == 2 else self.mask[:, :, tf.newaxis]
+        return tf.where(mask, values, tf.zeros_like(values))
+
     def order_of_valid(self) -> tf.Tensor:
         """The item at each rank [B, n]; at ranks of masked items, the last valid one."""
         if self.mask is None:

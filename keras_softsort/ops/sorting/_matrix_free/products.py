@@ -65,9 +65,7 @@ class MatrixFree(NamedTuple):
             sums = method.transposed(rows, values)
 
             def gradient(upstream: tf.Tensor) -> tuple:
-                if lists.mask is not None:
-                    upstream = tf.where(lists.mask[:, :, tf.newaxis], upstream, tf.zeros_like(upstream))
-                ordered = take(upstream, lists.order)
+                ordered = take(lists.of_valid(upstream), lists.order)
                 d_values, rows = method.products(ordered)
                 _, slopes = method.gradient(rows, values, ordered)
                 return *_to_arguments(lists, slopes, scores, tau), tf.cast(d_values, values.dtype)

@@ -37,8 +37,7 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     else:
         above = (scores - take(scores, found.first)) / lists.tau
         ranks = middle + found.means(above) - above
-    ranks = take(ranks, lists.ranks)
-    return ranks if lists.mask is None else tf.where(lists.mask, ranks, tf.zeros_like(ranks))
+    return lists.of_valid(take(ranks, lists.ranks))
 
 
 def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
