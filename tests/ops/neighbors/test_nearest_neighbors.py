@@ -55,6 +55,18 @@ def test_unknown_batch_xla_and_half_precision():
     assert np.all(shares[:, 4] == 0)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_an_unknown_number_of_queries(count):
+    traced = tf.function(
+        lambda queries: ops.nearest_neighbors(queries, REFERENCES, 3),
+        input_signature=[tf.TensorSpec([None, 3], tf.float64)],
+    )
+    found = traced(QUERIES[:count])
+    assert found.neighbors.shape == found.distances.shape == (count, 3)
+    for i in range(count):
+        np.testing.assert_array_equal(found.neighbors[i], oracles.nearest(QUERIES[i], REFERENCES, 3)[0])
+
+
 def test_no_queries_and_nan():
     assert ops.nearest_neighbors(np.zeros([0, 3]), REFERENCES, 2).neighbors.shape == (0, 2)
     queries = np.where(np.arange(6)[:, np.newaxis] == 2, np.nan, QUERIES)
