@@ -10,22 +10,28 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.keras_compat import keras
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 
 
-def written_function(value: Any) -> Any:
-    """The config of a function or of a callable Keras object; another value unchanged."""
+def written_option(value: Any) -> Any:
+    """An option as plain JSON values: the config of a function, a callable Keras object, or a lambda weight."""
+    if isinstance(value, LambdaWeight):
+        config = {name: written_option(each) for name, each in value.get_config().items()}
+        return {"class_name": "LambdaWeight", "config": config}
     if not callable(value):
-        return value
+        return list(value) if isinstance(value, tuple) else value
     name = keras.utils.get_registered_name(value) if hasattr(value, "__name__") else "<lambda>"
     if name == "<lambda>" or _is_of_keras(value):
         return keras.utils.serialize_keras_object(value)
     return {"module": value.__module__, "class_name": "function", "config": name, "registered_name": name}
 
 
-def read_function(value: Any) -> Any:
-    """The function or Keras object of a config; another value unchanged."""
+def read_option(value: Any) -> Any:
+    """The function, Keras object or lambda weight of a config; another value unchanged."""
     if not isinstance(value, dict):
         return value
+    if value.get("class_name") == "LambdaWeight":
+        return LambdaWeight(**{name: read_option(each) for name, each in value["config"].items()})
     # Keras writes "builtins" as the module of a function.
     if value.get("class_name") != "function" or value.get("module") == "builtins":
         return keras.utils.deserialize_keras_object(value)
@@ -49,7 +55,6 @@ class KeepsOptions:
     """A Keras object whose options are attributes, and are written to its config."""
 
     _option_names: tuple[str, ...] = ()
-    _written = staticmethod(written_function)  # an option as plain JSON values
 
     def _keep_options(self, **options: Any) -> None:
         """Make each option an attribute, which `get_config` writes."""
@@ -59,5 +64,5 @@ class KeepsOptions:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        options = {name: self._written(getattr(self, name)) for name in self._option_names}
+        options = {name: written_option(getattr(self, name)) for name in self._option_names}
         return {**super().get_config(), **options}  # type: ignore[misc]  # of Keras

@@ -20,7 +20,6 @@ from keras_softsort._targets.lists import (
     reduced,
     weighted_list_losses,
 )
-from keras_softsort.losses._configs import written_option
 
 
 class WeightedLoss(KeepsOptions, keras.losses.Loss):
@@ -46,8 +45,6 @@ class WeightedLoss(KeepsOptions, keras.losses.Loss):
         if IS_KERAS_3:  # Keras 2 needs its own name of the mean, to scale it by the number of replicas
             self.reduction = reduction
         self._given_dtype = dtype
-
-    _written = staticmethod(written_option)
 
     @property
     def given_dtype(self) -> tf.DType | None:

@@ -9,13 +9,17 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.saved_functions import read_option
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
-from keras_softsort.losses._configs import read_option
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import checked_scale, in_deviations
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import Derivatives
 from keras_softsort.ops.sorting._methods import checked_power
+
+# Plain Python in `ops`, which knows nothing of Keras; a Keras object here.
+export(folder="losses")(LambdaWeight)
 
 # What `locals()` of a constructor holds besides its options.
 NOT_OPTIONS = ("self", "kwargs", "__class__")

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._internal.saved_functions import KeepsOptions, read_function
+from keras_softsort._internal.saved_functions import KeepsOptions, read_option
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments, metric_options
@@ -103,7 +103,7 @@ class RankingMetric(ListMetric):
 
     def __init__(self, options: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        given = {name: read_function(value) for name, value in options.items() if name not in NOT_OPTIONS}
+        given = {name: read_option(value) for name, value in options.items() if name not in NOT_OPTIONS}
         self._options = metric_options(**given)
         self._keep_options(**given)
         if "no_relevant" in options:

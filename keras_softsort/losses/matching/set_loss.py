@@ -8,7 +8,7 @@ from typing import Any
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.saved_functions import read_function
+from keras_softsort._internal.saved_functions import read_option
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
@@ -110,8 +110,8 @@ class SetLoss(WeightedLoss):
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype)
         self._keep_options(
-            pair_cost=arguments.function("pair_cost", read_function(pair_cost)),
-            matched_loss=arguments.function("matched_loss", read_function(matched_loss)),
+            pair_cost=arguments.function("pair_cost", read_option(pair_cost)),
+            matched_loss=arguments.function("matched_loss", read_option(matched_loss)),
             unmatched_loss=_optional_function("unmatched_loss", unmatched_loss),
             target_mask=_mask("target_mask", target_mask),
             prediction_mask=_mask("prediction_mask", prediction_mask),
@@ -144,7 +144,7 @@ class SetLoss(WeightedLoss):
 
 def _optional_function(name: str, value: Any) -> Any:
     """Return `value`, a function, the config of one, or None."""
-    return None if value is None else arguments.function(name, read_function(value))
+    return None if value is None else arguments.function(name, read_option(value))
 
 
 def _layer_axis(value: Any) -> int | None:
