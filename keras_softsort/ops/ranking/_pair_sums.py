@@ -10,12 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
-from keras_softsort.ops.ranking._lambda_weights import (
-    DeltaFeatures,
-    delta_features,
-    metric_options,
-    pair_weights,
-)
+from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, delta_features, metric_options, pair_weights
 from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, relative_scores
 
 # Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
@@ -59,17 +54,17 @@ def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
 
     @tf.custom_gradient
     def summed(scores: tf.Tensor) -> tuple:
-        sums = pair_sums(scores, lists, options)
-        return sums.losses, lambda upstream: upstream[:, tf.newaxis] * sums.slopes
+        losses, (slopes,) = pair_sums(scores, lists, options)
+        return losses, lambda upstream: upstream[:, tf.newaxis] * slopes
 
     return summed(scaled) / _divisors(lists, options)
 
 
 def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
     """The derivatives of `pair_losses`. Lambda weights are constants."""
-    sums = pair_sums(scaled_scores(lists), lists, options._replace(orders=2))
+    _, (slopes, curvatures) = pair_sums(scaled_scores(lists), lists, options._replace(orders=2))
     scale, divisors = 1 / lists.tau, _divisors(lists, options)[:, tf.newaxis]
-    return Derivatives(scale * (sums.slopes / divisors), tf.square(scale) * (sums.curvatures / divisors))
+    return Derivatives(scale * (slopes / divisors), tf.square(scale) * (curvatures / divisors))
 
 
 def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
@@ -96,24 +91,12 @@ class Items(NamedTuple):
     features: DeltaFeatures | tuple[()]
 
 
-class TileSums(NamedTuple):
-    """Sums over the pairs of row items and column items."""
+def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """Sum over all pairs of the lists, whose `scores` [B, n] are already divided by the temperature.
 
-    losses: tf.Tensor  # [B]
-    rows: tf.Tensor  # [orders, B, rows]: the derivatives of each order, with respect to the scores of the row items
-    columns: tf.Tensor  # [orders, B, columns]: those of the column items
-
-
-class PairSums(NamedTuple):
-    """Sums over the pairs of each list."""
-
-    losses: tf.Tensor  # [B]: the weighted sum of the costs
-    slopes: tf.Tensor  # [B, n]: the gradient of the losses
-    curvatures: tf.Tensor | None = None  # [B, n]: the diagonal of their hessian
-
-
-def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> PairSums:
-    """Sum over all pairs of the lists, whose `scores` [B, n] are already divided by the temperature."""
+    Returns the weighted sums of the costs [B], and a list of their gradient [B, n] and, for two orders, the diagonal of
+    their hessian [B, n].
+    """
     nan = tf.constant(math.nan, scores.dtype)
     items = Items(
         scores=scores,
@@ -122,18 +105,22 @@ def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> P
         positions=tf.range(tf.shape(scores)[1])[tf.newaxis, :],
         features=() if options.lambda_weight is None else delta_features(lists, options.lambda_weight),
     )
+
+    def one_tile() -> tuple[tf.Tensor, tf.Tensor]:
+        losses, of_rows, of_columns = _tile(items, items, options)
+        return losses, of_rows + of_columns
+
     batch, size = scores.shape
     if size is None:
         pairs = tf.size(scores) * tf.shape(scores)[1]
         is_short = tf.logical_and(tf.shape(scores)[1] <= SHORT_SIZE, pairs <= TILE_PAIRS)
-        sums = tf.cond(is_short, lambda: _one_tile(items, options), lambda: _sorted_tiles(items, options))
-    elif size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS:
-        sums = _one_tile(items, options)
+        sums = tf.cond(is_short, one_tile, lambda: _sorted_tiles(items, options))
     else:
-        sums = _sorted_tiles(items, options)
+        is_short = size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS
+        sums = one_tile() if is_short else _sorted_tiles(items, options)
     losses, derivatives = sums
     derivatives = tf.where(lists.mask, derivatives, tf.zeros_like(derivatives))
-    return PairSums(losses, *tf.unstack(derivatives, options.orders))
+    return losses, tf.unstack(derivatives, options.orders)
 
 
 def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
@@ -147,12 +134,6 @@ def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
     return tf.reduce_sum(tf.nn.relu(later), axis=-1)
 
 
-def _one_tile(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses [B] and their derivatives [orders, B, n]."""
-    sums = _tile(items, items, options)
-    return sums.losses, sums.columns + sums.rows
-
-
 def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
     """The losses [B] and their derivatives [orders, B, n], tile by tile, with the memory of one tile.
 
@@ -161,9 +142,8 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
     """
     lowest = tf.constant(-math.inf, items.labels.dtype)
     _, order = descending(tf.where(tf.math.is_nan(items.labels), lowest, items.labels))
-    positions = items.positions
-    items = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=order))
-    items = items._replace(positions=positions)
+    ordered = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=order))
+    items = ordered._replace(positions=items.positions)
     batch, size = tf.unstack(tf.shape(items.scores))
     largest = tf.cast(tf.sqrt(tf.cast(TILE_PAIRS, tf.float32) / tf.cast(tf.maximum(batch, 1), tf.float32)), tf.int32)
     width = tf.maximum(1, tf.minimum(largest, -(-size // MIN_BLOCKS)))
@@ -178,11 +158,11 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
 
     def add(row: tf.Tensor, column: tf.Tensor, losses: tf.Tensor, found: tf.Tensor) -> tuple[tf.Tensor, ...]:
         rows, columns = (tf.nest.map_structure(lambda part, at=at: part[at], parts) for at in (row, column))
-        sums = _tile(rows, columns, options)
-        found = tf.tensor_scatter_nd_add(found, [[row], [column]], tf.stack([sums.rows, sums.columns]))
+        more, of_rows, of_columns = _tile(rows, columns, options)
+        found = tf.tensor_scatter_nd_add(found, [[row], [column]], tf.stack([of_rows, of_columns]))
         is_last = tf.equal(column, blocks - 1)
         row = tf.where(is_last, row + 1, row)
-        return row, tf.where(is_last, row, column + 1), losses + sums.losses, found
+        return row, tf.where(is_last, row, column + 1), losses + more, found
 
     nothing = tf.reduce_sum(tf.zeros_like(items.scores), axis=1)
     state = (0, 0, nothing, tf.stack([tf.zeros_like(parts.scores)] * options.orders, axis=1))
@@ -232,8 +212,12 @@ COSTS: dict[str, PairCost] = {
 }
 
 
-def _tile(rows: Items, columns: Items, options: PairOptions) -> TileSums:
-    """Sum over the pairs of a row item with a column item of a smaller label, or a later one of the same label."""
+def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Sum over the pairs of a row item with a column item of a smaller label, or a later one of the same label.
+
+    Returns the losses [B], and their derivatives of each order with respect to the scores of the row items
+    [orders, B, rows] and of the column items [orders, B, columns].
+    """
     one, other = (
         tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
         for items, axis in ((rows, 2), (columns, 1))
@@ -260,7 +244,7 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> TileSums:
     signs = (-1, 1)  # of the derivatives with respect to the row items
     of_rows = [sign * tf.reduce_sum(each, axis=2) for sign, each in zip(signs, derivatives, strict=False)]
     of_columns = [tf.reduce_sum(each, axis=1) for each in derivatives]
-    return TileSums(tf.reduce_sum(losses, axis=[1, 2]), tf.stack(of_rows), tf.stack(of_columns))
+    return tf.reduce_sum(losses, axis=[1, 2]), tf.stack(of_rows), tf.stack(of_columns)
 
 
 def _chosen(pairs: tf.Tensor, weights: tf.Tensor | tuple[()], like: tf.Tensor) -> tf.Tensor:

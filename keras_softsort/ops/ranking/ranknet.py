@@ -152,7 +152,8 @@ def ranknet_lambdas(
 
 @per_list(have_pairs)
 def _lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
-    return tf.stop_gradient(pair_sums(scaled_scores(lists), lists, options).slopes / lists.tau)
+    _, (slopes,) = pair_sums(scaled_scores(lists), lists, options)
+    return tf.stop_gradient(slopes / lists.tau)
 
 
 @export
