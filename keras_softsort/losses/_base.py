@@ -51,6 +51,10 @@ class WeightedLoss(KeepsOptions, keras.losses.Loss):
         """The `dtype` of the constructor."""
         return None if self._given_dtype is None else tf.as_dtype(self._given_dtype)
 
+    def options(self) -> dict[str, Any]:
+        """The options of the loss, as its attributes hold them now."""
+        return {name: getattr(self, name) for name in self._option_names}
+
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The weighted losses [m] and the count that their mean is taken over."""
         raise NotImplementedError

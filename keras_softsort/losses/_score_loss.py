@@ -101,10 +101,6 @@ class ScoreLoss(ListLoss):
         """The constructor's arguments."""
         return {**super().get_config(), "scale": self.scale}
 
-    def options(self) -> dict[str, Any]:
-        """The options of the loss, as its attributes hold them now."""
-        return {name: getattr(self, name) for name in self._option_names}
-
 
 class OperatorLoss(ScoreLoss):
     """A `ScoreLoss` that is `operator(scores or logits, labels, *, mask, weights, **options)`, for a subclass with it.

@@ -13,6 +13,8 @@ from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
 from keras_softsort.losses._base import WeightedLoss
 
+_optional_function = arguments.optional(arguments.function)
+
 
 @export
 class SetLoss(WeightedLoss):
@@ -112,7 +114,7 @@ class SetLoss(WeightedLoss):
         self._keep_options(
             pair_cost=arguments.function("pair_cost", read_option(pair_cost)),
             matched_loss=arguments.function("matched_loss", read_option(matched_loss)),
-            unmatched_loss=_optional_function("unmatched_loss", unmatched_loss),
+            unmatched_loss=_optional_function("unmatched_loss", read_option(unmatched_loss)),
             target_mask=_mask("target_mask", target_mask),
             prediction_mask=_mask("prediction_mask", prediction_mask),
             normalization=arguments.one_of("normalization", normalization, NORMALIZATIONS),
@@ -142,11 +144,6 @@ class SetLoss(WeightedLoss):
         return sets.normalized(losses, self.normalization)
 
 
-def _optional_function(name: str, value: Any) -> Any:
-    """Return `value`, a function, the config of one, or None."""
-    return None if value is None else arguments.function(name, read_option(value))
-
-
 def _layer_axis(value: Any) -> int | None:
     """Check that `value` is None, 0 or 1."""
     if value is None or arguments.integer("layer_axis", value) in (0, 1):
@@ -156,4 +153,4 @@ def _layer_axis(value: Any) -> int | None:
 
 def _mask(name: str, value: Any) -> Any:
     """Return `value`, the key of an entry, a function, the config of one, or None."""
-    return value if isinstance(value, str) else _optional_function(name, value)
+    return value if isinstance(value, str) else _optional_function(name, read_option(value))

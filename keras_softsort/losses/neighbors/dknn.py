@@ -115,19 +115,8 @@ class DkNNLoss(WeightedLoss):
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [q], 0 for padding, and how many queries there are."""
         batch = labelled_embeddings(y_true, y_pred, sample_weight, self.given_dtype)
-        samples = {"num_samples": self.num_samples, "seed": fresh_seed(self.seed)} if self.stochastic else {}
-        losses = ops.dknn_loss(
-            batch.embeddings,
-            batch.labels,
-            self.k,
-            self.tau,
-            num_queries=self.num_queries,
-            mask=batch.mask,
-            objective=self.objective,
-            distance=self.distance,
-            method=self.method,
-            power=self.power,
-            scale=self.scale,
-            **samples,
-        )
+        options = self.options()
+        is_stochastic = options.pop("stochastic")
+        options |= {"seed": fresh_seed(self.seed)} if is_stochastic else {"num_samples": None, "seed": None}
+        losses = ops.dknn_loss(batch.embeddings, batch.labels, mask=batch.mask, **options)
         return batch.weighted(losses, self.num_queries)

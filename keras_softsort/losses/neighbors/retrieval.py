@@ -98,7 +98,8 @@ class RetrievalLoss(WeightedLoss):
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [batch], 0 for padding, and how many queries there are."""
         queries, candidates = queries_and_candidates(y_true, y_pred, sample_weight, self.given_dtype)
-        options: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "k", "tau", "distance", "scale")}
+        options = self.options()
+        del options["memory_size"]
         if self._memory is not None:
             if queries.labels.shape.rank != 1:
                 raise ValueError(f"y_true must have shape [batch] with memory_size, got {queries.labels.shape}")
@@ -106,14 +107,9 @@ class RetrievalLoss(WeightedLoss):
             own = queries if candidates is None else candidates
             candidates = self._memory.extend(own.embeddings, own.labels, own.mask)
         if candidates is not None:
+            options["candidates"] = candidates.embeddings
             options |= {"candidate_labels": candidates.labels, "candidate_mask": candidates.mask}
-        losses = ops.retrieval_loss(
-            queries.embeddings,
-            None if candidates is None else candidates.embeddings,
-            labels=queries.labels,
-            mask=queries.mask,
-            **options,
-        )
+        losses = ops.retrieval_loss(queries.embeddings, labels=queries.labels, mask=queries.mask, **options)
         return queries.weighted(losses)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
