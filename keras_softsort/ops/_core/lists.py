@@ -70,6 +70,22 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     return tf.gather(values, indices, batch_dims=1)
 
 
+def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, unchanged_at_one: bool = False) -> tf.Tensor:
+    """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked items get -inf.
+
+    The loss depends on differences of scores only. Relative to the largest score, the quotients and the gradient of tau
+    keep their precision. A loss that takes differences itself sets `unchanged_at_one`. Scores are then not changed if
+    tau is 1, so that their differences are exact beside a score that is far from all others.
+    """
+    lowest = tf.constant(-math.inf, scores.dtype)
+    counts = tf.logical_and(mask, tf.math.is_finite(scores))
+    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
+    if unchanged_at_one:
+        peak = tf.where(tf.equal(tau, 1), tf.zeros_like(peak), peak)
+    below = tf.where(counts, scores - peak, tf.zeros_like(scores)) / tau
+    return tf.where(counts, below, lowest)
+
+
 def repeat_samples(tensor: tf.Tensor, num_samples: int) -> tf.Tensor:
     """Repeat `tensor` `num_samples` times along a new second axis."""
     return tf.repeat(tensor[:, tf.newaxis], num_samples, axis=1)

@@ -81,11 +81,14 @@ def ranking_arguments(
     labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
+    weights = checked_weights(weights, scores.shape, dtype)
+    if non_negative_weights:
+        weights = arguments.optional(arguments.non_negative_tensor)("weights", weights)
     return RankingArguments(
         scores=scores,
         labels=arguments.of_shape("labels", labels, tf.shape(scores)),
         mask=arguments.list_mask(mask, scores),
-        weights=checked_weights(weights, scores.shape, dtype, non_negative_weights),
+        weights=weights,
         tau=None if tau is None else arguments.temperature(tau, dtype, scores),
     )
 
@@ -98,18 +101,18 @@ def item_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> R
 
 
 def checked_weights(
-    weights: Any, expected: tf.TensorShape, dtype: tf.DType, non_negative: bool = False
+    weights: Any, expected: tf.TensorShape, dtype: tf.DType, name: str = "weights", like: str = "scores"
 ) -> tf.Tensor | None:
-    """Return `weights` in `dtype`, checked to broadcast to `expected`."""
+    """Return `weights` in `dtype`, checked to broadcast to `expected`, the shape of the argument `like`."""
     if weights is None:
         return None
-    weights = tf.cast(arguments.real_tensor("weights", weights), dtype)
-    if not broadcasts(weights.shape, expected):
-        raise ValueError(f"weights must have the shape of scores, {expected}, or broadcast to it, got {weights.shape}")
-    return arguments.non_negative_tensor("weights", weights) if non_negative else weights
+    weights = tf.cast(arguments.real_tensor(name, weights), dtype)
+    if not _broadcasts(weights.shape, expected):
+        raise ValueError(f"{name} must have the shape of {like}, {expected}, or broadcast to it, got {weights.shape}")
+    return weights
 
 
-def broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
+def _broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
     """Whether a tensor of `shape` may broadcast to `expected`."""
     if shape.rank is None or shape.rank > expected.rank:
         return False
@@ -222,22 +225,6 @@ def _flat_lists(args: RankingArguments) -> RankingLists:
         tau=None if args.tau is None else temperature_per_list(args.tau, args.scores),
         are_weighted=args.weights is not None,
     )
-
-
-def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, unchanged_at_one: bool = False) -> tf.Tensor:
-    """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked items get -inf.
-
-    The loss depends on differences of scores only. Relative to the largest score, the quotients and the gradient of tau
-    keep their precision. A loss that takes differences itself sets `unchanged_at_one`. Scores are then not changed if
-    tau is 1, so that their differences are exact beside a score that is far from all others.
-    """
-    lowest = tf.constant(-math.inf, scores.dtype)
-    counts = tf.logical_and(mask, tf.math.is_finite(scores))
-    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
-    if unchanged_at_one:
-        peak = tf.where(tf.equal(tau, 1), tf.zeros_like(peak), peak)
-    below = tf.where(counts, scores - peak, tf.zeros_like(scores)) / tau
-    return tf.where(counts, below, lowest)
 
 
 def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, relative_scores, take, tied_ranks
 from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, delta_features, metric_options, pair_weights
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, relative_scores
+from keras_softsort.ops.ranking._lists import Derivatives, RankingArguments, RankingLists, per_list, ranking_arguments
+from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
 
 # Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
 # about half of the tiles hold no pair.
@@ -35,7 +36,12 @@ class PairOptions(NamedTuple):
 PAIR_CHECKS = {"lambda_weight": metric_options, "normalization": arguments.choice("auto", "list", "none", "pairs")}
 
 
-def have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: Any) -> tf.Tensor:
+def pair_arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) -> RankingArguments:
+    """Check the arguments that pairwise losses share."""
+    return ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
+
+
+def _have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: Any) -> tf.Tensor:
     """Whether pairs with items [B, n] have a cost. Labels may be infinite where only their order counts."""
     readable = tf.logical_and(tf.math.is_finite(scores), labels <= math.inf)  # False for NaN
     weight = options.lambda_weight
@@ -46,25 +52,39 @@ def have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: A
     return readable
 
 
-def pair_losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
+@per_list(_have_pairs)
+def pair_losses(lists: RankingLists, options: PairOptions, noise: Noise | None = None) -> tf.Tensor:
+    """The loss of each list [B], or its mean over samples with noise."""
+    return _losses(lists, options) if noise is None else mean_over_samples(lists, noise, _losses, options)
+
+
+def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     """The loss of each list [B] with a gradient in closed form; the scores are divided by `tau`."""
-    scaled = scaled_scores(lists)
+    scaled = _scaled_scores(lists)
     # Op by op, TensorFlow would differentiate what a custom gradient captures, and in a graph it would not.
     lists = lists._replace(weights=tf.stop_gradient(lists.weights))
 
     @tf.custom_gradient
     def summed(scores: tf.Tensor) -> tuple:
-        losses, (slopes,) = pair_sums(scores, lists, options)
+        losses, (slopes,) = _pair_sums(scores, lists, options)
         return losses, lambda upstream: upstream[:, tf.newaxis] * slopes
 
     return summed(scaled) / _divisors(lists, options)
 
 
+@per_list(_have_pairs)
 def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
     """The derivatives of `pair_losses`. Lambda weights are constants."""
-    _, (slopes, curvatures) = pair_sums(scaled_scores(lists), lists, options._replace(orders=2))
+    _, (slopes, curvatures) = _pair_sums(_scaled_scores(lists), lists, options._replace(orders=2))
     scale, divisors = 1 / lists.tau, _divisors(lists, options)[:, tf.newaxis]
     return Derivatives(scale * (slopes / divisors), tf.square(scale) * (curvatures / divisors))
+
+
+@per_list(_have_pairs)
+def pair_lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
+    """The gradient [B, n] of the sum of the costs of each list, as a constant."""
+    _, (slopes,) = _pair_sums(_scaled_scores(lists), lists, options)
+    return tf.stop_gradient(slopes / lists.tau)
 
 
 def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
@@ -75,7 +95,7 @@ def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     return lists.sizes() if options.normalization == "list" else tf.ones([], lists.labels.dtype)[tf.newaxis]
 
 
-def scaled_scores(lists: RankingLists) -> tf.Tensor:
+def _scaled_scores(lists: RankingLists) -> tf.Tensor:
     """The scores [B, n] of pairs in units of the temperature, up to a constant; 0 where masked."""
     scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
     return tf.where(lists.mask, scores, tf.zeros_like(scores))
@@ -91,7 +111,7 @@ class Items(NamedTuple):
     features: DeltaFeatures | tuple[()]
 
 
-def pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> tuple[tf.Tensor, list[tf.Tensor]]:
+def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> tuple[tf.Tensor, list[tf.Tensor]]:
     """Sum over all pairs of the lists, whose `scores` [B, n] are already divided by the temperature.
 
     Returns the weighted sums of the costs [B], and a list of their gradient [B, n] and, for two orders, the diagonal of

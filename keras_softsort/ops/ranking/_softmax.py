@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort.ops._core.lists import relative_scores
 from keras_softsort.ops.ranking._dcg import discounts
 from keras_softsort.ops.ranking._lambda_weights import MetricOptions, delta_features, metric_options
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, relative_scores
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import relative_scores, take
 from keras_softsort.ops.ranking._lists import (
     ITEM_CHECKS,
     RankingArguments,
@@ -19,7 +19,6 @@ from keras_softsort.ops.ranking._lists import (
     item_logit_arguments,
     item_mean,
     per_list,
-    relative_scores,
 )
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 

@@ -8,16 +8,15 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, metric_options
-from keras_softsort.ops.ranking._lists import (
-    Derivatives,
-    RankingArguments,
-    RankingLists,
-    checks,
-    per_list,
-    ranking_arguments,
+from keras_softsort.ops.ranking._lists import Derivatives, checks
+from keras_softsort.ops.ranking._noise import NOISE_CHECKS, noise_of
+from keras_softsort.ops.ranking._pair_sums import (
+    PAIR_CHECKS,
+    PairOptions,
+    pair_arguments,
+    pair_derivatives,
+    pair_losses,
 )
-from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples, noise_of
-from keras_softsort.ops.ranking._pair_sums import PAIR_CHECKS, PairOptions, have_pairs, pair_derivatives, pair_losses
 
 NEIGHBORS = metric_options("lambda_weight", LambdaWeight("dcg", version=2, neighbors_only=True))
 
@@ -71,7 +70,7 @@ def pairwise_hinge_loss(
     Large Margin Classifiers, 2000.
     """
     options = PairOptions("hinge", lambda_weight, normalization)
-    return _losses(_arguments(scores, labels, mask, weights, tau), options)
+    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
 @export
@@ -124,7 +123,7 @@ def pairwise_mse_loss(
     (`PairwiseMSELoss`).
     """
     options = PairOptions("squared", lambda_weight, normalization, ties="half")
-    return _losses(_arguments(scores, labels, mask, weights, tau), options)
+    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
 @export
@@ -178,14 +177,7 @@ def pairwise_soft_zero_one_loss(
     TensorFlow Library for Learning-to-Rank", KDD 2019.
     """
     options = PairOptions("soft_zero_one", lambda_weight, normalization)
-    return _losses(_arguments(scores, labels, mask, weights, tau), options)
-
-
-def _arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) -> RankingArguments:
-    return ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
-
-
-_losses = per_list(have_pairs)(pair_losses)
+    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
 @checks(**PAIR_CHECKS)
@@ -193,10 +185,8 @@ def pairwise_mse_derivatives(
     scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
 ) -> Derivatives:
     """The derivatives of `pairwise_mse_loss`; its `options` are `lambda_weight` and `normalization`."""
-    return _derivatives(_arguments(scores, labels, mask, weights, tau), PairOptions("squared", ties="half", **options))
-
-
-_derivatives = per_list(have_pairs)(pair_derivatives)
+    args = pair_arguments(scores, labels, mask, weights, tau)
+    return pair_derivatives(args, PairOptions("squared", ties="half", **options))
 
 
 @export
@@ -259,10 +249,5 @@ def yeti_logistic_loss(
     Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
     options = PairOptions("logistic", lambda_weight or NEIGHBORS, normalization)
-    args = _arguments(scores, labels, mask, weights, tau)
-    return _sampled_losses(args, options, noise_of(num_samples, noise_scale, seed))
-
-
-@per_list(have_pairs)
-def _sampled_losses(lists: RankingLists, options: PairOptions, noise: Noise) -> tf.Tensor:
-    return mean_over_samples(lists, noise, pair_losses, options)
+    args = pair_arguments(scores, labels, mask, weights, tau)
+    return pair_losses(args, options, noise_of(num_samples, noise_scale, seed))

@@ -11,17 +11,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, relative_scores, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
-from keras_softsort.ops.ranking._lists import (
-    Derivatives,
-    RankingLists,
-    checks,
-    finite,
-    per_list,
-    ranking_arguments,
-    relative_scores,
-)
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs, choice_derivatives
 

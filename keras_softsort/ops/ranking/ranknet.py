@@ -11,15 +11,14 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, broadcasts, checks, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import Derivatives, checked_weights, checks
 from keras_softsort.ops.ranking._pair_sums import (
     PAIR_CHECKS,
     PairOptions,
-    have_pairs,
+    pair_arguments,
     pair_derivatives,
+    pair_lambdas,
     pair_losses,
-    pair_sums,
-    scaled_scores,
 )
 
 CHECKS = {**PAIR_CHECKS, "ties": arguments.choice("half", "ignore")}
@@ -82,10 +81,7 @@ def ranknet_loss(
     Gradient Descent", ICML 2005; the lambda weights: see `RankNetLoss`.
     """
     options = PairOptions("logistic", lambda_weight, normalization, ties)
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True), options)
-
-
-_losses = per_list(have_pairs)(pair_losses)
+    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
 @checks(**CHECKS)
@@ -93,11 +89,7 @@ def ranknet_derivatives(
     scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
 ) -> Derivatives:
     """The derivatives of `ranknet_loss`; its `options` are `lambda_weight`, `ties` and `normalization`."""
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
-    return _derivatives(args, PairOptions("logistic", **options))
-
-
-_derivatives = per_list(have_pairs)(pair_derivatives)
+    return pair_derivatives(pair_arguments(scores, labels, mask, weights, tau), PairOptions("logistic", **options))
 
 
 @export
@@ -147,13 +139,7 @@ def ranknet_lambdas(
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
     options = PairOptions("logistic", lambda_weight, ties=ties)
-    return _lambdas(ranking_arguments(scores, labels, mask, None, tau=tau), options)
-
-
-@per_list(have_pairs)
-def _lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
-    _, (slopes,) = pair_sums(scaled_scores(lists), lists, options)
-    return tf.stop_gradient(slopes / lists.tau)
+    return pair_lambdas(pair_arguments(scores, labels, mask, None, tau), options)
 
 
 @export
@@ -190,15 +176,11 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, tau: float =
     Gradient Descent", ICML 2005.
     """
     difference = arguments.floating_tensor("score_difference", score_difference)
+    dtype = compute_dtype(difference.dtype)
     # As a tensor, so that another number needs no new trace.
-    tau = tf.constant(arguments.positive_number("tau", tau), compute_dtype(difference.dtype))
-    if weight is None:
-        return _costs(difference, None, tau)
-    weight = tf.cast(arguments.real_tensor("weight", weight), compute_dtype(difference.dtype))
-    shape, expected = weight.shape, difference.shape
-    if not broadcasts(shape, expected):
-        raise ValueError(f"weight must have the shape of score_difference, {expected}, or broadcast to it, got {shape}")
-    return _costs(difference, arguments.non_negative_tensor("weight", weight), tau)
+    tau = tf.constant(arguments.positive_number("tau", tau), dtype)
+    weight = checked_weights(weight, difference.shape, dtype, "weight", "score_difference")
+    return _costs(difference, arguments.optional(arguments.non_negative_tensor)("weight", weight), tau)
 
 
 @traced_if_eager

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, is_at_most, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, is_at_most, relative_scores, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import absolute_gains
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
@@ -19,7 +19,6 @@ from keras_softsort.ops.ranking._lists import (
     finite_with_gain,
     per_list,
     ranking_arguments,
-    relative_scores,
 )
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_metric, softmax_slopes
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
