@@ -93,9 +93,13 @@ def ranking_arguments(
     )
 
 
-def item_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
-    """Check the arguments of losses with several logits per item: `scores` are the logits `[..., n, m]`."""
+def item_logit_arguments(
+    logits: Any, labels: Any, mask: Any, weights: Any, count: int | None = None
+) -> RankingArguments:
+    """Check the arguments of losses with several logits per item, or `count`: `scores` are the logits `[..., n, m]`."""
     logits = arguments.matrix_tensor("logits", logits)
+    if count is not None and logits.shape[-1] not in (count, None):
+        raise ValueError(f"logits must have shape [..., n, {count}], got {logits.shape}")
     args = ranking_arguments(logits[..., 0], labels, mask, weights)
     return args._replace(scores=logits)
 
@@ -125,13 +129,11 @@ Meaning = Callable[..., tf.Tensor]
 
 
 def finite(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
-    """Whether items `[B, n]` have a finite score and a finite label."""
-    return tf.logical_and(tf.math.is_finite(scores), tf.math.is_finite(labels))
-
-
-def finite_item_logits(logits: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
-    """Whether items have finite logits `[B, n, m]` and a finite label."""
-    return tf.logical_and(tf.reduce_all(tf.math.is_finite(logits), axis=-1), tf.math.is_finite(labels))
+    """Whether items `[B, n]` have a finite score, or finite logits `[B, n, m]`, and a finite label."""
+    is_finite = tf.math.is_finite(scores)
+    if scores.shape.rank > labels.shape.rank:
+        is_finite = tf.reduce_all(is_finite, axis=-1)
+    return tf.logical_and(is_finite, tf.math.is_finite(labels))
 
 
 def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:

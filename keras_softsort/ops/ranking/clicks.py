@@ -12,10 +12,9 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import relative_scores, take
 from keras_softsort.ops.ranking._lists import (
     ITEM_CHECKS,
-    RankingArguments,
     RankingLists,
     checks,
-    finite_item_logits,
+    finite,
     item_logit_arguments,
     item_mean,
     per_list,
@@ -71,19 +70,11 @@ def click_em_loss(
     Source: X. Wang, N. Golbandi, M. Bendersky, D. Metzler, M. Najork, "Position Bias Estimation for Unbiased Learning
     to Rank in Personal Search", WSDM 2018.
     """
-    args = _two_logit_arguments(logits, labels, mask, weights)
+    args = item_logit_arguments(logits, labels, mask, weights, count=2)
     return _click_em_losses(args, exam_loss_weight, rel_loss_weight, normalization)
 
 
-def _two_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
-    """Check the arguments of losses with a logit of examination and one of relevance per item."""
-    args = item_logit_arguments(logits, labels, mask, weights)
-    if args.scores.shape[-1] not in (2, None):
-        raise ValueError(f"logits must have shape [..., n, 2], got {args.scores.shape}")
-    return args
-
-
-@per_list(finite_item_logits)
+@per_list(finite)
 def _click_em_losses(
     lists: RankingLists, exam_loss_weight: float, rel_loss_weight: float, normalization: str
 ) -> tf.Tensor:
@@ -146,10 +137,10 @@ def dual_learning_loss(
     Source: Q. Ai, K. Bi, C. Luo, J. Guo, W. B. Croft, "Unbiased Learning to Rank with Unbiased Propensity Estimation",
     SIGIR 2018.
     """
-    return _dual_learning_losses(_two_logit_arguments(logits, labels, mask, weights), max_weight)
+    return _dual_learning_losses(item_logit_arguments(logits, labels, mask, weights, count=2), max_weight)
 
 
-@per_list(finite_item_logits)
+@per_list(finite)
 def _dual_learning_losses(lists: RankingLists, max_weight: float) -> tf.Tensor:
     towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
     first = tf.argmax(lists.mask, axis=-1, output_type=tf.int32)[:, tf.newaxis]
@@ -211,7 +202,7 @@ def mixture_em_loss(
     return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), alpha)
 
 
-@per_list(finite_item_logits)
+@per_list(finite)
 def _mixture_em_losses(lists: RankingLists, alpha: float) -> tf.Tensor:
     labels = tf.broadcast_to(lists.labels[..., tf.newaxis], tf.shape(lists.scores))
     costs = tf.nn.sigmoid_cross_entropy_with_logits(labels, lists.scores)

@@ -13,7 +13,6 @@ from keras_softsort.ops.ranking._lists import (
     RankingLists,
     checks,
     finite,
-    finite_item_logits,
     item_logit_arguments,
     item_mean,
     per_list,
@@ -170,7 +169,7 @@ def ordinal_loss(
     return _ordinal_losses(item_logit_arguments(logits, labels, mask, weights), use_fraction_label, normalization)
 
 
-@per_list(finite_item_logits)
+@per_list(finite)
 def _ordinal_losses(lists: RankingLists, use_fraction_label: bool, normalization: str) -> tf.Tensor:
     levels = tf.cast(tf.range(1, tf.shape(lists.scores)[-1] + 1), lists.labels.dtype)
     reached = lists.labels[..., tf.newaxis] - levels + 1
