@@ -152,7 +152,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         @functools.wraps(function)
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
-            lists = _flat_lists(args)
+            lists = flat_lists(args)
             readable = has_meaning(lists.scores, lists.labels, *options)
             readable = readable if args.mask is None else tf.logical_and(readable, lists.mask)
             failed = tf.reduce_any(tf.logical_and(lists.mask, tf.logical_not(readable)), axis=-1)
@@ -161,7 +161,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
                 scores=_readable_scores(lists.scores, readable, lists.mask, failed), labels=plus_zeros(labels)
             )
             return tf.nest.map_structure(
-                lambda result: _with_leading_axes(_nan_of(failed, lists.mask, result), args), function(safe, *options)
+                lambda result: with_leading_axes(_nan_of(failed, lists.mask, result), args), function(safe, *options)
             )
 
         return traced_if_eager(run)
@@ -189,7 +189,7 @@ def _readable_scores(scores: tf.Tensor, readable: tf.Tensor, mask: tf.Tensor, fa
     return tf.where(_for_logits(readable, scores), scores, zero), gradient
 
 
-def _with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
+def with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
     """Reshape results [B] to `[...]`, or [B, n] to `[..., n]`, and cast them to the dtype of the scores."""
     results, like = tf.cast(results, args.scores.dtype), args.labels
     if like.shape.rank == 2:
@@ -198,32 +198,27 @@ def _with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
     return tf.ensure_shape(tf.reshape(results, shape), static)
 
 
-def flat_weights(weights: tf.Tensor | None, mask: tf.Tensor, shape: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Flatten the weights of the items to `[B, n]`, 0 where masked. `shape` is that of the labels."""
-    valid = tf.cast(mask, dtype)
-    if weights is None:
-        return valid
-    every = flatten_lists(tf.broadcast_to(weights, shape))
-    return tf.where(mask, every, tf.zeros_like(every))
-
-
 def _for_logits(numbers: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Append an axis to numbers of items [B, n] if items have logits [B, n, m] rather than scores [B, n]."""
     return numbers if numbers.shape.rank == scores.shape.rank else numbers[..., tf.newaxis]
 
 
-def _flat_lists(args: RankingArguments) -> RankingLists:
+def flat_lists(args: RankingArguments) -> RankingLists:
     """Flatten the leading axes of all arguments. Scores and labels are not checked yet."""
     axes_of_list = 1 + args.scores.shape.rank - args.labels.shape.rank
     # Without `stop_gradient` TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run
     # time.
     labels = tf.stop_gradient(flatten_lists(args.labels))
     mask = tf.ones_like(labels, tf.bool) if args.mask is None else flatten_lists(args.mask)
+    weights = tf.cast(mask, labels.dtype)
+    if args.weights is not None:
+        every = flatten_lists(tf.broadcast_to(args.weights, tf.shape(args.labels)))
+        weights = tf.where(mask, every, tf.zeros_like(every))
     return RankingLists(
         scores=tf.cast(flatten_lists(args.scores, axes_of_list), labels.dtype),
         labels=labels,
         mask=mask,
-        weights=flat_weights(args.weights, mask, tf.shape(args.labels), labels.dtype),
+        weights=weights,
         tau=None if args.tau is None else temperature_per_list(args.tau, args.scores),
         are_weighted=args.weights is not None,
     )

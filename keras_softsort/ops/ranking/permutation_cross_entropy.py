@@ -11,16 +11,17 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
-from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import (
+    RankingArguments,
     RankingLists,
     checked_weights,
     checks,
     finite,
-    flat_weights,
+    flat_lists,
     per_list,
     ranking_arguments,
+    with_leading_axes,
 )
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples, stochastic_noise
 from keras_softsort.ops.sorting import _dispatch
@@ -183,24 +184,17 @@ def permutation_cross_entropy_loss(
     sizes = tf.shape(permutation)
     labels = arguments.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
     mask = arguments.list_mask(mask, labels, "labels")
-    weights = checked_weights(weights, expected, dtype)
-    return _permutation_losses(
-        permutation, labels, mask, weights, arguments.one_of("direction", direction, arguments.DIRECTIONS)
-    )
+    args = RankingArguments(permutation, labels, mask, checked_weights(weights, expected, dtype), tau=None)
+    return _permutation_losses(args, arguments.one_of("direction", direction, arguments.DIRECTIONS))
 
 
 @traced_if_eager
-def _permutation_losses(
-    permutation: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor | None, direction: str
-) -> tf.Tensor:
-    shape, labels_shape = tf.shape(labels), labels.shape
-    flat = tf.cast(flatten_lists(permutation, inner=permutation.shape.rank - labels.shape.rank + 1), labels.dtype)
-    mask = tf.ones_like(labels, tf.bool) if mask is None else mask
-    labels, mask = tf.stop_gradient(flatten_lists(labels)), flatten_lists(mask)
-    weights = flat_weights(weights, mask, shape, labels.dtype)
-    failed = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(labels)), axis=-1)
+def _permutation_losses(args: RankingArguments, direction: str) -> tf.Tensor:
+    lists = flat_lists(args)
+    flat, mask = lists.scores, lists.mask
+    failed = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(lists.labels)), axis=-1)
     readable = tf.logical_and(mask, tf.logical_not(failed)[:, tf.newaxis])
-    labels = tf.where(readable, labels, tf.zeros_like(labels))
+    labels = tf.where(readable, lists.labels, tf.zeros_like(lists.labels))
     ranks = tf.shape(flat)[-2]
     counts = tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), ranks)[:, :, tf.newaxis]
     counts = tf.logical_and(counts, mask[:, tf.newaxis, :])
@@ -213,8 +207,5 @@ def _permutation_losses(
     log_weights = tf.where(tf.math.is_nan(safe), safe, log_weights)  # TensorFlow's maximum may drop NaN
     if flat.shape.rank == 4:
         log_weights = tf.reduce_mean(log_weights, axis=1)  # the loss is linear in the logarithms
-    sizes = tf.maximum(tf.reduce_sum(tf.cast(mask, labels.dtype), axis=-1), 1)
-    losses = cross_entropies(true_shares(labels, mask, direction, ranks), weights, log_weights, sizes)
-    losses = nan_lists(failed, losses, tf.where(counts, flat, tf.zeros_like(flat)))
-    shaped = tf.reshape(tf.cast(losses, permutation.dtype), shape[:-1])
-    return tf.ensure_shape(shaped, labels_shape[:-1])
+    losses = cross_entropies(true_shares(labels, mask, direction, ranks), lists.weights, log_weights, lists.sizes())
+    return with_leading_axes(nan_lists(failed, losses, tf.where(counts, flat, tf.zeros_like(flat))), args)
