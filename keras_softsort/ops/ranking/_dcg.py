@@ -38,7 +38,7 @@ class NDCGOptions(NamedTuple):
 
     def losses(self, dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
         """Minus the DCG or NDCG of each list `[batch]`; 0 for a list without gain."""
-        return -dcg if self.normalization == "none" else negative_ndcg(dcg, gains, rank_weights)
+        return -dcg if self.normalization == "none" else -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))
 
 
 def _checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
@@ -106,8 +106,3 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     if gains.shape[1] is None or gains.shape[1] != rank_weights.shape[0]:
         best = best[:, : tf.shape(rank_weights)[0]]
     return tf.linalg.matvec(best, rank_weights)
-
-
-def negative_ndcg(dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-    """-DCG / (the ideal DCG of `gains`): [batch]; 0 for a list without gain."""
-    return -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))

@@ -192,8 +192,7 @@ class DeltaFeatures(NamedTuple):
 def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures:
     """Compute the features for the current order of the scores, with ties in the order of the list and padding last."""
     lowest = tf.constant(-math.inf, lists.scores.dtype)
-    keys = tf.where(lists.mask, plus_zeros(lists.scores), lowest)
-    _, order = descending(keys)
+    _, order = descending(tf.where(lists.mask, plus_zeros(lists.scores), lowest))
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
     if options.metric == "label_diff":
         return DeltaFeatures(lists.labels, ranks, ranks, ranks)

@@ -144,16 +144,10 @@ def _by_cheapest(scores: tf.Tensor, span: tf.Tensor, compute: Callable[[Way], tf
     size = tf.shape(scores)[1]
     more = tf.minimum(size // ITEMS_PER_NODE, MAX_COUNT)
 
-    def suffice(count: Any, min_size: int) -> tf.Tensor:
-        return tf.logical_and(span <= largest_span(count), size >= min_size)
+    def with_nodes(count: Any, min_size: int) -> tuple[tf.Tensor, Callable[[], tf.Tensor]]:
+        """Whether so many nodes suffice, and the result with them."""
+        suffice = tf.logical_and(span <= largest_span(count), size >= min_size)
+        return suffice, lambda: compute(functools.partial(ExponentialSums, count=count))
 
-    def with_nodes(count: Any) -> tf.Tensor:
-        return compute(functools.partial(ExponentialSums, count=count))
-
-    return tf.case(
-        [
-            (suffice(COUNT, MIN_SIZE), lambda: with_nodes(COUNT)),
-            (suffice(more, MORE_MIN_SIZE), lambda: with_nodes(more)),
-        ],
-        default=lambda: compute(Pairs),
-    )
+    ways = [with_nodes(COUNT, MIN_SIZE), with_nodes(more, MORE_MIN_SIZE)]
+    return tf.case(ways, default=lambda: compute(Pairs))

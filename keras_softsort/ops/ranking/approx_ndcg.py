@@ -135,12 +135,7 @@ def gumbel_approx_ndcg_loss(
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     options = NDCGOptions(k, gain, discount, normalization)
-    return _sampled_losses(args, options, noise_of(num_samples, noise_scale, seed))
-
-
-@per_list(finite_with_gain)
-def _sampled_losses(lists: RankingLists, options: NDCGOptions, noise: Noise) -> tf.Tensor:
-    return mean_over_samples(lists, noise, approx_ndcg_losses, options)
+    return _losses(args, options, noise_of(num_samples, noise_scale, seed))
 
 
 @export
@@ -196,7 +191,12 @@ def _reciprocal_rank_losses(lists: RankingLists) -> tf.Tensor:
     return -tf.math.divide_no_nan(total, tf.reduce_sum(lists.labels, axis=-1))
 
 
-def approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
+@per_list(finite_with_gain)
+def _losses(lists: RankingLists, options: NDCGOptions, noise: Noise | None = None) -> tf.Tensor:
+    return mean_over_samples(lists, noise, _approx_ndcg_losses, options)
+
+
+def _approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
     """The loss of each list [B] of finite scores."""
     gains = options.gains(lists.labels, lists.mask)
     ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
@@ -204,6 +204,3 @@ def approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
     if options.k is not None:
         counted *= tf.clip_by_value(options.k + 1 - ranks, 0, 1)
     return options.losses(tf.reduce_sum(counted, axis=-1), gains, options.rank_weights(lists.scores))
-
-
-_losses = per_list(finite_with_gain)(approx_ndcg_losses)

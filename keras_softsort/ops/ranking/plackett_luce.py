@@ -175,28 +175,21 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
     return choice_costs(*ordered)
 
 
-class _Ordered(NamedTuple):
-    """Items [B, n] in the order of their labels."""
-
-    items: tf.Tensor
-    scores: tf.Tensor  # in units of tau
-    weights: tf.Tensor | None
-    choices: OrderedChoices
-
-
-def _in_order(lists: RankingLists, options: PlackettLuceOptions) -> _Ordered:
+def _in_order(
+    lists: RankingLists, options: PlackettLuceOptions
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None, OrderedChoices]:
+    """The items [B, n] in the order of their labels, and their scores in units of tau, weights and choices."""
     dtype = lists.scores.dtype
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
     scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
     below_all = tf.constant(-math.inf, dtype)
-    labels = tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all)
-    ordered, order = descending(labels)
+    ordered, order = descending(tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all))
     choices = OrderedChoices(*tied_ranks(ordered)) if options.ties == "breslow" else OrderedChoices()
     weights = take(lists.weights, order) if lists.are_weighted else None
     if options.k is not None or options.discount is not None:
         counted = _mean_rank_weights(choices, _rank_weights(lists, options))
         weights = tf.broadcast_to(counted, tf.shape(scores)) if weights is None else weights * counted
-    return _Ordered(order, take(scores, order), weights, choices)
+    return order, take(scores, order), weights, choices
 
 
 _losses = per_list(_has_meaning)(negative_log_likelihood)
