@@ -187,8 +187,9 @@ def _in_order(
     choices = OrderedChoices(*tied_ranks(ordered)) if options.ties == "breslow" else OrderedChoices()
     weights = take(lists.weights, order) if lists.are_weighted else None
     if options.k is not None or options.discount is not None:
-        counted = _mean_rank_weights(choices, _rank_weights(lists, options))
-        weights = tf.broadcast_to(counted, tf.shape(scores)) if weights is None else weights * counted
+        rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
+        counted = _mean_rank_weights(choices, rank_weights)
+        weights = counted if weights is None else weights * counted
     return order, take(scores, order), weights, choices
 
 
@@ -224,16 +225,9 @@ def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tenso
 
 
 def _mean_rank_weights(choices: OrderedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
-    """Compute the mean weight of the ranks of each item's group: [B, n] or [1, n]."""
-    items = tf.range(tf.shape(rank_weights)[-1])[tf.newaxis]
+    """Compute the mean weight of the ranks of each item's group: [B, n]."""
+    items = tf.broadcast_to(tf.range(tf.shape(rank_weights)[1]), tf.shape(rank_weights))
     first = items if choices.first is None else choices.first
     after = (items if choices.last is None else choices.last) + 1
-    sums = tf.cumsum(rank_weights, axis=-1)
-    if rank_weights.shape.rank == 1:
-        sums = tf.pad(sums, [[1, 0]])
-        total = tf.gather(sums, after) - tf.gather(sums, first)
-    else:
-        sums = tf.pad(sums, [[0, 0], [1, 0]])
-        first, after = (tf.broadcast_to(each, tf.shape(rank_weights)) for each in (first, after))
-        total = take(sums, after) - take(sums, first)
-    return total / tf.cast(after - first, rank_weights.dtype)
+    sums = tf.pad(tf.cumsum(rank_weights, axis=1), [[0, 0], [1, 0]])
+    return (take(sums, after) - take(sums, first)) / tf.cast(after - first, rank_weights.dtype)
