@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Objective:
         self.unit_scale = arguments.boolean("unit_scale", unit_scale)
         self.normalize_lists = arguments.boolean("normalize_lists", normalize_lists)
         self._dtype = loss.given_dtype or tf.float32
-        self._traces: dict[tuple[int, int], Any] = {}
+        self._trace = functools.cache(self._traced)
 
     # LightGBM counts these arguments to tell what an estimator's objective takes.
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -61,17 +62,14 @@ class Objective:
         # The last column takes what the padding gives.
         found = np.zeros([2, padded.shape[1]], dtype)
         for block in blocks(rows.sizes.tobytes()):
-            derivatives = self._trace(len(parts), block.shape[1])(padded[:, block]).numpy()
+            derivatives = self._trace(len(parts), block.shape[1])(tf.constant(padded[:, block])).numpy()
             found[: len(derivatives), block] = derivatives
         return found[: len(derivatives), :-1]
 
-    def _trace(self, parts: int, size: int) -> Any:
-        """The traced function of lists [parts, lists, size]."""
-        if (parts, size) not in self._traces:
-            spec = tf.TensorSpec([parts, None, size], self._dtype)
-            function = tf.function(self._of_block, autograph=False).get_concrete_function(spec)
-            self._traces[parts, size] = lambda padded: function(tf.constant(padded))
-        return self._traces[parts, size]
+    def _traced(self, parts: int, size: int) -> Any:
+        """The function of lists [parts, lists, size]."""
+        spec = tf.TensorSpec([parts, None, size], self._dtype)
+        return tf.function(self._of_block, autograph=False).get_concrete_function(spec)
 
     def _of_block(self, padded: tf.Tensor) -> tf.Tensor:
         """The derivatives [1 or 2, lists, n] of lists with these labels, NaN in the padding, scores and weights."""

@@ -230,7 +230,7 @@ def test_other_folds_need_no_new_trace():
     for seed in range(10):
         x, labels, sizes = flat_lists(seed, count=5 + seed)
         objective(labels, x[:, 0], None, sizes)
-    assert len(objective._traces) <= 4  # for 8, 12, 16 and 24 items
+    assert objective._trace.cache_info().currsize <= 4  # for 8, 12, 16 and 24 items
 
 
 def test_a_second_training_and_an_estimator_give_the_same_trees():
