@@ -7,10 +7,14 @@ only as the name of a registered function, or of one in `custom_objects`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from keras_softsort._internal.keras_compat import keras
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+
+# What `locals()` of a constructor holds besides its options.
+NOT_OPTIONS = ("self", "kwargs", "__class__")
 
 
 def written_option(value: Any) -> Any:
@@ -42,6 +46,11 @@ def read_option(value: Any) -> Any:
             "keras.saving.register_keras_serializable, or pass it in custom_objects"
         )
     return function
+
+
+def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the options among `given`, which may be the `locals()` of a constructor, also from a config."""
+    return {name: read_option(value) for name, value in given.items() if name not in NOT_OPTIONS}
 
 
 def _is_of_keras(function: Any) -> bool:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.saved_functions import read_option
+from keras_softsort._internal.saved_functions import read_options
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.ops._core.gradients import nan_lists
@@ -21,8 +21,6 @@ from keras_softsort.ops.sorting._methods import checked_power
 # Plain Python in `ops`, which knows nothing of Keras; a Keras object here.
 export(folder="losses")(LambdaWeight)
 
-# What `locals()` of a constructor holds besides its options.
-NOT_OPTIONS = ("self", "kwargs", "__class__")
 # The checks of options that are tensors for operators.
 COMMON_CHECKS = {"tau": arguments.positive_number, "seed": arguments.optional_integer}
 
@@ -78,7 +76,7 @@ class ScoreLoss(ListLoss):
         self.scale = checked_scale(scale)
         if scale is not None and self.predicts != "scores":
             raise ValueError(f"scale must be None for a loss of several logits per item, got {scale!r}")
-        self._keep_options(**{name: read_option(value) for name, value in (options or {}).items()})
+        self._keep_options(**read_options(options or {}))
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The weighted loss of each list: `[batch]`."""
@@ -124,7 +122,7 @@ class OperatorLoss(ScoreLoss):
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
-        given = {name: read_option(value) for name, value in options.items() if name not in NOT_OPTIONS}
+        given = read_options(options)
         checked = self._operator.check(**given)
         checked |= {name: check(name, given[name]) for name, check in COMMON_CHECKS.items() if name in given}
         if "lambda_weight" in given:  # stays the name or the object

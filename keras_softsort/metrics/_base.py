@@ -10,13 +10,11 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._internal.saved_functions import KeepsOptions, read_option
+from keras_softsort._internal.saved_functions import KeepsOptions, read_options
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments, metric_options
 
-# What `locals()` of a constructor holds besides its options.
-NOT_OPTIONS = ("self", "kwargs", "no_relevant", "__class__")
 NO_RELEVANT = ("one", "skip", "zero")
 
 
@@ -103,11 +101,11 @@ class RankingMetric(ListMetric):
 
     def __init__(self, options: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        given = {name: read_option(value) for name, value in options.items() if name not in NOT_OPTIONS}
+        given = read_options(options)
+        if "no_relevant" in given:
+            self._keep_options(no_relevant=arguments.one_of("no_relevant", given.pop("no_relevant"), NO_RELEVANT))
         self._options = metric_options(**given)
         self._keep_options(**given)
-        if "no_relevant" in options:
-            self._keep_options(no_relevant=arguments.one_of("no_relevant", options["no_relevant"], NO_RELEVANT))
 
     def measure(self, y_pred: tf.Tensor, lists: Lists, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
