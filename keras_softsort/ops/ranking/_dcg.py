@@ -106,3 +106,12 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     if gains.shape[1] is None or gains.shape[1] != rank_weights.shape[0]:
         best = best[:, : tf.shape(rank_weights)[0]]
     return tf.linalg.matvec(best, rank_weights)
+
+
+def normalized_gains(
+    labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable, k: int | None, discount: str | Callable
+) -> tf.Tensor:
+    """The gains `[batch, n]` of labels, divided by the ideal DCG of their list, so that their DCG is the NDCG."""
+    gains = relative_gains(labels, mask, gain)
+    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, k, discount)
+    return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])

@@ -11,15 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import descending, inverse, plus_zeros, take
-from keras_softsort.ops.ranking._dcg import (
-    DISCOUNTS,
-    GAINS,
-    absolute_gains,
-    discounts,
-    ideal_dcg,
-    rank_discounts,
-    relative_gains,
-)
+from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
 from keras_softsort.ops.ranking._lists import RankingLists
 
 METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
@@ -205,7 +197,11 @@ def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures
     effects = discounts(ranks, options.discount)
     if options.k is not None:
         effects = tf.where(ranks <= options.k, effects, tf.zeros_like(effects))
-    return DeltaFeatures(_gains(lists, options), ranks, effects, effects)
+    if options.metric == "dcg":
+        gains = absolute_gains(lists.labels, lists.mask, options.gain)
+    else:
+        gains = normalized_gains(lists.labels, lists.mask, options.gain, options.k, options.discount)
+    return DeltaFeatures(gains, ranks, effects, effects)
 
 
 def pair_weights(options: MetricOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
@@ -244,15 +240,6 @@ def _beyond_k(options: MetricOptions, last: tf.Tensor) -> tf.Tensor | int:
     beyond = last > options.k
     safe = tf.where(beyond, last, tf.constant(2, last.dtype))
     return tf.where(beyond, 1 / (1 - discounts(safe, options.discount)), tf.constant(1, last.dtype))
-
-
-def _gains(lists: RankingLists, options: MetricOptions) -> tf.Tensor:
-    """The gains of the labels, divided by the ideal DCG of the list except for "dcg"."""
-    if options.metric == "dcg":
-        return absolute_gains(lists.labels, lists.mask, options.gain)
-    gains = relative_gains(lists.labels, lists.mask, options.gain)
-    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
-    return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])
 
 
 def _precision_features(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor, k: int | None) -> DeltaFeatures:
