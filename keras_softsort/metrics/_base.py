@@ -183,6 +183,5 @@ def with_lowest_padding(matrix: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 def _valid_cells(matrix: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Mark the entries [batch, ranks, n] of valid items in the leading ranks, one rank per valid item."""
-    count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-    ranks = tf.sequence_mask(count, tf.shape(matrix)[1])
+    ranks = tf.sequence_mask(tf.math.count_nonzero(mask, axis=-1), tf.shape(matrix)[1])
     return tf.logical_and(ranks[:, :, tf.newaxis], mask[:, tf.newaxis, :])
