@@ -128,10 +128,9 @@ def get_loss(
         parts = [get_loss(each, reduction, lambda_weight, ragged=ragged, **kwargs) for each in names]
         return SumOfLosses(parts, weights, name=name)
     arguments.one_of("loss", loss, [*LOSSES, *tfr.keras.losses.RankingLossKey.all_keys()])
-    if arguments.boolean("ragged", ragged) and loss not in LOSSES:
-        kwargs["ragged"] = True  # or not at all, for the one that does not have it
+    is_ragged = {"ragged": True} if arguments.boolean("ragged", ragged) else {}  # one loss does not have it
     if loss not in LOSSES:
-        return tfr.keras.losses.get(loss, reduction, lambda_weight, name, **kwargs)
+        return tfr.keras.losses.get(loss, reduction, lambda_weight, name, **is_ragged, **kwargs)
     options = {"lambda_weight": lambda_weight, "name": name}
     kwargs.update({key: value for key, value in options.items() if value is not None})
     return LOSSES[loss](reduction=reduction, **kwargs)
