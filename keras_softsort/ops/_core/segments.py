@@ -15,8 +15,6 @@ from keras_softsort.ops._core.tracing import is_compiled
 # Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.
 # However sizes vary, lists of 17 to 4096 rows then take fewer than 4 cells per row, and shorter ones at most 16.
 BOUNDS = (0, 16, 64, 256, 1024, 4096, tf.int32.max)
-# Lists of similar sizes, with at most so many cells per row if all are padded to the longest, are one class.
-FEW_CELLS = 2
 # XLA computes lists in so many blocks of rows, or a few more; the last one of a class may be nearly empty.
 BLOCKS = 8
 
@@ -122,10 +120,13 @@ def _summed_over_classes(
         return tf.nest.map_structure(lambda result: at_rows(result, rows), found)
 
     def of_class(low: int, high: int) -> Any:
-        """The results of the lists with sizes in this class, a list of one, or of none if no such list is known."""
+        """The results of the lists with sizes in this class, a list of one; of none if no such list is known.
+
+        The first class always has results, so that there are some if there is no row.
+        """
         chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
         if tf.executing_eagerly():
-            return [results(_padded_rows(segments, chosen, size))] if tf.reduce_any(chosen) else []
+            return [results(_padded_rows(segments, chosen, size))] if low == 0 or tf.reduce_any(chosen) else []
         if not compiled:
             present = tf.reduce_any(chosen)
             return [tf.cond(present, lambda: results(_padded_rows(segments, chosen, size)), lambda: none)]
@@ -134,17 +135,9 @@ def _summed_over_classes(
             return [results(rows)]
         return [_by_block(results, rows, tf.math.count_nonzero(chosen, dtype=tf.int32), none)]
 
-    def of_classes() -> Any:
-        bounds = [each for each in itertools.pairwise(BOUNDS) if each[0] == 0 or tf.is_tensor(size) or each[0] < size]
-        found = itertools.chain.from_iterable(itertools.starmap(of_class, bounds))
-        return tf.nest.map_structure(lambda *each: tf.add_n(each), *found)
-
-    if compiled:
-        return of_classes()
-    every = segments.sizes > 0
-    lists, longest = tf.math.count_nonzero(every), tf.cast(tf.reduce_max(segments.sizes, axis=0), tf.int64)
-    are_similar = lists * longest <= FEW_CELLS * tf.cast(size, tf.int64)
-    return tf.cond(are_similar, lambda: results(_padded_rows(segments, every, size)), of_classes)
+    bounds = [each for each in itertools.pairwise(BOUNDS) if each[0] == 0 or tf.is_tensor(size) or each[0] < size]
+    found = itertools.chain.from_iterable(itertools.starmap(of_class, bounds))
+    return tf.nest.map_structure(lambda *each: tf.add_n(each), *found)
 
 
 def _by_block(results: Callable[[tf.Tensor], Any], rows: tf.Tensor, count: tf.Tensor, none: Any) -> Any:
