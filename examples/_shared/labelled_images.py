@@ -173,7 +173,10 @@ def plain_network(
 
 
 def residual_network(shape: tuple[int, int, int], blocks: list[int], width: int) -> keras.Model:
-    """A pre-activation ResNet; blocks 2 2 2 2 of width 64 are the paper's ResNet18, of 512 outputs."""
+    """A pre-activation ResNet; blocks 2 2 2 2 of width 64 are the paper's ResNet18, of 512 outputs.
+
+    The last maps are normalized and rectified, which those of the paper's code are not.
+    """
     inputs = keras.Input(shape)
     outputs = keras.layers.Rescaling(4.0, offset=-2.0)(inputs)
     outputs = keras.layers.Conv2D(width, 3, padding="same", use_bias=False)(outputs)
