@@ -350,6 +350,21 @@ class TestSlateSearch:
                 determinants = [np.linalg.det(kernel[np.ix_(one, one)]) for one in sets]
                 assert slate[place] == free[int(np.argmax(determinants))]
 
+    def test_attention_takes_a_mean_where_a_sum_grows(self, example):
+        module = example("recommender_slate")
+        difference = tf.random.stateless_uniform([2, 5, 13], [1, 2])
+        for attends in (False, True):
+            network = module.new_network(13, 4, attends)
+            values = network.look(difference)[..., : module.SEEN]
+            seen, total = tf.zeros_like(values), tf.ones_like(values)
+            for _ in range(50):
+                seen, total = module.look_at(network, difference, seen, total)
+            if attends:  # relative to the weight of 1 that an empty slate has
+                np.testing.assert_allclose(seen, values * (1 - 1 / total), rtol=1e-4, atol=1e-6)
+                assert np.all(total > 2)
+            else:
+                np.testing.assert_allclose(seen, 50 * values, rtol=1e-4, atol=1e-6)
+
     @pytest.mark.nightly
     @pytest.mark.usefixtures("eager_training")
     def test_thirty_places_of_sixty_candidates(self, example, tmp_path):
