@@ -36,6 +36,7 @@ DEFAULTS = [
     ks.ApproxRankMSELoss,
     ks.CalibratedSoftmaxLoss,
     ks.GumbelApproxNDCGLoss,
+    ks.ListNetLoss,
     ks.MeanSquaredLoss,
     ks.NeuralNDCGLoss,
     ks.NeuralSortCrossEntropyLoss,
