@@ -152,14 +152,15 @@ def published_rows() -> Iterator[harness.Row]:
 
 
 def draw(curves: dict[str, list[float]], path: Path) -> None:
-    """Both accuracies over the epochs, with the published ones as thin lines."""
+    """Accuracies over the epochs, with the published ones as thin lines."""
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     figure, axis = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
-    for (method, curve), color in zip(curves.items(), ("#1F6F6B", "#C98A1B"), strict=False):
-        published = PUBLISHED[method]
+    for (method, published), color in zip(PUBLISHED.items(), ("#1F6F6B", "#C98A1B"), strict=True):
         axis.plot(range(1, len(published) + 1), published, color=color, lw=1, label=f"{TITLES[method]}, published")
-        axis.plot(range(1, len(curve) + 1), curve, "o-", color=color, lw=2.2, label=f"{TITLES[method]}, here")
+        if method in curves:
+            curve = curves[method]
+            axis.plot(range(1, len(curve) + 1), curve, "o-", color=color, lw=2.2, label=f"{TITLES[method]}, here")
     axis.set(xlabel="epoch", ylabel="accuracy on 5,000 validation images", xlim=(0.5, None))
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, loc="lower right")
