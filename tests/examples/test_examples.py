@@ -25,16 +25,8 @@ TINY = {
     "number_sorting": ["--steps", "2", "--test-lists", "5"],
     "ranknet_gradients": ["--wards", "2", "--sizes", "5"],
     "recommender_slate": [
-        "--steps",
-        "1",
-        "--test-every",
-        "1",
-        "--test-visits",
-        "4",
-        "--candidates",
-        "6",
-        "--history",
-        "attention",
+        *("--steps", "1", "--test-every", "1", "--test-visits", "4", "--candidates", "6"),
+        *("--history", "attention"),
     ],
     "ranking_trees": ["--splits", "1", "--rounds", "2", "--wards", "5"],
     "serve_ranker": ["--requests", "1"],
@@ -351,7 +343,7 @@ class TestSlateSearch:
                 assert slate[place] == free[int(np.argmax(determinants))]
 
     def test_attention_takes_a_mean_where_a_sum_grows(self, example):
-        module = example("recommender_slate")
+        module = example("_shared.slate_network")
         difference = tf.random.stateless_uniform([2, 5, 13], [1, 2])
         for attends in (False, True):
             network = module.new_network(13, 4, attends)
