@@ -46,11 +46,14 @@ MOVED = {"shift": 4, "flip": True}
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 
 
+def uniform() -> keras.initializers.Initializer:
+    """Weights within 1 / sqrt(number of inputs)."""
+    return keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
+
+
 def convolution(width: int, window: int, stride: int = 1) -> keras.layers.Layer:
-    """Weights uniform within 1 / sqrt(number of inputs), and decayed."""
-    start = keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
     return keras.layers.Conv2D(
-        width, window, stride, "same", use_bias=False, kernel_initializer=start, kernel_regularizer=decayed()
+        width, window, stride, "same", use_bias=False, kernel_initializer=uniform(), kernel_regularizer=decayed()
     )
 
 
@@ -94,8 +97,7 @@ class Training:
     def __init__(self, method: str, images: tuple, options: argparse.Namespace, labelled_images: Any) -> None:
         keras.utils.set_random_seed(options.seed)
         self.train, self.validation = images
-        self.method, self.batch, self.seed = method, options.batch, options.seed
-        self.source = labelled_images
+        self.method, self.source = method, labelled_images
         self.steps = len(self.train.classes) // options.batch
         self.encoder = encoder(self.train.pixels.shape[1:], options.blocks, options.width)
         optimizer = keras.optimizers.SGD(RATE, momentum=0.9)
@@ -109,9 +111,9 @@ class Training:
             )
         else:
             classes = int(self.train.classes.max()) + 1
-            bound = keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
-            logits = keras.layers.Dense(classes, kernel_initializer=bound, dtype="float32")(self.encoder.outputs[0])
-            self.model = keras.Model(self.encoder.inputs, logits)
+            # Not trained: the optimizer of the published run has the weights of the ResNet alone.
+            last = keras.layers.Dense(classes, kernel_initializer=uniform(), trainable=False, dtype="float32")
+            self.model = keras.Model(self.encoder.inputs, last(self.encoder.outputs[0]))
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
             self.batches = labelled_images.shuffled_batches(self.train, options.batch, seed=options.seed, **MOVED)
         # The published loss is a sum over the neighbors.
