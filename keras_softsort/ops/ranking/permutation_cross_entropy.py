@@ -184,7 +184,8 @@ def permutation_cross_entropy_loss(
     sizes = tf.shape(permutation)
     labels = arguments.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
     mask = arguments.list_mask(mask, labels, "labels")
-    args = RankingArguments(permutation, labels, mask, checked_weights(weights, expected, dtype), tau=None)
+    weights = checked_weights(weights, expected, dtype, like="labels")
+    args = RankingArguments(permutation, labels, mask, weights, tau=None)
     return _permutation_losses(args, arguments.one_of("direction", direction, arguments.DIRECTIONS))
 
 
