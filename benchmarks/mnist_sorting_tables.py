@@ -3,7 +3,7 @@
     python benchmarks/mnist_sorting_tables.py output/mnist_sorting --picture docs/mnist_sorting.png
 
 The file of `--json` keeps the curves of all runs. A run in a folder takes the place of the run in the file that has the
-same method, list size, rate, start, seed and tau; the others stay.
+same method, list size, rate, start, seed, tau and precision; the others stay.
 """
 
 from __future__ import annotations
@@ -52,7 +52,13 @@ def read(folder: Path) -> dict[str, Any]:
 
 def identity(run: dict[str, Any]) -> tuple:
     """What tells a run from all others."""
-    return tuple(run["options"][name] for name in ("method", "list_size", "learning_rate", "initial", "seed", "tau"))
+    names = ("method", "list_size", "learning_rate", "initial", "seed", "tau")
+    return *(run["options"][name] for name in names), in_bfloat16(run)
+
+
+def in_bfloat16(run: dict[str, Any]) -> bool:
+    """Whether the convolutions were; files of earlier runs do not say."""
+    return run["options"].get("mixed_precision", False)
 
 
 def steps(run: dict[str, Any], point: dict[str, Any]) -> int:
@@ -80,6 +86,7 @@ def last(runs: Sequence[dict[str, Any]]) -> Iterator[harness.Row]:
             "paper, all correct": published,
             "missed by": f"{published - end['accuracy']:.3f}",
             "seed": options["seed"],
+            "convolutions": "bfloat16" if in_bfloat16(run) else "float32",
             "minutes": round(end["seconds"] / 60),
             "commit": ", ".join(run["commits"]),
         }
@@ -103,7 +110,8 @@ def label(run: dict[str, Any]) -> str:
     start = ", the paper's start" if options["initial"] == "paper" else ""
     tau = f", tau {options['tau']:g}" if options["tau"] != 1 else ""
     seed = f", seed {options['seed']}" if options["seed"] else ""
-    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}{tau}{seed}"
+    precision = ", bfloat16" if in_bfloat16(run) else ""
+    return f"{NAMES[options['method']]}, {options['learning_rate']:g}{start}{tau}{seed}{precision}"
 
 
 def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:

@@ -58,11 +58,16 @@ def training_lists(source: Images, task: Task, batch_size: int, seed: int) -> tf
 
 
 def reader(
-    image_shape: tuple[int, int, int], outputs: int, first_bias: float = 0.0, dropout: float | None = None
+    image_shape: tuple[int, int, int],
+    outputs: int,
+    first_bias: float = 0.0,
+    dropout: float | None = None,
+    convolutions: str | None = None,
 ) -> keras.Model:
     """The CNN of the NeuralSort paper: two convolutions and a hidden layer of 64.
 
     Small images get 3 x 3 windows, and dropout unless told, since there are 30 times fewer of them than in MNIST.
+    `convolutions` is their dtype policy, such as "mixed_bfloat16"; the dense layers keep the global one.
     """
     small = image_shape[0] < 28
     window = 3 if small else 5
@@ -71,10 +76,10 @@ def reader(
     return keras.Sequential(
         [
             keras.Input(image_shape),
-            keras.layers.Conv2D(32, window, padding="same", activation="relu"),
-            keras.layers.MaxPooling2D(),
-            keras.layers.Conv2D(64, window, padding="same", activation="relu"),
-            keras.layers.MaxPooling2D(),
+            keras.layers.Conv2D(32, window, padding="same", activation="relu", dtype=convolutions),
+            keras.layers.MaxPooling2D(dtype=convolutions),
+            keras.layers.Conv2D(64, window, padding="same", activation="relu", dtype=convolutions),
+            keras.layers.MaxPooling2D(dtype=convolutions),
             keras.layers.Flatten(),
             keras.layers.Dropout(dropout),
             keras.layers.Dense(64, activation="relu"),

@@ -279,6 +279,15 @@ def test_mnist_sorting_goes_on_where_it_stopped(method, script, tmp_path, rng, c
     assert result["tables"]["last"][0]["element-wise"] == round(state["curve"][-1]["element"], 3)
 
 
+def test_only_the_convolutions_of_mnist_sorting_are_in_bfloat16(script):
+    model = script("mnist_sorting").network("stochastic", (28, 112, 1), 3, 1.0, convolutions="mixed_bfloat16")
+    reader = model.get_layer(index=1).model
+    dtypes = {type(layer).__name__: layer.compute_dtype for layer in reader.layers}
+    assert {name for name, dtype in dtypes.items() if dtype == "bfloat16"} == {"Conv2D", "MaxPooling2D"}
+    assert {weight.dtype for weight in model.trainable_weights} == {"float32"}
+    assert model.output.dtype == "float32"
+
+
 @pytest.mark.usefixtures("without_tracing")
 @pytest.mark.parametrize("method", ["shared", "deterministic", "stochastic"])
 def test_medians_of_mnist_are_tabled_beside_the_paper(method, script, tmp_path, rng):
@@ -363,17 +372,19 @@ def test_tables_of_mnist_sorting_are_made_again_from_their_file(script, tmp_path
     assert [row["commit"] for row in first["tables"]["last"]] == ["abc, def"] * 2
     assert [row["steps"] for row in first["tables"]["curves-5"]] == ["1,000"]
     assert first["tables"]["losses-5"][0]["NeuralSort, 0.001, the paper's start"] == "1.000"
+    assert [row["convolutions"] for row in first["tables"]["last"]] == ["float32"] * 2
     assert tables.main(["--json", str(path)])["tables"] == first["tables"]
     assert tables.main([str(tmp_path)])["tables"] == first["tables"]
     shorter = tables.main(["--json", str(path), "--every", "500", "--until", "500"])
     assert [row["steps"] for row in shorter["tables"]["curves-5"]] == ["500"]
     softer = json.loads((tmp_path / "neural_sort/state.json").read_text())
-    softer["options"] |= {"tau": 4.0, "seed": 1}
+    softer["options"] |= {"tau": 4.0, "seed": 1, "mixed_precision": True}
     (tmp_path / "softer").mkdir()
     (tmp_path / "softer/about.json").write_text((tmp_path / "neural_sort/about.json").read_text())
     (tmp_path / "softer/state.json").write_text(json.dumps(softer))
     (row,) = tables.main([str(tmp_path)])["tables"]["curves-5"]
-    assert row["NeuralSort, 0.001, the paper's start"] == row["NeuralSort, 0.001, the paper's start, tau 4, seed 1"]
+    name = "NeuralSort, 0.001, the paper's start"
+    assert row[name] == row[f"{name}, tau 4, seed 1, bfloat16"]
     longer = json.loads((tmp_path / "neural_sort/state.json").read_text())
     longer["curve"].append({**longer["curve"][-1], "epoch": 4, "accuracy": 0.95})
     (tmp_path / "neural_sort/state.json").write_text(json.dumps(longer))
