@@ -13,11 +13,10 @@ from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
 from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, implicit_gradients, solvers_by_speed
 
-# Up to this many iterations the state after each is stored; for more, the one before every sqrt(num_iterations)-th, or
-# every `MIN_SEGMENT`-th if that is more. Segments keep the memory of many iterations small. Of 64 iterations they make
-# the gradient take 1.2 to 1.4 times as long, since each is computed again.
-STORED_ITERATIONS = 64
-MIN_SEGMENT = 32
+# Up to this many iterations the state after each is stored for the gradient. More are cut into segments of this many,
+# or of the square root of their number if that is more. Only the states before segments are stored, which keeps the
+# memory of many iterations small, and the gradient computes each segment again.
+SEGMENT = 64
 
 State = tuple[tf.Tensor, ...]
 
@@ -32,9 +31,9 @@ class Plan(NamedTuple):
     @property
     def length(self) -> int:
         """The number of iterations in a segment."""
-        if self.num_iterations <= STORED_ITERATIONS or self.has_implicit_gradient:
+        if self.has_implicit_gradient:
             return self.num_iterations
-        return max(MIN_SEGMENT, math.isqrt(self.num_iterations - 1) + 1)
+        return min(self.num_iterations, max(SEGMENT, math.isqrt(self.num_iterations - 1) + 1))
 
     @property
     def segments(self) -> int:
