@@ -42,7 +42,7 @@ TINY = {
     "linear_assignment": ["--shapes", "1x2x2", "1x3x3", "1x4x4", "1x2x3", "--repeats", "1"],
     "first_loss": ["--losses", "SoftmaxLoss()", "--data", "wards", "--seeds", "1", "--epochs", "1"],
     "nearest_neighbors": ["--shapes", "2x40x3x2", "--repeats", "1"],
-    "projection_rounds": ["--shapes", "2x5", "--taus", "1", "--repeats", "1"],
+    "variants": ["--variants", "sums over few columns", "--shapes", "2x5", "--repeats", "1"],
     "plackett_luce": ["--shapes", "2x6", "--repeats", "1"],
     "precision": ["--sizes", "20", "--taus", "1"],
     "ranking_losses": ["--losses", "hinge of pairs", "--what", "time", "--shapes", "2x5", "--repeats", "1"],
