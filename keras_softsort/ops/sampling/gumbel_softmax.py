@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -14,7 +13,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sampling._relaxations import MODERATE_TAU, relaxed_choice, relaxed_subset, threshold_memberships
+from keras_softsort.ops.sampling._relaxations import relaxed_choice, relaxed_subset, threshold_memberships
 
 METHODS = ("threshold", "successive_softmax")
 
@@ -155,7 +154,6 @@ class Choice(NamedTuple):
     method: str
     hard: bool
     axis: int  # the list axis of the result, from 0
-    is_moderate: bool  # whether tau is a Python number, and so large that no gradient overflows
 
 
 def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: int, mask: Any) -> Choice:
@@ -164,7 +162,6 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
     axis = arguments.axis_of("axis", axis, logits)
     mask = arguments.list_mask(mask, logits, "logits")
     k = arguments.positive_integer("k", k)
-    is_moderate = isinstance(tau, numbers.Real) and float(tau) >= MODERATE_TAU
     end = logits.shape.rank - 1
     last = _moved(logits, axis, end)
     tau = arguments.temperature(tau, compute_dtype(logits.dtype), last)
@@ -177,7 +174,6 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
         method=arguments.one_of("method", method, METHODS),
         hard=arguments.boolean("hard", hard),
         axis=axis,
-        is_moderate=is_moderate,
     )
 
 
@@ -195,10 +191,7 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
     # NaN for a list with a NaN or +inf, whose results then are NaN.
     is_number = tf.reduce_all((logits < math.inf) | ~is_allowed, axis=-1, keepdims=True)
     tau = tf.where(is_number, choice.tau, tf.constant(math.nan, logits.dtype))
-    if choice.k == 1:
-        soft = relaxed_choice(keys, choice.tau if choice.is_moderate else tau, choice.is_moderate)
-    else:
-        soft = _subset(choice, keys, tau, is_allowed)
+    soft = relaxed_choice(keys, tau) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
     if choice.k > 1 or choice.mask is not None:
         soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))
     soft = tf.cast(soft, choice.logits.dtype)
