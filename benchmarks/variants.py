@@ -22,7 +22,6 @@ from steps import gradient_step, runner
 import keras_softsort as ks
 from keras_softsort.ops._core import decay_scan
 from keras_softsort.ops.matching import _assignment, _sinkhorn_solvers
-from keras_softsort.ops.sampling import gumbel_softmax
 from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
@@ -85,11 +84,6 @@ VARIANTS = {
         matching,
         ("8x100x100", "2x300x300"),
         ((_assignment, "FEWEST_ROUNDS", 0), (_assignment, "ROWS_PER_ROUND", 10**9)),
-    ),
-    "moderate temperature": Variant(
-        lambda scores: ks.gumbel_softmax(scores, 1.0, seed=[0, 0]),
-        ("64x8", "64x128", "8x1000"),
-        ((gumbel_softmax, "MODERATE_TAU", math.inf),),
     ),
 }
 

@@ -17,7 +17,7 @@ from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
 # underflows. Potentials differ by up to three times this from those of the limit.
 MAX_RANGE = {tf.float32: 24.0, tf.float64: 200.0}
 # Up to this many columns, products and sums are computed instead of batched matrix-vector products, which start slowly:
-# without XLA these take 2.5 to 5 times as long for 8 to 32 columns. For 100 columns sums take 2 times as long.
+# without XLA these take 1.6 to 2.3 times as long for 8 to 32 columns (benchmarks/variants.py).
 SHORT = 32
 # The residual, relative to the first, at which a solution is good enough for a gradient.
 ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}
@@ -89,7 +89,7 @@ class Potentials(NamedTuple):
     g_j = rho (log columns_j - logsumexp_i(L_ij + f_i)). The exponent rho is 1 if the sums must hold.
     Scores of 1e4 with a tau of 1e-3 give logits for which float32 numbers are 1 apart. Exponentials are computed in the
     dtype of the scores, since their arguments are small.
-    Iterations take 3 to 10 times as long as those on float64 scalings.
+    They take 1.7 to 6 times as long as iterations on float64 scalings (benchmarks/variants.py).
     """
 
     matrices: SinkhornMatrices

@@ -19,8 +19,8 @@ import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take, tie_sums, tied_ranks
 
-# Rounds of pooling before the halves are merged. benchmarks/projection_rounds.py: ranks of normal scores are 1.8 to 6.7
-# times as fast with them without XLA, and up to 3.3 times with it. Where they do not solve it, their time is lost.
+# Rounds of pooling before the halves are merged. Ranks of normal scores are 1.2 to 5.2 times as fast with them without
+# XLA, and up to 2.6 times with it. Where they do not solve it, their time is lost (benchmarks/variants.py).
 ROUNDS = 8
 
 
