@@ -164,10 +164,8 @@ def draw(curves: dict[str, list[float]], path: Path) -> None:
             curve = curves[method]
             axis.plot(range(1, len(curve) + 1), curve, "o-", color=color, lw=2.2, label=f"{TITLES[method]}, here")
     axis.set(xlabel="epoch", ylabel="accuracy on 5,000 validation images", xlim=(0.5, None))
-    axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, loc="lower right")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    harness.save_picture(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> dict:

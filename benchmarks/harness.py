@@ -196,6 +196,16 @@ def publish(name: str, tables: Mapping[str, Iterable[Row]], path: Path | None) -
     return result
 
 
+def save_picture(figure: Any, path: Path) -> None:
+    """Write a figure of matplotlib, whose axes get no upper and right lines, and close it."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra, not needed to measure)
+
+    for axis in figure.axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def shown_command() -> str:
     """The command of this process without `--json`, and without the name of the reader's own folder of data."""
     script, *arguments = sys.argv

@@ -42,10 +42,8 @@ def draw(curves: dict[int, dict[int, Found]], path: Path) -> None:
         axis.axhline(baselines[name][0]["wrong"], color="#8A8FA3", ls=style, label=name)
     axis.set(xscale="log", xlabel="photographs for training", ylabel="share of wrong pieces, unseen photographs")
     axis.set_ylim(0, 1)
-    axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    harness.save_picture(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> dict:

@@ -145,10 +145,8 @@ def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
         axis.axhline(published, color="#8A8FA3", ls=":", label=f"NeuralSort in the paper: {published:.3f}")
         axis.set(xlabel="steps of 20 lists", ylabel="share of lists sorted perfectly", ylim=(0, 1))
         axis.set_title(f"Lists of {size} numbers of four digits", loc="left")
-        axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=9)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    harness.save_picture(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> dict:

@@ -110,10 +110,8 @@ def draw(rows: Sequence[harness.Row], path: Path) -> None:
     axis.axhline(0, color="#8A8FA3", lw=1)
     axis.set(xlabel="items on a slate", ylabel="% of the best known reward")
     axis.set_title("Straight-through Gumbel-Softmax minus RLOO (mean and range of seeds)", loc="left")
-    axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    harness.save_picture(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> dict:

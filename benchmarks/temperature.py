@@ -161,15 +161,13 @@ def draw(found: Sequence[harness.Row], path: Path) -> None:
             if scale != "None":
                 axis.axvspan(*plateau(np.array(means)), color=style["color"], alpha=0.12, lw=0)
         axis.set_title(name, loc="left", fontsize=9)
-        axis.spines[["top", "right"]].set_visible(False)
         axis.set_xticks([0.001, 0.01, 0.1, 1, 10, 100])
     for axis in axes.flat[len(names) :]:
         axis.set_axis_off()
     axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), frameon=False, loc="center")
     figure.supxlabel("tau")
     figure.supylabel("Spearman correlation on held-out lists")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    harness.save_picture(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:

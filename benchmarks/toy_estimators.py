@@ -100,10 +100,8 @@ def draw(table: Sequence[harness.Row], samples: int, path: Path) -> None:
         axis.plot([row["eta"] for row in table], variances, color=color, ls="--" if dashed else "-", lw=2, label=label)
     axis.set(yscale="log", xlabel="eta (0: highest entropy)", ylabel="variance of one estimate")
     axis.set_title(f"Three coins: the gradient from {samples} outcomes", loc="left")
-    axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, fontsize=9)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    harness.save_picture(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> dict:
