@@ -16,6 +16,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
+from keras_softsort.ops._core.gradients import is_nan_or_infinity
 from keras_softsort.ops._core.lists import flatten_lists, take
 from keras_softsort.ops._core.tracing import traced_if_eager
 
@@ -79,9 +80,7 @@ def _valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.
         valid &= flatten_lists(row_mask)[:, :, tf.newaxis]
     if column_mask is not None:
         valid &= flatten_lists(column_mask)[:, tf.newaxis, :]
-    # Not logical_not(scores < inf): TensorFlow's graph optimizer rewrites it as scores >= inf, which is False for NaN.
-    wrong = valid & (tf.math.is_nan(scores) | tf.equal(scores, math.inf))
-    return valid & ~tf.reduce_any(wrong, axis=[1, 2], keepdims=True)
+    return valid & ~tf.reduce_any(valid & is_nan_or_infinity(scores), axis=[1, 2], keepdims=True)
 
 
 def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:

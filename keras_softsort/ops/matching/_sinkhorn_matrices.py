@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.gradients import is_nan_or_infinity
 from keras_softsort.ops._core.lists import deviations, flatten_lists
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
@@ -75,7 +76,7 @@ def sinkhorn_matrices(
     valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
     is_allowed = valid & tf.not_equal(scores, -math.inf)
 
-    not_a_number = tf.reduce_any(is_allowed & ~(scores < math.inf), axis=[1, 2])
+    not_a_number = tf.reduce_any(is_allowed & is_nan_or_infinity(scores), axis=[1, 2])
     no_column = tf.reduce_any((rows > 0) & ~tf.reduce_any(is_allowed, axis=2), axis=1)
     no_row = tf.reduce_any((columns > 0) & ~tf.reduce_any(is_allowed, axis=1), axis=1)
     not_positive = tf.math.is_nan(tau)

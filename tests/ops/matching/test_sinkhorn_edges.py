@@ -109,6 +109,16 @@ def test_infeasible_is_told():
     assert np.all(np.isnan(sinkhorn(scores, hard=True)))
 
 
+@pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3}, {"marginal_penalty": 1.0}], ids=str)
+@pytest.mark.parametrize("compiled", [None, True])
+def test_a_nan_beside_no_other_entry_fails_its_whole_matrix(options, compiled):
+    logits = tf.constant([[[np.nan, -INF], [-INF, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
+    function = tf.function(lambda logits: sinkhorn(logits, **options), jit_compile=compiled)
+    failed, other = function(logits)
+    assert np.all(np.isnan(failed))
+    np.testing.assert_allclose(other, sinkhorn(logits[1], **options), rtol=1e-6)
+
+
 def test_a_temperature_that_is_not_positive_gives_nan():
     assert np.all(np.isnan(sinkhorn(tf.zeros([2, 3, 3]), tf.constant(-1.0))))
 
