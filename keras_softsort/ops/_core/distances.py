@@ -7,11 +7,14 @@ import tensorflow as tf
 DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 
 
-def pairwise_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str) -> tf.Tensor:
+def pairwise_distances(
+    queries: tf.Tensor, candidates: tf.Tensor, distance: str, mask: tf.Tensor | None = None
+) -> tf.Tensor:
     """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
 
     `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The Euclidean ones multiply
-    differences to the mean of the candidates, since embeddings far from 0 would lose digits in the product.
+    differences to the mean of the finite candidates that `mask` [..., c] has, since embeddings far from 0 would lose
+    digits in the product.
     """
     if distance == "cityblock":
         return cityblock_distances(queries, candidates)
@@ -19,7 +22,11 @@ def pairwise_distances(queries: tf.Tensor, candidates: tf.Tensor, distance: str)
         return -tf.matmul(queries, candidates, transpose_b=True)
     if distance == "cosine":
         return 1 - tf.matmul(unit_vectors(queries), unit_vectors(candidates), transpose_b=True)
-    center = tf.stop_gradient(tf.reduce_mean(candidates, axis=-2, keepdims=True))
+    counts = tf.reduce_all(tf.math.is_finite(candidates), axis=-1)
+    counts = (counts if mask is None else tf.logical_and(counts, mask))[..., tf.newaxis]
+    total = tf.reduce_sum(tf.where(counts, candidates, tf.zeros_like(candidates)), axis=-2, keepdims=True)
+    number = tf.reduce_sum(tf.cast(counts, total.dtype), axis=-2, keepdims=True)
+    center = tf.stop_gradient(total / tf.maximum(number, 1))
     queries, candidates = queries - center, candidates - center
     lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
     other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]

@@ -183,7 +183,7 @@ def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, distance: str, plan: Pla
     b = arguments.of_shape("y", target.weights, tf.concat([leading, tf.shape(y)[-2:-1]], axis=0))
     a, b = flatten_lists(source.weights), flatten_lists(b)
     x, y = (tf.cast(flatten_lists(points, inner=2), a.dtype) for points in (x, y))
-    distances = pairwise_distances(x, y, distance)
+    distances = pairwise_distances(x, y, distance, mask=b > 0)
     matrices = sinkhorn_matrices(-distances, tau, row_sums=a, column_sums=b)
     weights, _ = sinkhorn_weights(matrices, plan)
     moved = weights[:, : tf.shape(distances)[1], : tf.shape(distances)[2]]

@@ -151,7 +151,7 @@ def _losses(
         tf.where(each.mask[:, tf.newaxis], tf.cast(each.vectors, dtype), tf.zeros([], dtype))
         for each in (queries, candidates)
     )
-    similarities = -pairwise_distances(of_queries, of_candidates, options["distance"])
+    similarities = -pairwise_distances(of_queries, of_candidates, options["distance"], candidates.mask)
     is_candidate = tf.logical_and(queries.mask[:, tf.newaxis], candidates.mask)
     if exclude_self:
         diagonal = tf.linalg.diag_part(is_candidate)

@@ -266,7 +266,8 @@ def _sorted_candidates(
     `queries` are [..., q, d], `candidates` [..., c, d], and `mask` broadcasts to [..., q, c]. With noise the logits are
     negative distances plus Gumbel noise, a relaxation of Plackett-Luce samples. Without noise there is one sample.
     """
-    distances = pairwise_distances(queries, candidates, options.distance)
+    of_any = None if mask is None else tf.reduce_any(mask, axis=-2)
+    distances = pairwise_distances(queries, candidates, options.distance, of_any)
     shape = tf.concat([[options.num_samples or 1], tf.shape(distances)], axis=0)
     scores = -distances[tf.newaxis]
     if options.num_samples is not None:
