@@ -89,6 +89,16 @@ def test_a_memory_adds_the_candidates_of_past_batches(towers):
         seen, known = np.concatenate([candidates, seen])[:8], np.concatenate([classes, known])[:8]
 
 
+def test_memory_keeps_labels_that_are_not_whole():
+    labels = np.float32([0.25, 0.25, 0.75, 0.75])
+    own = loss(memory_size=4)
+    values = [gradient(lambda inputs: own(labels, inputs), EMBEDDINGS[:4])[0] for _ in range(2)]
+    whole = loss(memory_size=4)
+    wanted = [gradient(lambda inputs: whole(np.array([0, 0, 1, 1]), inputs), EMBEDDINGS[:4])[0] for _ in range(2)]
+    np.testing.assert_allclose(values, wanted)
+    np.testing.assert_array_equal(own._memory.labels, labels)
+
+
 def test_memory_has_no_gradient_and_passes_that_of_the_batch():
     own = loss(memory_size=8)
     gradient(lambda inputs: own(LABELS, inputs), EMBEDDINGS)

@@ -32,7 +32,7 @@ class EmbeddingMemory:
 
     def extend(self, embeddings: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> Candidates:
         """Append the memory, without gradient, to a batch; computing the gradient puts the batch into the memory."""
-        self._create(embeddings.shape[-1], embeddings.dtype)
+        self._create(embeddings.shape[-1], embeddings.dtype, tf.int64 if labels.dtype.is_integer else tf.float64)
         remembered, known = tf.convert_to_tensor(self.embeddings), tf.convert_to_tensor(self.labels)
         own = tf.where(mask, tf.cast(labels, known.dtype), tf.constant(EMPTY, known.dtype))
 
@@ -62,11 +62,11 @@ class EmbeddingMemory:
         embeddings, labels = np.asarray(store["embeddings"]), np.asarray(store["labels"])
         if len(labels) != self.size:
             raise ValueError(f"memory_size must be that of the saved memory, {len(labels)}, got {self.size}")
-        self._create(embeddings.shape[1], tf.as_dtype(embeddings.dtype))
+        self._create(embeddings.shape[1], tf.as_dtype(embeddings.dtype), tf.as_dtype(labels.dtype))
         self.embeddings.assign(embeddings)
         self.labels.assign(labels)
 
-    def _create(self, dimension: int | None, dtype: tf.DType) -> None:
+    def _create(self, dimension: int | None, dtype: tf.DType, label_dtype: tf.DType) -> None:
         if self.embeddings is not None:
             return
         if dimension is None:
@@ -76,7 +76,7 @@ class EmbeddingMemory:
             options = {"trainable": False, "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
             self.embeddings = tf.Variable(tf.zeros(shape, dtype), name="memory_embeddings", **options)
             self.labels = tf.Variable(
-                tf.broadcast_to(tf.constant(EMPTY, tf.int64), shape[:1]), name="memory_labels", **options
+                tf.broadcast_to(tf.constant(EMPTY, label_dtype), shape[:1]), name="memory_labels", **options
             )
 
     def _remember(self, embeddings: tf.Tensor, labels: tf.Tensor) -> list[tf.Tensor]:

@@ -168,7 +168,8 @@ def _losses(
     if k is not None:
         members = soft_top_k_membership(similarities, k, tau, mask=is_candidate)
     judged = JudgedCandidates(similarities, tau[:, tf.newaxis], members, is_candidate, is_relevant)
-    failed = tf.reduce_any(tf.logical_and(is_candidate, tf.math.is_nan(agrees)), axis=1)
+    is_number = tf.logical_and(tf.math.is_finite(similarities), tf.math.is_finite(agrees))
+    failed = tf.reduce_any(tf.logical_and(is_candidate, tf.logical_not(is_number)), axis=1)
     return tf.cast(-nan_where(failed, METRICS[options["metric"]](judged, k)), queries.vectors.dtype)
 
 
@@ -196,7 +197,11 @@ def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor,
             "labels and candidate_labels must both be classes, or rows of equally many classes, got shapes "
             f"{labels.shape} and {others.shape}"
         )
-    return labels, tf.cast(others, labels.dtype)
+    if labels.shape.rank == 2:
+        return labels, tf.cast(others, labels.dtype)
+    # Not the dtype of one of them, which may not hold the classes of the other.
+    both = tf.int64 if labels.dtype.is_integer and others.dtype.is_integer else tf.float64
+    return tf.cast(labels, both), tf.cast(others, both)
 
 
 def _mask(name: str, mask: Any, vectors: tf.Tensor) -> tf.Tensor:

@@ -190,6 +190,37 @@ def test_what_is_not_a_number_shows():
     assert np.all(np.isnan(-ks.ops.retrieval_loss(EMBEDDINGS, labels=labels)))
 
 
+@pytest.mark.parametrize("distance", ["dot", "cityblock", "euclidean", "cosine"])
+@pytest.mark.parametrize("metric", ["average_precision", "mrr", "ndcg"])
+def test_an_infinite_candidate_shows(distance, metric):
+    candidates, options = [[1.0, 0.0], [0.5, 1.0], [np.inf, 0.0]], {"metric": metric, "distance": distance}
+    labels = {"labels": [1], "candidate_labels": [1, 1, 2]}
+    assert np.all(np.isnan(ks.ops.retrieval_loss([[1.0, 0.0]], candidates, **labels, **options)))
+    left_out = ks.ops.retrieval_loss([[1.0, 0.0]], candidates, candidate_mask=[True, True, False], **labels, **options)
+    assert np.all(np.isfinite(left_out))
+
+
+@pytest.mark.parametrize(
+    ("labels", "others"),
+    [
+        ([1], [1.5, 2.0]),
+        (np.uint8([0]), [256, 5]),
+        (np.int32([1]), np.int64([1 + 2**32, 7])),
+        (np.float16([2048]), np.float32([2049, 1])),
+    ],
+)
+def test_different_classes_stay_different_in_other_dtypes(labels, others):
+    query, candidates = [[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
+    found = ks.ops.retrieval_loss(query, candidates, labels=labels, candidate_labels=others)
+    np.testing.assert_array_equal(found, [0])
+    assert ks.ops.retrieval_loss(query, candidates, labels=labels, candidate_labels=[labels[0] / 1, 9.5])[0] < -0.9
+
+
+def test_a_nan_among_candidate_labels_shows():
+    found = ks.ops.retrieval_loss([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], labels=[1], candidate_labels=[1.0, np.nan])
+    assert np.all(np.isnan(found))
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
