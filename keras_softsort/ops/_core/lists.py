@@ -237,5 +237,7 @@ def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
 
 
 def in_deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The scores [..., n] of each list, divided by the standard deviation of its valid ones."""
-    return scores / deviations(scores, mask)[..., tf.newaxis]
+    """The scores [..., n] of each list, divided by the standard deviation of its valid ones; 0 where masked."""
+    # Without the zeros, masked scores that are not finite would reach the gradient of the deviation: 0 * NaN is NaN.
+    valid = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
+    return valid / deviations(scores, mask)[..., tf.newaxis]

@@ -108,7 +108,9 @@ def logits_in_deviations(logits: tf.Tensor, row_mask: tf.Tensor | None, column_m
         counts = counts if mask is None else tf.logical_and(counts, tf.expand_dims(mask, axis))
     shape = tf.shape(logits)
     entries = tf.concat([shape[:-2], [shape[-2] * shape[-1]]], axis=0)
-    return logits / deviations(tf.reshape(logits, entries), tf.reshape(counts, entries))[..., tf.newaxis, tf.newaxis]
+    found = deviations(tf.reshape(logits, entries), tf.reshape(counts, entries))[..., tf.newaxis, tf.newaxis]
+    # Entries that do not count may be infinite or NaN, which would reach the gradient of the deviation.
+    return tf.where(counts, tf.where(counts, logits, tf.zeros_like(logits)) / found, logits)
 
 
 def checked_sums(name: str, sums: Any, mask: tf.Tensor | None, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:

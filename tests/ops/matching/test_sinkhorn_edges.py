@@ -93,6 +93,18 @@ def test_a_matrix_that_fails_is_nan_and_alone(bad, hard):
     assert np.all(np.isfinite(gradient[1]))
 
 
+@pytest.mark.parametrize("garbage", [-INF, np.nan, 1e300])
+def test_entries_that_do_not_count_reach_no_gradient_of_logits_in_deviations(garbage):
+    logits = RNG.normal(size=(3, 4))
+    if garbage == -INF:
+        logits[1, 2] = garbage
+    else:
+        logits[:, 3] = garbage
+    mask = None if garbage == -INF else [True] * 3 + [False]
+    _, gradient = value_and_gradient(logits, scale="std", column_mask=mask)
+    assert np.all(np.isfinite(gradient))
+
+
 def test_a_row_that_is_never_chosen_may_go_to_the_slack():
     scores = RNG.normal(size=(4, 3))
     scores[1] = -INF
