@@ -21,6 +21,8 @@ PREDICTS = {
         "be scores [batch] or [batch, 1], or a permutation matrix [rank, item],",
     ),
 }
+# Integers from here on are rounded.
+EXACT_BELOW = {tf.bfloat16: 2**8, tf.float16: 2**11, tf.float32: 2**24, tf.float64: 2**53}
 _WAYS_OUT = (
     "pass lists='batch' to treat the whole batch as one list, lists='groups' for rows with group ids, predict scores "
     "of shape [batch, n] or [batch, n, 1], or make batches of lists from rows with a group column by "
@@ -63,9 +65,11 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
     inputs = _arranged(inputs, lists, predicts, size_is_data)
     if lists != "rows":
         inputs = _with_list_axis(inputs, lists)
-    if groups is not None and not groups.shape.is_compatible_with(inputs.y_pred.shape[1:2]):
+    if groups is None:
+        return inputs
+    if not groups.shape.is_compatible_with(inputs.y_pred.shape[1:2]):
         raise ValueError(f"y_true must have a group id for each row of y_pred, got {groups.shape[0]} ids")
-    return inputs
+    return inputs._replace(groups=arguments.of_shape("the group ids of y_true", groups, tf.shape(inputs.y_pred)[1:2]))
 
 
 def groups_and_labels(y_true: Any) -> tuple[tf.Tensor, tf.Tensor]:
@@ -81,9 +85,9 @@ def groups_and_labels(y_true: Any) -> tuple[tf.Tensor, tf.Tensor]:
             )
         groups, labels = columns[:, 0], columns[:, 1:]
     if groups.dtype.is_floating:
-        largest = 2**53 if groups.dtype == tf.float64 else 2**24
-        exact = tf.logical_and(tf.abs(groups) <= largest, tf.equal(groups, tf.round(groups)))
-        rule = f"the group ids of y_true must be integers, of at most {largest} in {groups.dtype.name}, got"
+        limit = EXACT_BELOW[groups.dtype]
+        exact = tf.logical_and(tf.abs(groups) < limit, tf.equal(groups, tf.round(groups)))
+        rule = f"the group ids of y_true must be integers below {limit} in {groups.dtype.name}, got"
         groups = arguments.checked(groups, tf.reduce_all(exact), rule, groups)
     return groups, labels
 
@@ -146,7 +150,11 @@ def _with_list_axis(inputs: ListInputs, lists: str) -> ListInputs:
             title = "the labels of y_true" if name == "y_true" and lists == "groups" else name
             raise ValueError(f"{title} must have shape [batch] or [batch, 1] with lists={lists!r}, got {value.shape}")
     if sample_weight is not None and sample_weight.shape.rank == 1:
-        sample_weight = sample_weight[tf.newaxis]
+        if not sample_weight.shape.is_compatible_with(y_true.shape):
+            raise ValueError(
+                f"sample_weight must have a weight for each label of y_true, {y_true.shape}, got {sample_weight.shape}"
+            )
+        sample_weight = arguments.of_shape("sample_weight", sample_weight, tf.shape(y_true))[tf.newaxis]
     return inputs._replace(
         y_true=y_true[tf.newaxis],
         y_pred=inputs.y_pred[tf.newaxis],

@@ -121,6 +121,7 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
             raise ValueError(
                 f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
             )
+        keras_mask = arguments.of_shape("the Keras mask of y_pred", keras_mask, tf.shape(labels))
         mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
     labels = tf.where(mask, labels, tf.zeros_like(labels))
     weights = _item_weights(sample_weight, mask, size, dtype)
@@ -156,7 +157,11 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     )
     if not fits:
         raise ValueError(f"sample_weight must have shape [batch], [batch, 1] or [batch, n], got {weights.shape}")
-    # A wrong batch size fails here; a product would broadcast the mask instead.
+    if weights.shape.rank == 2 and not (weights.shape.is_fully_defined() and mask.shape.is_fully_defined()):
+        received, expected = tf.shape(weights), tf.shape(mask)
+        same = tf.logical_or(tf.equal(received, expected), [False, received[1] == 1])
+        rule = "sample_weight must have shape [batch], [batch, 1] or [batch, n], expected and received:"
+        weights = arguments.checked(weights, tf.reduce_all(same), rule, expected, received)
     return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(valid))
 
 

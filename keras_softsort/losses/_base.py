@@ -123,7 +123,7 @@ class ListLoss(WeightedLoss):
         `lists="batch"` or `"groups"` one weight per item. The weight of a list is the mean weight of its items.
 
     Groups: the rows of a group may be anywhere in the batch, and their order is that of the list. Group ids are
-    integers, up to 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. `y_true` may also be a
+    integers, below 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. `y_true` may also be a
     tuple of ids, of any integer type, and labels where Keras is not in between (`fit` takes tensors only). A group with
     valid rows is a list, even if it has one row; a group of padding does not count. With reduction None there is a loss
     per row: that of a group at its first row, and 0 at the others. XLA compiles one program for all batches with this

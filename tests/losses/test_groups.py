@@ -16,7 +16,7 @@ keras = tf.keras
 NONE = models.NO_REDUCTION
 RANDOM = np.random.default_rng(4)
 # Lists of one row, of two of the sizes to which lists are padded, and ids of any sign. The order of rows is mixed.
-SIZES = {7: 5, -3: 1, 40: 11, 2: 3, 16_777_216: 10}
+SIZES = {7: 5, -3: 1, 40: 11, 2: 3, 16_777_215: 10}
 IDS = RANDOM.permutation(np.repeat(list(SIZES), list(SIZES.values())))
 LABELS = RANDOM.integers(0, 4, len(IDS)).astype("float32")
 SCORES = RANDOM.normal(size=len(IDS)).astype("float32")
@@ -235,13 +235,13 @@ def test_a_regressor_of_rows_learns_by_fit():
             np.add(GROUPED, [[0.5, 0]]),
             SCORES,
             None,
-            "group ids of y_true must be integers, of at most 16777216 in float32",
+            "group ids of y_true must be integers below 16777216 in float32",
         ),
         (
             np.add(GROUPED, [[2.0, 0]]),
             SCORES,
             None,
-            "group ids of y_true must be integers, of at most 16777216 in float32",
+            "group ids of y_true must be integers below 16777216 in float32",
         ),
         ((IDS[1:], LABELS), SCORES, None, "y_true must have a group id for each row of y_pred, got 29 ids"),
         (GROUPED, SCORES.reshape(5, 6), None, r"y_pred must be scores \[batch\] or \[batch, 1\] with lists='groups'"),
@@ -252,6 +252,40 @@ def test_wrong_rows(y_true, y_pred, weights, message):
     y_true = y_true.astype("float32") if isinstance(y_true, np.ndarray) else y_true
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
         ks.SoftmaxLoss(lists="groups")(y_true, y_pred, weights)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "first"), [("float16", 2**11), ("bfloat16", 2**8), ("float32", 2**24), ("float64", 2**53)]
+)
+def test_ids_that_their_dtype_may_have_rounded_are_refused(dtype, first):
+    labels = tf.cast([1.0, 0.0, 1.0, 0.0], dtype)
+    accepted = ks.SoftmaxLoss(lists="groups")((tf.cast([first - 1, first - 1, 1, 1], dtype), labels), SCORES[:4])
+    assert np.isfinite(accepted)
+    with pytest.raises(ValueError, match=f"must be integers below {first} in {dtype}"):
+        ks.SoftmaxLoss(lists="groups")((tf.cast([first, first, 1, 1], dtype), labels), SCORES[:4])
+
+
+UNKNOWN = [tf.TensorSpec([None]), tf.TensorSpec([None]), tf.TensorSpec([None], tf.int64), tf.TensorSpec([None])]
+
+
+@pytest.mark.parametrize("wrong", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 3, 7])
+def test_sizes_that_do_not_match_are_told_where_they_were_unknown(wrong, length):
+    given = [SCORES[:5], LABELS[:5], IDS[:5], WEIGHTS[:5]]
+    given[wrong] = np.resize(given[wrong], length)
+    given = [tf.cast(each, spec.dtype) for each, spec in zip(given, UNKNOWN, strict=True)]
+
+    @tf.function(input_signature=UNKNOWN)
+    def segments(scores, labels, ids, weights):
+        return ks.ops.per_segment(ks.ops.softmax_loss, scores, labels, ids, weights=weights)
+
+    @tf.function(input_signature=UNKNOWN)
+    def loss(scores, labels, ids, weights):
+        return ks.SoftmaxLoss(lists="groups")((ids, labels), scores, weights)
+
+    for function in (segments, loss):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="expected and received"):
+            function(*given)
 
 
 @pytest.mark.parametrize(

@@ -400,3 +400,51 @@ def test_no_dtype(dtype):
 def test_bad_arguments(cls, arguments, message):
     with pytest.raises(ValueError, match=message):
         cls(**arguments)
+
+
+@pytest.mark.parametrize("fill", [np.nan, np.inf, -np.inf, 3e38])
+def test_padding_of_any_number_reaches_no_gradient_of_scores_in_deviations(fill):
+    labels = tf.constant([[2.0, 0.0, 1.0, -1.0], [1.0, 0.0, 2.0, 0.0]])
+    padded = tf.constant([[0.5, 0.2, 0.9, fill], [0.1, 0.2, 0.3, 0.4]])
+    plain = tf.where([[True, True, True, False], [True] * 4], padded, 0.0)
+    for loss in (ks.RankNetLoss(scale="std"), ks.SoftmaxLoss(scale="std")):
+        found, wanted = (gradient_of(lambda y_pred, loss=loss: loss(labels, y_pred), each) for each in (padded, plain))
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def gradient_of(function, scores):
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = function(scores)
+    return tape.gradient(value, scores)
+
+
+@pytest.mark.parametrize("shape", [[1], [1, 1], [1, 3], [2], [2, 3], [3, 2]])
+def test_weights_that_do_not_fit_lists_of_an_unknown_number_are_told(shape):
+    spec = tf.TensorSpec([None, None])
+
+    @tf.function(input_signature=[spec, spec, tf.TensorSpec([None] * len(shape))])
+    def loss(labels, scores, weights):
+        return ks.SoftmaxLoss()(labels, scores, weights)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="sample_weight must have shape"):
+        loss(tf.ones([3, 3]), tf.ones([3, 3]), tf.ones(shape))
+    assert np.isfinite(loss(tf.ones([3, 3]), tf.ones([3, 3]), tf.ones([3, 3][: len(shape)])))
+
+
+def test_one_weight_is_not_that_of_all_items_of_one_list():
+    with pytest.raises(ValueError, match=r"a weight for each label of y_true, \(3,\), got \(1,\)"):
+        ks.SoftmaxLoss(lists="batch")(tf.ones([3]), tf.ones([3]), tf.ones([1]))
+
+
+@pytest.mark.parametrize("shape", [[1, 3], [3, 1]])
+def test_a_keras_mask_that_does_not_fit_is_told(shape):
+    @tf.function(input_signature=[tf.TensorSpec([None, None])] * 2 + [tf.TensorSpec([None, None], tf.bool)])
+    def loss(labels, scores, mask):
+        scores = tf.identity(scores)
+        scores._keras_mask = mask
+        return ks.SoftmaxLoss()(labels, scores)
+
+    assert np.isfinite(loss(tf.ones([3, 3]), tf.ones([3, 3]), tf.ones([3, 3], tf.bool)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the Keras mask of y_pred"):
+        loss(tf.ones([3, 3]), tf.ones([3, 3]), tf.ones(shape, tf.bool))

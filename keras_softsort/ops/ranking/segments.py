@@ -46,8 +46,9 @@ def per_segment(
     Raises:
       TypeError: `function` cannot be called, `scores` is not floating-point, `segments` are not integers, or `mask` is
         not bool.
-      ValueError: an argument does not have one entry per row, `function` has trainable variables in a traced call
-        whose gradient is taken, and the errors of `function`.
+      ValueError: an argument does not have one entry per row (an InvalidArgumentError if sizes were unknown when
+        traced; XLA drops that check), `function` has trainable variables in a traced call whose gradient is taken, and
+        the errors of `function`.
 
     Cost: that of `function` for lists padded to similar sizes. Lists of 17 to 4096 rows take fewer than 4 cells per
     row, shorter ones at most 16. XLA compiles one program for all batches with this number of rows.
@@ -78,10 +79,14 @@ def per_segment(
         has_rank = value.shape.rank in ((1, 2) if name in ("scores", "labels") else (1,))
         if not has_rank or not value.shape[:1].is_compatible_with(rows):
             raise ValueError(f"{name} must have one entry for each of the {rows[0]} rows, got shape {value.shape}")
+        if value.shape[0] is None or rows[0] is None:
+            expected, received = tf.shape(scores)[0], tf.shape(value)[0]
+            rule = f"{name} must have one entry per row, expected and received:"
+            given[name] = arguments.checked(value, tf.equal(expected, received), rule, expected, received)
 
     def of_lists(scores: tf.Tensor, labels: tf.Tensor, valid: tf.Tensor, *weights: tf.Tensor) -> tf.Tensor:
         return function(scores, labels, mask=valid, weights=weights[0] if weights else None, **options)
 
-    valid = given.get("mask", tf.ones(tf.shape(segments), tf.bool))
-    parts = [scores, labels, valid, *([given["weights"]] if weights is not None else [])]
-    return by_segment(of_lists, segments, parts)
+    valid = given.get("mask", tf.ones(tf.shape(scores)[:1], tf.bool))
+    parts = [given["scores"], given["labels"], valid, *([given["weights"]] if weights is not None else [])]
+    return by_segment(of_lists, given["segments"], parts)
