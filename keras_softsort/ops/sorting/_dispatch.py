@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.lists import flatten_lists, take
+from keras_softsort.ops._core.lists import deviations, flatten_lists, in_deviations, take
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
@@ -104,9 +104,14 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
     method = _methods.METHODS[args.method]
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
-    lists = args.ordered(inverse=True)
-    values = method.sorted_scores(lists)[:, :top_k]
-    values = values if args.direction == "DESCENDING" else -values
+    lists = args.ordered()
+    if args.scale is None:
+        values = method.sorted_scores(lists)
+    else:  # The units of tau are not those of the scores, so it is the scores that are divided.
+        unit = tf.reshape(deviations(args.scores, args.mask), [-1, 1])
+        divided = args._replace(scores=in_deviations(args.scores, args.mask), scale=None)
+        values = unit * method.sorted_scores(divided.ordered())
+    values = values[:, :top_k] if args.direction == "DESCENDING" else -values[:, :top_k]
     if hard:
         exact = _hard_product(lists, _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
         values = straight_through(exact, values)

@@ -93,11 +93,11 @@ class SortArguments(NamedTuple):
     # "std": the scores of each list count in their standard deviations.
     scale: str | None = None
 
-    def ordered(self, *, inverse: bool = False) -> OrderedLists:
-        """The lists in order. `inverse` says that tau is in one over the units of the scores."""
+    def ordered(self) -> OrderedLists:
+        """The lists in order."""
         tau = self.tau
         if self.scale is not None:  # instead of the scores, so that values keep their scale
-            tau = tau * deviations(self.scores, self.mask) ** (-1 if inverse else self.power)
+            tau = tau * deviations(self.scores, self.mask) ** self.power
         return ordered_lists(self.scores, tau, self.mask, self.direction)
 
 

@@ -284,3 +284,19 @@ def test_no_projection_where_a_permutation_is_needed():
             call()
     with pytest.raises(ValueError, match="got 'projection_kl', which has no permutation"):
         ops.soft_values(scores, method="projection_kl", values=scores)
+
+
+@pytest.mark.parametrize("method", ["projection", "projection_kl"])
+def test_values_of_scores_in_deviations_have_the_scale_of_the_scores(method):
+    scores = np.array([[0.3, 1.2, -0.7, 0.1, 2.0], [5.0, 3.0, 9.0, -1.0, 0.0]])
+
+    def values(scores, **options):
+        return ops.soft_values(scores, 5.0, method=method, **options)
+
+    wanted = values(scores, scale="std")
+    deviations = np.std(scores, axis=1, keepdims=True)
+    np.testing.assert_allclose(wanted, deviations * values(scores / deviations), rtol=1e-9)
+    for factor in (1e-2, 1e2):
+        np.testing.assert_allclose(values(factor * scores, scale="std"), factor * wanted, rtol=1e-9)
+    ascending = values(scores, scale="std", direction="ASCENDING")
+    np.testing.assert_allclose(ascending, -values(-scores, scale="std"), rtol=1e-9)
