@@ -141,7 +141,9 @@ def sinkhorn_divergence(
     of_both, of_source, of_target = (
         _cost(*clouds, tau, distance, plan) for clouds in ((source, target), (source, source), (target, target))
     )
-    return of_both - (of_source + of_target) / 2
+    divergence = of_both - (of_source + of_target) / 2
+    is_empty = (tf.reduce_all(tf.equal(cloud.weights, 0), axis=-1) for cloud in (source, target))
+    return tf.where(tf.logical_or(*is_empty), tf.zeros_like(divergence), divergence)
 
 
 class Cloud(NamedTuple):

@@ -255,6 +255,17 @@ def test_masked_points_change_nothing(function):
     np.testing.assert_array_equal(gradient[4], [0, 0])
 
 
+@pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
+def test_an_empty_cloud_costs_nothing(function):
+    for x, mask in ((X, [False] * 4), (X[:0], None)):
+        found, (gradient,) = tape_gradients(
+            lambda points, mask=mask: function(points, Y, 1.0, x_mask=mask), [tf.constant(x)], np.array(1.0)
+        )
+        assert found == 0
+        np.testing.assert_array_equal(gradient, np.zeros_like(x))
+    assert np.isnan(function(X, np.full_like(Y, np.nan)))
+
+
 def test_nan_points_make_only_their_pair_nan():
     x = np.stack([X, X])
     x[1, 0, 0] = np.nan
