@@ -107,6 +107,22 @@ def value_and_gradients(loss, boxes, classes, predicted, logits):
     return value.numpy(), *(gradient.numpy() for gradient in tape.gradient(value, tensors))
 
 
+@pytest.mark.parametrize("n", [0, None])
+@pytest.mark.parametrize("compiled", [None, True])
+def test_without_predictions_a_set_has_no_loss(n, compiled):
+    @tf.function(input_signature=[tf.TensorSpec([None, n, 1])], jit_compile=compiled)
+    def loss(predictions):
+        return ks.ops.set_loss(
+            tf.constant([[[1.0], [2.0]]]),
+            predictions,
+            pair_cost=lambda t, p: tf.abs(t - tf.transpose(p, [0, 2, 1])),
+            matched_loss=lambda t, p: tf.abs(t - p)[..., 0],
+            unmatched_loss=lambda p: p[..., 0],
+        )
+
+    np.testing.assert_array_equal(loss(tf.zeros([1, 0, 1])), [0])
+
+
 def test_padding_of_targets_has_no_effect():
     inputs = sets()
     wide = [np.pad(inputs[0], [(0, 0), (0, 2), (0, 0)], constant_values=np.nan), *inputs[1:]]

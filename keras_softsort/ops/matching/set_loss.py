@@ -92,7 +92,7 @@ def set_loss(
     fixed = tf.nest.map_structure(tf.stop_gradient, predictions)
     cost = _result("pair_cost", pair_cost(targets, fixed), m=target, n=prediction)
     matching = matched_pairs(cost, target_mask, prediction_mask)
-    chosen = tf.nest.map_structure(lambda each: take(each, matching.columns), predictions)
+    chosen = tf.nest.map_structure(lambda each: take(_not_empty(each), matching.columns), predictions)
     chosen = _with_gradient_where(matching.row_matched, chosen)
     losses = _result("matched_loss", matched_loss(targets, chosen), m=target)
     result = _masked_sum(losses, matching.row_matched)
@@ -110,6 +110,13 @@ def set_loss(
         if each.dtype.is_floating:
             result = nan_lists(failed, result, each)
     return tf.cast(result, losses.dtype)
+
+
+def _not_empty(items: tf.Tensor) -> tf.Tensor:
+    """Add an item of zeros to `items` [batch, n, ...] where n may be 0, which a target without a match can point to."""
+    if items.shape[1] in (None, 0):
+        return tf.pad(items, [[0, 0], [0, 1], *[[0, 0]] * (items.shape.rank - 2)])
+    return items
 
 
 def checked_items(name: str, value: Any, size: str) -> Structure:
