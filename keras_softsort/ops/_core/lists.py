@@ -115,6 +115,7 @@ def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     of sorting integers, whose upper half is a float32 key and whose lower half is the item.
     """
     if keys.dtype != tf.float32 or not is_compiled():
+        keys = plus_zeros(keys) if is_compiled() else keys
         return tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
     items = tf.range(tf.shape(keys)[1], dtype=tf.int64)
     both = xla.sort(items - _LOW_BITS * tf.cast(_integers(tf.bitcast(keys, tf.int32)), tf.int64))
