@@ -23,7 +23,8 @@ class TauSchedule(keras.callbacks.Callback):
       schedule: function of the step (a Python int, from 0) that returns a positive number, or any
         `keras.optimizers.schedules.LearningRateSchedule`.
       frequency: when tau is set. `"epoch"`: at the start of each epoch, and the step is the epoch. `"batch"`: before
-        each training batch, and the step is the number of batches since training began.
+        each training batch, and the step is the number of batches since training began. A model compiled with
+        `steps_per_execution=n` runs n batches at a time, all at the temperature of the first of them.
       layers: the layers to set, or their names. None sets every layer of the model that has a temperature, except
         those that learn it (`learn_tau=True`).
 
@@ -50,13 +51,14 @@ class TauSchedule(keras.callbacks.Callback):
         self.schedule = arguments.function("schedule", schedule)
         self.frequency = arguments.one_of("frequency", frequency, FREQUENCIES)
         self.layers = None if layers is None else list(arguments.elements("layers", layers, "layers or their names"))
-        self._step = 0
+        self.params: dict[str, Any] | None = None  # which Keras 2 sets only in `fit`
+        self._earlier_epochs = self._last_batch = 0
         self._tau = 0.0
         self._targets: list[Any] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Find the layers to set."""
-        self._step = 0
+        self._earlier_epochs = self._last_batch = 0
         # The only method of both Keras 2 and 3 that returns layers inside layers.
         every = list(self.model._flatten_layers(include_self=False, recursive=True))
         if self.layers is None:
@@ -74,11 +76,15 @@ class TauSchedule(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Set the temperature of the batch."""
         if self.frequency == "batch":
-            self._set(self._step)
-            self._step += 1
+            self._set(self._earlier_epochs + batch)
+            self._last_batch = max(batch, self._last_batch)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Log the current temperature."""
+        """Count the batches of the epoch, and log the current temperature."""
+        # Where `fit` does not know their number, it begins one more batch than there are, at least in the first epoch.
+        # on_train_batch_end would know, but Keras 3 would wait for the results of each batch to call it.
+        steps = (self.params or {}).get("steps", self._last_batch + 1)
+        self._earlier_epochs += self._last_batch if steps is None else steps
         if logs is not None:
             logs["tau"] = self._tau
 

@@ -64,6 +64,46 @@ def test_batches_are_counted_from_the_start_of_each_training():
     assert recorder.taus == [1, 2, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("batches", "known", "at_once", "expected"),
+    [
+        (16, True, 4, [0, 4, 8, 12, 16, 20, 24, 28]),
+        (10, True, 4, [0, 4, 8, 10, 14, 18]),  # the last execution of an epoch has two batches
+        (3, False, 1, [0, 1, 2, 3, 4, 5]),
+    ],
+    ids=["whole", "part", "unknown size"],
+)
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")  # Keras 3, where the size is unknown
+def test_steps_are_batches_also_if_several_run_at_once(batches, known, at_once, expected):
+    steps = {}
+    model, layer = sorter()
+    schedule = ks.TauSchedule(lambda step: steps.setdefault(step, step + 1.0), frequency="batch")
+    data = tf.data.Dataset.from_tensor_slices(models.features(batch=batches)).batch(1)
+    if not known:
+        data = data.filter(lambda x, y: True)
+    recorder = Recorder(layer)
+    model.compile("sgd", loss=ks.PermutationCrossEntropyLoss(), steps_per_execution=at_once)
+    # From the third epoch on: the batches of an earlier training are not counted.
+    model.fit(data, initial_epoch=2, epochs=4, shuffle=False, verbose=0, callbacks=[schedule, recorder])
+    assert [tau - 1 for tau in recorder.taus] == expected
+    # Keras also begins the batch that data of unknown size do not have.
+    assert set(steps) - set(expected) <= {2 * batches}
+
+
+def test_steps_of_a_loop_of_your_own():
+    model, layer = sorter()
+    schedule = ks.TauSchedule(lambda step: step + 1.0, frequency="batch")
+    schedule.set_model(model)
+    schedule.on_train_begin()
+    taus = []
+    for epoch in range(2):
+        for batch in range(3):
+            schedule.on_train_batch_begin(batch)
+            taus.append(float(layer.tau))
+        schedule.on_epoch_end(epoch)
+    assert taus == [1, 2, 3, 4, 5, 6]
+
+
 def two_sorters():
     first, second = ks.SoftRankLayer(tau=3.0, name="first"), ks.NeuralSortLayer(tau=3.0, name="second")
     inputs = outputs = keras.Input((None, 3))
