@@ -80,7 +80,7 @@ def simulate_clicks(
 
     Each session shows a list, chosen at random, in the order of its scores. The user looks at the position r with
     probability `examination[r]`, and clicks on an item that is seen with probability `noise + (1 - noise) (2^y -
-    1) / (2^m - 1)`, where y is the label of the item and m the largest label of all.
+    1) / (2^m - 1)`, where y is the label of the item and m the largest label of all; with `noise` if all labels are 0.
 
     Args:
       lists: a `RankingDataset` with labels of at least 0.
@@ -114,7 +114,8 @@ def simulate_clicks(
     Source: T. Joachims, A. Swaminathan, T. Schnabel, "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
     """
     curve = _probabilities("examination", examination)
-    noise = arguments.fraction("noise", noise)
+    if not 0 <= arguments.number("noise", noise) <= 1:
+        raise ValueError(f"noise must be from 0 to 1, got {noise!r}")
     temperature = arguments.non_negative_number("temperature", temperature)
     if not isinstance(lists, RankingDataset):
         raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
@@ -134,8 +135,8 @@ def simulate_clicks(
         keys = keys / temperature + random.gumbel(size=keys.shape)
     order = np.argsort(-keys, axis=1, kind="stable")[:, : len(curve)]
     items, shown = (np.take_along_axis(each, order, axis=1) for each in (items, shown))
-    gains = 2.0**lists.labels - 1
-    attraction = noise + (1 - noise) * gains / max(gains.max(), 1)
+    gains = np.expm1(np.log(2) * lists.labels.astype(np.float64))  # 2^y - 1, with all digits at small labels
+    attraction = noise + (1 - noise) * gains / (gains.max() or 1)
     clicked = random.uniform(size=items.shape) < curve[: items.shape[1]] * attraction[items]
     return ClickLog(chosen, items, np.where(shown, clicked, -1))
 

@@ -55,6 +55,27 @@ def test_clicks_are_those_of_the_model():
     np.testing.assert_allclose(log.clicks.mean(axis=0), wanted, atol=0.01)
 
 
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ([0, 0.5, 0.5, 0.25], [0, 1, 1, (2**0.25 - 1) / (2**0.5 - 1)]),
+        ([0, 1e-9, 1e-9, 5e-10], [0, 1, 1, 0.5]),
+        ([0, 200, 200, 199], [0, 1, 1, 0.5]),
+        ([0, 0, 0, 0], [0, 0, 0, 0]),
+    ],
+    ids=["below 1", "tiny", "huge", "all 0"],
+)
+def test_attraction_is_relative_to_the_largest_label(labels, wanted):
+    lists = RankingDataset(np.zeros([4, 1]), labels, [4])
+    options = {"sessions": 10_000, "examination": np.ones(4), "noise": 0, "seed": 5}
+    log = simulate_clicks(lists, [4.0, 3.0, 2.0, 1.0], **options)
+    np.testing.assert_allclose(log.clicks.mean(axis=0), wanted, atol=0.02)
+
+
+def test_clicks_may_be_all_noise():
+    assert (simulated(noise=1, examination=np.ones(5)).clicks != 0).all()
+
+
 def test_a_seed_repeats_the_log():
     first, again, other = simulated(temperature=1.0), simulated(temperature=1.0), simulated(temperature=1.0, seed=1)
     np.testing.assert_array_equal(first.items, again.items)
@@ -140,7 +161,9 @@ LOG = ClickLog([0], [[0, 1]], [[1, 0]])
         (lambda: ClickLog([0], [0, 1], [1, 0]), ValueError, "lists, items and clicks must have shapes"),
         (lambda: ClickLog([0], [[0, 1]], [[2, 0]]), ValueError, "clicks must be 1, 0, or -1 in the padding, got .2.0."),
         (lambda: simulated(sessions=0), ValueError, "sessions must be at least 1"),
-        (lambda: simulated(noise=1.5), ValueError, "noise must be"),
+        (lambda: simulated(noise=1.5), ValueError, "noise must be from 0 to 1, got 1.5"),
+        (lambda: simulated(noise=-0.1), ValueError, "noise must be from 0 to 1, got -0.1"),
+        (lambda: simulated(noise="0.1"), TypeError, "noise must be a number, got '0.1'"),
         (lambda: simulated(temperature=-1), ValueError, "temperature must be at least 0"),
         (lambda: simulated(examination=[1.0, 1.5]), ValueError, "examination must be probabilities"),
         (lambda: simulated(examination=[]), ValueError, "examination must be probabilities"),
