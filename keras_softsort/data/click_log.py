@@ -162,8 +162,8 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
       rounds: number of rounds of expectation maximization.
 
     Returns:
-      The pair `examination`, `[k]`, 1 at the first position, and `items_at_several_positions`, how many items were
-      shown at two positions or more.
+      The pair `examination`, `[k]`, 1 at the first position and 0 at positions where nothing was ever shown, and
+      `items_at_several_positions`, how many items were shown at two positions or more.
 
     Raises:
       TypeError: `log` is not a `ClickLog`, or `rounds` is not an integer.
@@ -199,15 +199,16 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
             "no item was shown at two positions: the log cannot tell examination from attraction", stacklevel=2
         )
 
-    def mean(values: np.ndarray, of: np.ndarray) -> np.ndarray:
-        return np.bincount(of, values) / np.maximum(np.bincount(of, shown), 1)
+    def mean(values: np.ndarray, of: np.ndarray, count: int) -> np.ndarray:
+        return np.bincount(of, values, count) / np.maximum(np.bincount(of, shown, count), 1)
 
-    examined, attracted = mean(clicked, positions), np.full(items.max() + 1, 0.5)
+    count = items.max() + 1
+    examined, attracted = mean(clicked, positions, width), np.full(count, 0.5)
     for _ in range(rounds):
         e, a = examined[positions], attracted[items]
         no_click = (shown - clicked) / np.maximum(1 - e * a, 1e-12)
-        examined = mean(clicked + no_click * e * (1 - a), positions)
-        attracted = mean(clicked + no_click * a * (1 - e), items)
+        examined = mean(clicked + no_click * e * (1 - a), positions, width)
+        attracted = mean(clicked + no_click * a * (1 - e), items, count)
     return ExaminationCurve(examined / examined[0], seen)
 
 

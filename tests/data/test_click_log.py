@@ -99,6 +99,15 @@ def test_the_curve_is_found_on_a_random_log(largest):
     assert 0 < seen <= len(np.unique(log.items[log.mask]))
 
 
+@pytest.mark.parametrize(("last", "expected"), [(-1, [1, 0, 0]), (0, [1, 0, 0]), (1, [1, 0, 1])])
+def test_positions_that_were_never_shown_have_no_examination(last, expected):
+    log = ClickLog([0, 0], [[0, 9, 1], [1, 9, 0]], [[1, -1, last], [1, -1, last]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        curve, _ = examination_curve(log)
+    np.testing.assert_allclose(curve, expected, atol=1e-6)
+
+
 def test_more_rounds_come_closer():
     log = simulated(sessions=20_000, temperature=1.0)
     errors = [abs(examination_curve(log, rounds=rounds)[0] - CURVE).max() for rounds in (1, 300)]
