@@ -260,11 +260,14 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
     if len(old) < count or old.shape != new.shape:
         raise ValueError(f"old and new must have one for each of the {count} items, got {len(old)} and {len(new)}")
     clicked = log.clicks > 0
-    if not (old[log.items[clicked]] > 0).all():
-        never = log.items[clicked][old[log.items[clicked]] == 0]
+    items = log.items[clicked]  # without the padding, which may hold any number
+    if not (old[items] > 0).all():
+        never = items[old[items] == 0]
         raise ValueError(f"old must be above 0 for all items that were clicked, got 0 for item {never[0]}")
     ratios = np.divide(new, old, out=np.zeros_like(new), where=old > 0)
-    values = np.where(clicked, ratios[log.items], 0).sum(axis=1)
+    counted = np.zeros(clicked.shape)
+    counted[clicked] = ratios[items]
+    values = counted.sum(axis=1)
     _, strata, sizes = np.unique(log.lists, return_inverse=True, return_counts=True)
     means = np.bincount(strata, values) / sizes
     squares = np.bincount(strata, (values - means[strata]) ** 2)

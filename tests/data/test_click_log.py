@@ -160,6 +160,12 @@ def test_value_of_another_policy():
     assert abs(np.where(log.mask, log.clicks, 0).sum(axis=1).mean() - truth) > 10 * error
 
 
+@pytest.mark.parametrize("padding", [99, -7])
+def test_value_takes_any_item_in_the_padding(padding):
+    log = ClickLog([0, 0], [[0, 0], [1, padding]], [[1, -1], [1, -1]])
+    assert slate_value(log, [0.5, 0.5], [0.25, 0.75]).value == 1
+
+
 LISTS = RankingDataset(np.zeros([2, 1]), [0, 1], [2])
 LOG = ClickLog([0], [[0, 1]], [[1, 0]])
 
