@@ -15,6 +15,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 from keras_softsort.data._files import existing_files
+from keras_softsort.data._groups import Groups, joined, unchanged
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 _DECODED = 2**16  # rows of a Parquet file that are decoded at a time
@@ -72,7 +73,8 @@ def from_frame(
     roles = Roles(rows.names, group, label, features, weight)
     if not rows.size:
         raise ValueError("frame must have at least one row, got none")
-    groups = Groups(rows.column(group, slice(0, rows.size)), group)
+    values = rows.column(group, slice(0, rows.size))
+    groups = Groups(unchanged(frame[group], values) if isinstance(frame, Mapping) else values, group)
     return gathered([rows], groups, roles)
 
 
@@ -93,7 +95,7 @@ def read_parquet(
     Args:
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. A group may have
         rows in several files.
-      group: column that identifies the lists, of any type.
+      group: column that identifies the lists, of any type. Files may have different types of numbers there.
       label: column of numbers; `None` for rows to score, which have no labels.
       features: columns of numbers or booleans; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
@@ -103,8 +105,8 @@ def read_parquet(
 
     Raises:
       ImportError: pyarrow is not installed.
-      ValueError: a pattern matches no file, files have different columns, or an error of `from_frame`, with rows
-        counted over all files.
+      ValueError: a pattern matches no file, files have different columns, or numbers and times in the group column; or
+        an error of `from_frame`, with rows counted over all files.
       OSError: a file is damaged or no Parquet file. The message has its name.
 
     Cost: linear time, and the memory of the float32 features, of 65,536 decoded rows and of pyarrow's buffer of a row
@@ -137,7 +139,7 @@ def read_parquet(
     values = [part.column(group, slice(0, part.size)) for part in tables([group])]
     if not values:
         raise ValueError(f"path must have at least one row, got none in {path!r}")
-    groups = Groups(np.concatenate(values), group)
+    groups = Groups(joined(values, group), group)
     return gathered(tables(roles.numbers), groups, roles)
 
 
@@ -230,31 +232,6 @@ class Roles:
         self.numbers = used[1:]
 
 
-class Groups:
-    """Lists of equal values of the group column, in the order of their first rows.
-
-    Attributes:
-      ids: the value of each list.
-      sizes: the number of rows of each list.
-      rows: the row of each item, list by list; None if rows keep their order.
-    """
-
-    def __init__(self, values: np.ndarray, name: str) -> None:
-        is_object = values.dtype.kind == "O"
-        missing = [_is_no_value(value) for value in values] if is_object else values != values  # noqa: PLR0124  (NaN, NaT)
-        if np.any(missing):
-            at = int(np.argmax(missing))
-            raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
-        starts, self.sizes = _arrays.runs(values)
-        numbers: dict[Any, int] = {}
-        group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
-        self.ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
-        self.rows: np.ndarray | None = None
-        if len(numbers) < len(starts):
-            groups = np.repeat(group_of_run, self.sizes)
-            self.sizes, self.rows = np.bincount(groups), np.argsort(groups, kind="stable")
-
-
 def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDataset:
     """Gather the rows of `tables`, one after another, as lists."""
     rows = int(groups.sizes.sum())
@@ -289,10 +266,3 @@ def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
         at = int(np.argmin(finite))
         raise ValueError(f"column {name!r} must hold finite float32 numbers, got {values[at]} in row {first + at}")
     return numbers
-
-
-def _is_no_value(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)  # noqa: PLR0124  (NaN)
-    except TypeError:  # pandas' NA
-        return True

@@ -264,3 +264,55 @@ def test_a_group_that_is_pandas_na():
     frame = pd.DataFrame({"g": pd.array(["a", pd.NA], dtype="string"), "x": [1.0, 2.0], "y": [0.0, 1.0]})
     with pytest.raises(ValueError, match=r"group 'g' must have a value in every row, got <NA> in row 1"):
         ks.data.from_frame(frame, group="g", label="y")
+
+
+LARGE = 2**53
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (np.array([LARGE, LARGE + 1]), np.array([LARGE + 2, LARGE + 3], np.uint64)),
+        (np.array([LARGE, LARGE + 1]), np.array([0.5, LARGE + 2])),
+        (np.array([1, 2], np.int32), np.array([0.5, LARGE])),
+        (np.array([1, 2], np.int8), np.array([LARGE, LARGE + 1])),
+        (np.array([1, 2]), np.array(["1", "2"])),
+        (np.array(["2024-02-27", "2024-02-28"], "M8[ms]"), np.array(["2024-02-29", "2024-03-01"], "M8[ns]")),
+    ],
+    ids=["unsigned", "floats", "small and floats", "small and large", "strings", "times"],
+)
+def test_groups_of_another_type_in_each_file(tmp_path, first, second):
+    for name, groups in (("a", first), ("b", second), ("c", first)):
+        pq.write_table(pa.table({"q": groups, "x": [1.0, 2.0]}), tmp_path / f"{name}.parquet")
+    lists = ks.data.read_parquet(tmp_path / "*.parquet", group="q")
+    assert lists.sizes.tolist() == [2, 2, 1, 1]
+    assert list(lists.query_ids) == [*first, *second]
+
+
+def test_groups_that_cannot_be_compared(tmp_path):
+    for name, groups in (("a", [1, 2]), ("b", np.array(["2024-02-27", "2024-02-28"], "M8[ms]"))):
+        pq.write_table(pa.table({"q": groups, "x": [1.0, 2.0]}), tmp_path / f"{name}.parquet")
+    message = r"group 'q' must have values of one type in all files, got datetime64\[ms\] and int64"
+    with pytest.raises(ValueError, match=message):
+        ks.data.read_parquet(tmp_path / "*.parquet", group="q")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["1", 1, "a", 1], (2**63 + 1, 2**63, -1, 2**63), [LARGE + 1, 0.5, float(LARGE), 0.5], ["a", b"a", "a\0", "a"]],
+)
+def test_group_values_in_a_list_stay_as_they_are(values):
+    lists = ks.data.from_frame({"q": values, "x": range(4)}, group="q")
+    assert lists.query_ids.tolist() == [*dict.fromkeys(values)]
+    assert len(lists) == 3
+
+
+def test_nan_among_strings_is_no_group():
+    with pytest.raises(ValueError, match="group 'q' must have a value in every row, got nan in row 1"):
+        ks.data.from_frame({"q": ["a", float("nan")], "x": [1.0, 2.0]}, group="q")
+
+
+@pytest.mark.parametrize(("values", "kind"), [([1, 2, 1], "i"), (["a", "b", "a"], "U"), ([0.5, 1, 0.5], "f")])
+def test_ids_of_a_list_that_numpy_can_hold_are_an_array_of_it(values, kind):
+    lists = ks.data.from_frame({"q": values, "x": range(3)}, group="q")
+    assert (lists.query_ids.dtype.kind, lists.sizes.tolist()) == (kind, [2, 1])
