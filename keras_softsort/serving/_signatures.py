@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data._elwc.parsing import parse_elwc
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import integers_in_order, take
 from keras_softsort.serving._model_inputs import ModelInputs
 from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, REGRESS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
@@ -48,10 +47,7 @@ class Ranker(NamedTuple):
         """Compute the outputs. The first axis of each is the batch."""
         mask = self._mask(tensors)
         scores = self._scores(tensors, mask)
-        below_all = tf.constant(-math.inf, scores.dtype)
-        # NaN ranks below every number. Equal keys keep their order, so padding comes last.
-        keys = tf.where(tf.logical_and(mask, tf.logical_not(tf.math.is_nan(scores))), scores, below_all)
-        order = tf.argsort(keys, direction="DESCENDING", stable=True)
+        order = tf.argsort(_keys(scores, mask), direction="DESCENDING", stable=True)
         scores = tf.where(mask, scores, tf.constant(scores.dtype.min, scores.dtype))
         outputs = {SCORES: scores, "order": tf.where(mask, order, -1)}
         if IDS in tensors:
@@ -125,3 +121,11 @@ class Ranker(NamedTuple):
         mask = tf.reshape(mask, tf.concat([tf.shape(mask), tf.ones([values.shape.rank - 2], tf.int32)], axis=0))
         padding = b"" if values.dtype == tf.string else np.array(self.padding).astype(values.dtype.as_numpy_dtype)
         return tf.where(mask, values, tf.constant(padding, values.dtype))
+
+
+def _keys(scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Integers in the order of the scores: NaN is below all numbers, -inf among them, and padding is below NaN."""
+    integers = tf.int64 if scores.dtype == tf.float64 else tf.int32
+    keys = integers_in_order(tf.bitcast(scores, integers))
+    keys = tf.where(tf.math.is_nan(scores), tf.constant(integers.min + 1, integers), keys)
+    return tf.where(mask, keys, tf.constant(integers.min, integers))

@@ -40,9 +40,22 @@ def scored(scores, sizes, **more):
 def test_order_of_scores_that_are_equal_or_no_numbers():
     scores = [[1, 3, 1, 3], [NAN, -INF, 0, INF], [-INF, 9, 9, 9], [5, 6, 7, 8], [5, 6, 7, 8], [5, 6, 7, 8]]
     outputs = ranked(scored(scores, [4, 4, 1, 0, -2, 99]))
-    assert outputs["order"].tolist() == [[1, 3, 0, 2], [3, 2, 0, 1], [0, -1, -1, -1], [-1] * 4, [-1] * 4, [3, 2, 1, 0]]
+    assert outputs["order"].tolist() == [[1, 3, 0, 2], [3, 2, 1, 0], [0, -1, -1, -1], [-1] * 4, [-1] * 4, [3, 2, 1, 0]]
     assert outputs["scores"].tolist()[2:] == [[-INF] + [LOWEST] * 3, [LOWEST] * 4, [LOWEST] * 4, [5, 6, 7, 8]]
     np.testing.assert_array_equal(outputs["scores"][:2], scores[:2])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_order_of_all_kinds_of_scores(dtype, compiled):
+    """NaN of any sign is below -inf and above padding, and the zeros are equal."""
+    inputs = keras.Input((None, 1), dtype=dtype.name)
+    model = keras.Model(inputs, keras.layers.Reshape((-1,), dtype=dtype.name)(inputs))
+    ranker = Ranker(model, model_inputs(model, None, None), 0.0, None)
+    scores = [[NAN, -INF, 1, INF, -INF, -NAN, -0.0, 0.0, dtype.min, -1e-3, dtype.max, 9, NAN]]
+    tensors = {"features": tf.constant(scores, dtype)[..., tf.newaxis], "sizes": tf.constant([11])}
+    order = tf.function(ranker.ranked, jit_compile=compiled)(tensors)["order"]
+    assert order.numpy().tolist() == [[3, 10, 2, 6, 7, 9, 8, 1, 4, 0, 5, -1, -1]]
 
 
 @pytest.mark.parametrize(("batch", "n"), [(0, 3), (2, 0)])

@@ -118,14 +118,16 @@ def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         keys = plus_zeros(keys) if is_compiled() else keys
         return tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
     items = tf.range(tf.shape(keys)[1], dtype=tf.int64)
-    both = xla.sort(items - _LOW_BITS * tf.cast(_integers(tf.bitcast(keys, tf.int32)), tf.int64))
+    both = xla.sort(items - _LOW_BITS * tf.cast(integers_in_order(tf.bitcast(keys, tf.int32)), tf.int64))
     values = tf.cast(-tf.bitwise.right_shift(both, tf.constant(32, tf.int64)), tf.int32)
-    return tf.bitcast(_integers(values), tf.float32), tf.cast(tf.bitwise.bitwise_and(both, _LOW_BITS - 1), tf.int32)
+    return tf.bitcast(integers_in_order(values), tf.float32), tf.cast(
+        tf.bitwise.bitwise_and(both, _LOW_BITS - 1), tf.int32
+    )
 
 
-def _integers(bits: tf.Tensor) -> tf.Tensor:
+def integers_in_order(bits: tf.Tensor) -> tf.Tensor:
     """Integers in the order of the numbers with these bits, and the bits of such integers."""
-    return tf.where(bits < 0, tf.int32.min - bits, bits)  # 0 for -0.0 too
+    return tf.where(bits < 0, bits.dtype.min - bits, bits)  # 0 for -0.0 too
 
 
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
