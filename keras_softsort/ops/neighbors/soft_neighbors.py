@@ -11,7 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._core.lists import checked_scale
+from keras_softsort.ops._core.lists import checked_scale, in_deviations
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import agreement, checked_candidates, class_rows, number_of
 from keras_softsort.ops.sorting import _dispatch, _methods
@@ -56,7 +56,7 @@ def soft_neighbor_membership(
       scale: `"std"` divides the distances of each query by their standard deviation: tau then means
         the same for distances of any scale. Masked candidates do not count. None does not divide.
       num_samples: number of relaxed Plackett-Luce samples that the result is the mean of: Gumbel noise is added to the
-        negative distances. None: no noise.
+        negative distances, divided as `scale` says. None: no noise.
       seed: two integers, given with `num_samples`. Equal seeds give equal noise.
 
     Returns:
@@ -268,15 +268,17 @@ def _sorted_candidates(
     """
     of_any = None if mask is None else tf.reduce_any(mask, axis=-2)
     distances = pairwise_distances(queries, candidates, options.distance, of_any)
-    shape = tf.concat([[options.num_samples or 1], tf.shape(distances)], axis=0)
-    scores = -distances[tf.newaxis]
+    scores = -distances
+    if options.scale is not None:  # before the noise, which is in the units of tau
+        pairs = None if mask is None else tf.broadcast_to(mask, tf.shape(scores))
+        scores = in_deviations(scores, pairs)
+    shape = tf.concat([[options.num_samples or 1], tf.shape(scores)], axis=0)
+    scores = scores[tf.newaxis]
     if options.num_samples is not None:
-        scores += gumbel_noise.gumbel(shape, options.seed, distances.dtype)
+        scores += gumbel_noise.gumbel(shape, options.seed, scores.dtype)
     if mask is not None:
         mask = tf.broadcast_to(mask, shape)
-    return sort_arguments(
-        scores, options.tau, mask=mask, method=options.method, power=options.power, scale=options.scale
-    )
+    return sort_arguments(scores, options.tau, mask=mask, method=options.method, power=options.power)
 
 
 def _mean_membership(sorting: SortArguments, k: int) -> tf.Tensor:

@@ -71,6 +71,17 @@ def test_noise():
     assert not np.array_equal(sample([1, 2], 2), sample([1, 3], 2))
 
 
+@pytest.mark.parametrize("method", ["neural_sort", "soft_sort"])
+@pytest.mark.parametrize("noise", [{}, {"num_samples": 3, "seed": [1, 2]}], ids=str)
+def test_scale_makes_tau_the_same_for_distances_of_any_scale(method, noise):
+    def membership(factor):
+        options = {"distance": "euclidean", "method": method, "scale": "std", "mask": MASK, **noise}
+        return ks.ops.soft_neighbor_membership(factor * QUERIES, factor * CANDIDATES, 2, 0.5, **options)
+
+    for factor in (1e-2, 1e2):
+        np.testing.assert_allclose(membership(factor), membership(1.0), rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("objective", ["linear", "log"])
 @pytest.mark.parametrize("num_queries", [None, 3])
 def test_dknn_loss(num_queries, objective):
