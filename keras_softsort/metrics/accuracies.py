@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import tensorflow as tf
 
 from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
+from keras_softsort.ops._core.lists import descending
+from keras_softsort.ops.metrics._ranked_lists import masked_last
 from keras_softsort.ops.ranking.permutation_cross_entropy import sorted_labels
 
 
@@ -39,8 +39,8 @@ class OrderMetric(SortMetric):
         if y_pred.shape.rank == 3:
             return tf.argmax(ops.harden(with_lowest_padding(y_pred, lists.mask)), axis=-1, output_type=tf.int32)
         keys = y_pred if self._sort_direction == "DESCENDING" else -y_pred
-        keys = tf.where(lists.mask, keys, tf.constant(-math.inf, keys.dtype))
-        return tf.argsort(keys, direction="DESCENDING", stable=True)
+        _, order = descending(masked_last(keys, lists.mask))
+        return order
 
 
 @export

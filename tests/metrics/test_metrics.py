@@ -126,6 +126,25 @@ def test_junk_in_padding_changes_nothing(metric, rows, junk, rng):
     assert float(found.result()) == pytest.approx(expected(metric, labels, predictions), rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("direction", "labels", "last"), [("DESCENDING", [5, 7], -np.inf), ("ASCENDING", [7, 5], np.inf)]
+)
+@metrics
+def test_padding_comes_after_infinite_scores(metric, direction, labels, last):
+    found = metric(direction=direction)
+    found.update_state(np.float32([[-1, *labels]]), np.float32([[3, last, 1]]))
+    assert float(found.result()) == 1
+
+
+@metrics
+def test_scores_of_zero_of_either_sign_are_tied(metric):
+    labels, scores = np.float32([[2, 1, 0]]), np.float32([[-0.0, 0.0, -1.0]])
+    eager, compiled = metric(), metric()
+    eager.update_state(labels, scores)
+    models.traced_update(compiled, jit_compile=True)(labels, scores)
+    assert float(eager.result()) == float(compiled.result()) == 1
+
+
 @metrics
 def test_only_padding(metric):
     found = metric()
