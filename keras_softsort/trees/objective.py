@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -48,10 +49,10 @@ class Objective:
         if self.normalize_lists:
             lists = rows.list_numbers()
             totals = np.maximum(np.bincount(lists, abs(gradient)), SMALLEST_HESSIAN)
-            factor = (np.log2(1 + totals) / totals)[lists]
+            factor = (np.log1p(totals) / math.log(2) / totals)[lists]
         if self.unit_scale:
             factor = factor / (factor * hessian).mean()
-        return (factor * gradient).astype(np.float32), (factor * hessian).astype(np.float32)
+        return (factor * gradient).astype(np.float32), np.maximum(factor * hessian, SMALLEST_HESSIAN).astype(np.float32)
 
     def _derivatives(self, rows: Rows) -> np.ndarray:
         """The gradient, and the hessian if it has a closed form: `[1 or 2, rows]`."""

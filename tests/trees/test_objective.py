@@ -220,6 +220,22 @@ def test_the_dtype_of_the_loss_is_that_of_the_computation():
     assert trees.objective(ks.RankNetLoss())(labels, scores, None, [2])[0][1] == 0.5
 
 
+@pytest.mark.parametrize("options", [{}, {"hessian": "absolute"}, {"unit_scale": True}], ids=str)
+def test_normalized_hessians_of_lists_without_a_gradient_are_not_zero(options):
+    objective = trees.objective(ks.RankNetLoss(), normalize_lists=True, **options)
+    gradient, hessian = objective(np.array([1.0, 1, 1, 2, 0]), np.zeros(5), None, [3, 2])
+    assert not gradient[:3].any()
+    assert hessian.min() >= np.float32(1e-16)
+    _, alone = objective(np.ones(3), np.zeros(3), None, [3])
+    assert alone.min() >= np.float32(1e-16)
+
+
+def test_normalized_lists_of_tiny_gradients_keep_their_digits():
+    weights = np.array([1e-12, 1e-12])
+    gradient, _ = trees.objective(ks.RankNetLoss(), normalize_lists=True)(np.array([1.0, 0]), np.zeros(2), weights, [2])
+    np.testing.assert_allclose(gradient, np.array([-0.5, 0.5]) * 1e-12 / np.log(2), rtol=1e-6)
+
+
 def test_every_row_is_valid():
     gradient, _ = trees.objective(ks.RankNetLoss())(np.array([-1.0, -2.0]), np.zeros(2), None, [2])
     np.testing.assert_allclose(gradient, [-0.5, 0.5])
