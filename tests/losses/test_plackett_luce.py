@@ -333,6 +333,25 @@ def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, option
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("tied", [1, 3])
+def test_discounts_of_long_lists_keep_their_digits(tied):
+    size, rng = 9999, np.random.default_rng(0)
+    scores, groups = np.float32(rng.normal(size=size)), np.arange(size) // tied
+    loss = functools.partial(ks.ops.plackett_luce_loss, labels=-groups, discount="reciprocal")
+    with tf.GradientTape() as tape:
+        inputs = tf.constant(scores)
+        tape.watch(inputs)
+        value = loss(inputs)
+    found = tape.gradient(value, inputs)
+    weights = np.repeat(np.mean(np.reshape(1 / np.arange(1.0, size + 1), [-1, tied]), axis=1), tied)
+    terms = np.exp(np.float64(scores))
+    chosen_from = np.cumsum(terms[::-1])[::-1][groups * tied]
+    of_groups = np.cumsum(weights / chosen_from)[groups * tied + tied - 1]
+    wanted = terms * of_groups - weights
+    assert np.median(np.abs(found - wanted) / weights) < 3e-5
+    np.testing.assert_allclose(value, np.sum(weights * (np.log(chosen_from) - scores)), rtol=1e-5)
+
+
 def test_position_aware_list_mle():
     """Of the m items of each list, rank r weighs 2^(m - r) - 1, relative to the first; tied items share a mean."""
     rng = np.random.default_rng(0)

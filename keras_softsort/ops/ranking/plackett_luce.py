@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, inverse, relative_scores, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, relative_scores, take, tie_sums, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
@@ -226,8 +226,7 @@ def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tenso
 
 def _mean_rank_weights(choices: OrderedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
     """Compute the mean weight of the ranks of each item's group: [B, n]."""
-    items = tf.broadcast_to(tf.range(tf.shape(rank_weights)[1]), tf.shape(rank_weights))
-    first = items if choices.first is None else choices.first
-    after = (items if choices.last is None else choices.last) + 1
-    sums = tf.pad(tf.cumsum(rank_weights, axis=1), [[0, 0], [1, 0]])
-    return (take(sums, after) - take(sums, first)) / tf.cast(after - first, rank_weights.dtype)
+    if choices.first is None or choices.last is None:
+        return rank_weights
+    # Not differences of a running sum, which would round the small weights of late ranks.
+    return tie_sums(rank_weights, choices.first) / tf.cast(choices.last - choices.first + 1, rank_weights.dtype)
