@@ -45,6 +45,9 @@ OTHERS = {
 }
 RANKING = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
 LOSSES = {name: lambda s, loss=loss: loss.of(s, tf.zeros_like(s)) for name, loss in RANKING.items()}
+OF_LOGITS = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes == "logits"}
+for name, loss in OF_LOGITS.items():
+    LOSSES[name] = lambda s, loss=loss: loss.of(tf.stack([s, s], axis=-1), tf.zeros_like(s))
 OF_LABELS = ("ndcg", "dcg", "precision", "recall", "hits", "mrr", "mean_average_precision")
 OF_LABELS += ("average_relevance_position", "ordered_pair_accuracy")
 METRICS = {name: lambda s, name=name: getattr(ops, name)(s, tf.zeros_like(s)) for name in OF_LABELS}
@@ -56,10 +59,6 @@ NOT_LISTS = {
     "soft_top_k",
     "soft_top_k_membership",
     "relaxed_top_k",
-    "click_em_loss",
-    "dual_learning_loss",
-    "ordinal_loss",
-    "mixture_em_loss",
     "dknn_loss",
     "soft_neighbor_membership",
     "retrieval_loss",

@@ -74,6 +74,15 @@ def test_other_ways_to_give_lists(cls):
     assert cls.from_config(json.loads(json.dumps(half.get_config()))).get_config() == half.get_config()
 
 
+@pytest.mark.parametrize("cls", LOGIT_LOSSES)
+def test_lists_without_items_cost_nothing(cls):
+    labels, logits = tf.zeros([2, 0]), tf.zeros([2, 0, 2])
+    ragged = [tf.RaggedTensor.from_row_lengths(each[0], [0, 0]) for each in (labels, logits)]
+    np.testing.assert_array_equal(cls(reduction=NONE)(labels, logits), [0, 0])
+    np.testing.assert_array_equal(cls(reduction=NONE)(*ragged), [0, 0])
+    assert float(cls(lists="batch")(labels[0], logits[0])) == 0
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import relative_scores, take
+from keras_softsort.ops._core.lists import relative_scores
 from keras_softsort.ops.ranking._lists import (
     ITEM_CHECKS,
     RankingLists,
@@ -143,16 +143,17 @@ def dual_learning_loss(
 @per_list(finite)
 def _dual_learning_losses(lists: RankingLists, max_weight: float) -> tf.Tensor:
     towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
-    first = tf.argmax(lists.mask, axis=-1, output_type=tf.int32)[:, tf.newaxis]
-    losses = tf.zeros_like(lists.labels[:, 0])
+    # Not by the index of the first item, which lists without items do not have.
+    is_first = tf.logical_and(lists.mask, tf.equal(tf.cumsum(tf.cast(lists.mask, tf.int32), axis=-1), 1))
+    terms = tf.zeros_like(lists.labels)
     for own, other in zip(tf.unstack(lists.scores, 2, axis=-1), reversed(towers), strict=True):
-        ratios = tf.exp(tf.minimum(take(other, first) - other, math.log(max_weight)))
+        first = tf.reduce_sum(tf.where(is_first, other, tf.zeros_like(other)), axis=-1, keepdims=True)
+        ratios = tf.exp(tf.minimum(first - other, math.log(max_weight)))
         below = relative_scores(own, lists.mask, tf.ones([], own.dtype))
         costs = logsumexp(below)[:, tf.newaxis] - below
         clicked = tf.not_equal(lists.weights * lists.labels, 0)
-        terms = tf.where(clicked, lists.weights * lists.labels * ratios * costs, tf.zeros_like(costs))
-        losses += tf.reduce_sum(terms, axis=-1)
-    return losses
+        terms += tf.where(clicked, lists.weights * lists.labels * ratios * costs, tf.zeros_like(costs))
+    return tf.reduce_sum(terms, axis=-1)
 
 
 @export
