@@ -146,10 +146,10 @@ def _name_and_weight(text: str) -> tuple[str, float]:
 
 
 class SumOfLosses(keras.losses.Loss):
-    """A weighted sum of losses, each with its own reduction."""
+    """A weighted sum of losses with the same reduction, by which Keras tells whether to divide it by the replicas."""
 
     def __init__(self, losses: list[Any], weights: Sequence[float], name: str | None = None) -> None:
-        super().__init__(name=name)
+        super().__init__(reduction=losses[0].reduction, name=name)
         self._parts = list(zip(losses, weights, strict=True))
 
     @tf.autograph.experimental.do_not_convert

@@ -61,6 +61,9 @@ def test_a_weighted_sum_of_losses():
     wanted = sum(weight * tf_ranking.get_loss(name, "sum")(labels, scores) for name, weight in parts.items())
     assert float(made(labels, scores)) == pytest.approx(float(wanted), rel=1e-6)
     assert made.name == "mine"
+    # By which Keras tells whether to divide by the number of replicas.
+    assert made.reduction == tf_ranking.get_loss("ranknet_loss", "sum").reduction == "sum"
+    assert tf_ranking.get_loss("ranknet_loss:1").reduction == tf_ranking.get_loss("ranknet_loss").reduction
 
 
 @pytest.mark.parametrize(
