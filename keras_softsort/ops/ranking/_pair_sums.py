@@ -132,15 +132,19 @@ def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> 
 
     batch, size = scores.shape
     if size is None:
-        pairs = tf.size(scores) * tf.shape(scores)[1]
-        is_short = tf.logical_and(tf.shape(scores)[1] <= SHORT_SIZE, pairs <= TILE_PAIRS)
-        sums = tf.cond(is_short, one_tile, lambda: _sorted_tiles(items, options))
+        sums = tf.cond(is_one_tile(tf.shape(scores)), one_tile, lambda: _sorted_tiles(items, options))
     else:
         is_short = size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS
         sums = one_tile() if is_short else _sorted_tiles(items, options)
     losses, derivatives = sums
     derivatives = tf.where(lists.mask, derivatives, tf.zeros_like(derivatives))
     return losses, tf.unstack(derivatives, options.orders)
+
+
+def is_one_tile(shape: tf.Tensor) -> tf.Tensor:
+    """Whether lists of this shape (B, n) are short, and few enough for one tile of all their pairs."""
+    batch, size = tf.unstack(tf.cast(shape, tf.int64))  # many lists have more pairs than int32 can count
+    return tf.logical_and(size <= SHORT_SIZE, batch * size * size <= TILE_PAIRS)
 
 
 def _counts(lists: RankingLists, ties: str) -> tf.Tensor:

@@ -8,6 +8,7 @@ from support.gradients import fixed_weights
 from support.oracles.pairs import softplus
 
 import keras_softsort as ks
+from keras_softsort.ops.ranking import _pair_sums
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -80,6 +81,14 @@ def ndcg_swaps(labels, scores):
     discounts = 1 / np.log2(2 + np.argsort(np.argsort(-scores)))
     ideal = np.sum(np.sort(gains)[::-1] / np.log2(np.arange(2, len(gains) + 2)))
     return np.abs(np.subtract.outer(gains, gains)) * np.abs(np.subtract.outer(discounts, discounts)) / ideal
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_one"), [([3, 45], True), ([256, 128], True), ([257, 128], False), ([140_000, 128], False)], ids=str
+)
+def test_what_is_one_tile(shape, is_one):
+    """The number of pairs of the last shape is beyond int32."""
+    assert bool(_pair_sums.is_one_tile(tf.constant(shape))) == is_one
 
 
 @pytest.mark.parametrize(("mode", "tau"), [("op_by_op", 1.0), ("xla", 0.4), ("unknown_shape", 0.4)])
