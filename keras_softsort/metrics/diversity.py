@@ -47,8 +47,8 @@ class AlphaDCG(TopicMetric):
       **kwargs: `lists`, `padding`, `name` and `dtype`, as in `NDCG`.
 
     Call arguments:
-      y_true: `[batch, n, topics]`, dense, 1 if the item covers the topic, else 0. By default an item whose labels are
-        all below 0 is padding.
+      y_true: `[batch, n, topics]`, dense, 1 if the item covers the topic, else 0. An item with any label above 0 has a
+        topic. By default an item whose labels are all below 0 is padding.
       y_pred, sample_weight: as in `NDCG`.
 
     Items with equal scores keep the order of the list. A list without a covered topic has the value 0. NaN, errors and

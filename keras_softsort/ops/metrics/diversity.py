@@ -45,7 +45,8 @@ def alpha_dcg(
 
     Args:
       scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
-      labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. Labels below 0 count as 0.
+      labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. An item with any label above 0 has a topic.
+        Labels below 0 count as 0.
       k: number of ranks that count, None for all.
       alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
@@ -88,7 +89,7 @@ def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOp
     gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - options.alpha, before.dtype), before), axis=-1)
     weights = tf.gather(lists.weights, order, batch_dims=1)
     rank_weights = rank_discounts(tf.shape(order)[1], gains.dtype, options.k, options.discount)
-    relevant = tf.cast(lists.labels >= 1, gains.dtype)
+    relevant = tf.cast(lists.labels > 0, gains.dtype)
     found = by_relevance(lists, tf.linalg.matvec(weights * gains, rank_weights), relevant)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 

@@ -83,6 +83,16 @@ def test_modes(name, mode):
     np.testing.assert_allclose(np.ravel(found), wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_every_label_with_a_gain_is_a_topic_of_alpha_dcg():
+    scores, labels, mask, weights = lists("alpha_dcg")
+    shares = labels * np.random.default_rng(1).choice([0.25, 0.5, 1.0], labels.shape)
+    for each in ((mask, weights), (None, None)):
+        found = ks.ops.alpha_dcg(tf.constant(scores), shares, mask=each[0], weights=each[1])
+        np.testing.assert_allclose(found, expected("alpha_dcg", scores, shares, *each), atol=1e-12)
+    halves = ks.ops.alpha_dcg(tf.constant([2.0, 1.0]), [[0.5], [0.5]])
+    np.testing.assert_allclose(halves, 0.5 + 0.5 * np.sqrt(0.5) / np.log2(3), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_number(name):
     """A NaN score or a label that is not finite fails its own list only; masked ones and infinite scores do not."""

@@ -62,7 +62,7 @@ def alpha_dcg(labels, weights, k=None, alpha=0.5, discount="log2"):
     labels = np.maximum(labels, 0)
     before = np.cumsum(labels, axis=0) - labels
     gains = np.sum(labels * (1 - alpha) ** before, axis=-1)
-    relevant = (labels.max(axis=-1) >= 1).astype(float)
+    relevant = (labels.max(axis=-1) > 0).astype(float)
     if not relevant.sum():
         return 0.0
     return np.sum(weights * gains * discounts_of(len(labels), k, discount)) / mean_by(relevant, weights)
