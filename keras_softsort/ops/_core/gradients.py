@@ -19,14 +19,6 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
     return tf.stop_gradient(hard) + tf.where(is_infinite, tf.zeros_like(soft), soft - tf.stop_gradient(soft))
 
 
-def is_nan_or_infinity(values: tf.Tensor) -> tf.Tensor:
-    """Mark NaN and +inf.
-
-    Not `logical_not(values < inf)`: TensorFlow's graph optimizer makes that `values >= inf`, which is False for NaN.
-    """
-    return tf.logical_or(tf.math.is_nan(values), tf.equal(values, math.inf))
-
-
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
     """Make `result` NaN where `failed` holds, with a NaN gradient for `result` and each of `anchors`.
 

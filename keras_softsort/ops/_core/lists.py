@@ -150,6 +150,14 @@ def group_sums(values: tf.Tensor, groups: tf.Tensor, size: tf.Tensor) -> tf.Tens
     return tf.reshape(sums, [batch, size])
 
 
+def is_nan_or_infinity(values: tf.Tensor) -> tf.Tensor:
+    """Mark NaN and +inf.
+
+    Not `logical_not(values < inf)`: TensorFlow's graph optimizer makes that `values >= inf`, which is False for NaN.
+    """
+    return tf.logical_or(tf.math.is_nan(values), tf.equal(values, math.inf))
+
+
 def plus_zeros(values: tf.Tensor) -> tf.Tensor:
     """`values` with 0.0 for -0.0, which XLA sorts before 0.0."""
     zero = tf.zeros([], values.dtype)

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.gradients import is_nan_or_infinity
-from keras_softsort.ops._core.lists import flatten_lists, take
+from keras_softsort.ops._core.lists import flatten_lists, is_nan_or_infinity, take
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix. Chosen by the time that random

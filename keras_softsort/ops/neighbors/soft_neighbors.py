@@ -267,17 +267,14 @@ def _sorted_candidates(
     negative distances plus Gumbel noise, a relaxation of Plackett-Luce samples. Without noise there is one sample.
     """
     of_any = None if mask is None else tf.reduce_any(mask, axis=-2)
-    distances = pairwise_distances(queries, candidates, options.distance, of_any)
-    scores = -distances
+    scores = -pairwise_distances(queries, candidates, options.distance, of_any)
     if options.scale is not None:  # before the noise, which is in the units of tau
-        pairs = None if mask is None else tf.broadcast_to(mask, tf.shape(scores))
-        scores = in_deviations(scores, pairs)
+        scores = in_deviations(scores, mask)
     shape = tf.concat([[options.num_samples or 1], tf.shape(scores)], axis=0)
     scores = scores[tf.newaxis]
     if options.num_samples is not None:
         scores += gumbel_noise.gumbel(shape, options.seed, scores.dtype)
-    if mask is not None:
-        mask = tf.broadcast_to(mask, shape)
+    mask = None if mask is None else tf.broadcast_to(mask, shape)
     return sort_arguments(scores, options.tau, mask=mask, method=options.method, power=options.power)
 
 
