@@ -52,8 +52,9 @@ class PlackettLuce(OrderDistribution):
 
     In addition to the methods of every TFP distribution there are `possible`, `log_num_orders`, `marginal_top_k`,
     `expected_examination`, `sample_without_replacement`, `estimate_entropy` and `estimate_kl_divergence`. `entropy()`
-    and `kl_divergence(other)` are exact, by enumeration, for n <= 8. For longer lists they are estimates from 1,000
-    samples with a fixed seed. Batch shapes broadcast in `log_prob` and in both divergences.
+    and `kl_divergence(other)` are exact, by enumeration, for n <= 8. For longer lists, or where n is unknown when
+    traced, they are estimates from 1,000 samples with a fixed seed. Batch shapes broadcast in `log_prob` and in both
+    divergences.
 
     The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
     `logits`, `top_k` and `mask` are attributes.

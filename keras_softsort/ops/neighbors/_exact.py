@@ -65,7 +65,8 @@ def nearest_references(
     search = Search(references, k, measure, size, chunk_size, approximate)
     is_usual = is_searchable(queries, references, distance)
     ids = _by_number(tf.where(is_usual, queries, tf.zeros_like(queries)), is_usual, search)
-    # The other queries have equal distances to all references: NaN, infinity, or 1 from a vector of zeros.
+    # The other queries have equal distances to all references (NaN, infinity, or 1 from a vector of zeros), or
+    # distances whose squares may over- or underflow.
     ids = tf.where(is_usual, ids, tf.range(k))
     return _in_exact_order(queries, references, tf.stop_gradient(ids), distance)
 

@@ -61,7 +61,9 @@ def nearest_neighbors(
       - `distances`: `[q, k]` in the dtype of `queries`; half precision is computed in float32. Their gradient is that
         of the distances to these references.
 
-      A query with NaN has NaN distances. References must be finite.
+      A query with NaN has NaN distances. References must be finite. Queries so long that squares may overflow, with a
+      length or a distance to the first reference beyond 2.9e17 in float32, get the first k references. So do queries
+      whose squared length underflows with `"cosine"` and `"dot"`.
 
     Raises:
       ValueError: `k` is below 1 or above n (n - 1 with `exclude`), `block_size` is below 1, `distance` is unknown,
