@@ -17,9 +17,9 @@ LABELS = np.array([[0.0, 1.0, 0.0, 1.0, -1.0], [1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 
 
 
 def divided(scores):
-    """The scores by their deviation, which has no gradient in the list of equal scores."""
+    """The valid scores by their deviation, which has no gradient in the list of equal scores; 0 in the padding."""
     units = [tf.sqrt(tf.math.reduce_variance(each)) for each in (scores[0, :4], scores[1])]
-    return scores / tf.stack([*units, 1.0])[:, tf.newaxis]
+    return tf.where(LABELS >= 0, scores, 0.0) / tf.stack([*units, 1.0])[:, tf.newaxis]
 
 
 # Losses of one score per item, and their options without defaults.
@@ -47,6 +47,7 @@ def test_losses(name):
     assert not np.allclose(wanted, value(tf.constant(SCORES)))
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(gradient, right, rtol=1e-8, atol=1e-11)
+    assert np.all(np.isfinite(gradient))
 
 
 def test_there_are_losses_to_test():
@@ -102,7 +103,8 @@ ROWS, COLUMNS = np.array([[True] * 3, [True, False, True]]), np.array([[True] * 
 def in_units(logits):
     valid = np.isfinite(LOGITS) & ROWS[:, :, np.newaxis] & COLUMNS[:, np.newaxis]
     units = [tf.math.reduce_std(tf.boolean_mask(each, kept)) for each, kept in zip(logits, valid, strict=True)]
-    return logits / tf.stack(units)[:, tf.newaxis, tf.newaxis]
+    finite = tf.where(valid, logits, 0.0) / tf.stack(units)[:, tf.newaxis, tf.newaxis]
+    return tf.where(valid, finite, logits)
 
 
 @pytest.mark.parametrize("options", [{}, {"marginal_penalty": 0.7}], ids=["", "penalty"])
@@ -114,7 +116,7 @@ def test_sinkhorn(options):
 
     found, (gradient,) = tape_gradients(lambda s: matching(s, scale="std"), [tf.constant(LOGITS)], weights)
     wanted, (right,) = tape_gradients(lambda s: matching(in_units(s)), [tf.constant(LOGITS)], weights)
-    right = np.where(np.isfinite(LOGITS), right, 0.0)
+    assert np.all(np.isfinite(gradient))
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(gradient, right, rtol=1e-7, atol=1e-11)
     assert np.max(np.abs(found - matching(LOGITS))) > 1e-2
