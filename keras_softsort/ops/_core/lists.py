@@ -114,9 +114,10 @@ def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     XLA sorts a key together with its item by calls of a function that compares them. On a CPU that takes twice the time
     of sorting integers, whose upper half is a float32 key and whose lower half is the item.
     """
-    if keys.dtype != tf.float32 or not is_compiled():
-        keys = plus_zeros(keys) if is_compiled() else keys
+    if not is_compiled():
         return tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
+    if keys.dtype != tf.float32:
+        return tf.math.top_k(tf.stop_gradient(plus_zeros(keys)), tf.shape(keys)[1])
     items = tf.range(tf.shape(keys)[1], dtype=tf.int64)
     both = xla.sort(items - _LOW_BITS * tf.cast(integers_in_order(tf.bitcast(keys, tf.int32)), tf.int64))
     values = tf.cast(-tf.bitwise.right_shift(both, tf.constant(32, tf.int64)), tf.int32)

@@ -89,7 +89,7 @@ class Potentials(NamedTuple):
     g_j = rho (log columns_j - logsumexp_i(L_ij + f_i)). The exponent rho is 1 if the sums must hold.
     Scores of 1e4 with a tau of 1e-3 give logits for which float32 numbers are 1 apart. Exponentials are computed in the
     dtype of the scores, since their arguments are small.
-    They take 1.7 to 6 times as long as iterations on float64 scalings (benchmarks/variants.py).
+    Iterations take 1.7 to 6 times as long as those on float64 scalings (benchmarks/variants.py).
     """
 
     matrices: SinkhornMatrices
