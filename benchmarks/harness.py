@@ -207,7 +207,7 @@ def save_picture(figure: Any, path: Path) -> None:
 
 
 def shown_command() -> str:
-    """The command of this process without `--json`, and without the name of the reader's own folder of data."""
+    """The command of this process without `--json`, and without names of folders of this machine."""
     script, *arguments = sys.argv
     if "--json" in arguments:
         at = arguments.index("--json")
@@ -215,6 +215,7 @@ def shown_command() -> str:
     for option in ("--data-dir", "--letor"):
         if option in arguments:
             arguments[arguments.index(option) + 1] = "FOLDER"
+    arguments = ["FOLDER" if Path(argument).is_absolute() else argument for argument in arguments]
     return shlex.join(["python", f"benchmarks/{Path(script).name}", *arguments])
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import types
@@ -251,6 +252,13 @@ def test_tables_are_those_of_the_files(script):
     harness = script("harness")
     for page in harness.pages():
         assert page.read_text() == harness.with_tables(page.read_text(), harness.RESULTS), page
+
+
+def test_no_result_names_a_folder_of_a_machine(script):
+    for path in script("harness").RESULTS.glob("*.json"):
+        result = json.loads(path.read_text())
+        for command in (result["command"], *(run.get("command", "") for run in result.get("runs", []))):
+            assert not re.search(r"(^|[ =])/", command), (path.name, command)
 
 
 def test_pages_tell_which_results_have_uncommitted_changes(script):
