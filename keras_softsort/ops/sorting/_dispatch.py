@@ -17,6 +17,7 @@ from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops._core.lists import deviations, flatten_lists, in_deviations, take
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._methods import SortArguments
 from keras_softsort.ops.sorting._ordering import OrderedLists
@@ -135,11 +136,13 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     return _finish(soft, args)
 
 
-def _rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows:
+def _rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows | MatrixRows:
     """The rows of the matrix at `ranks` [B, r]; with `log` also for logarithms of weights that underflow."""
-    logits = _methods.METHODS[args.method].logits
-    assert logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
-    return SoftRows(lists, ranks, logits(lists, ranks, args.power, log))
+    method = _methods.METHODS[args.method]
+    if method.matrix is not None:
+        return MatrixRows(lists, ranks, method.matrix(lists))
+    assert method.logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
+    return SoftRows(lists, ranks, method.logits(lists, ranks, args.power, log))
 
 
 def _transposed_product(

@@ -29,6 +29,8 @@ from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks
 class Method(NamedTuple):
     """A method of soft sorting. Functions that it does not have are None, and follow from its matrix if it has one.
 
+    A method with a matrix gives either the logits of its rows or the matrix itself.
+
     All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last. NeuralNDCG
     divides a matrix by the sums of its columns, of which none may underflow to 0.
     """
@@ -41,10 +43,13 @@ class Method(NamedTuple):
     sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
     membership: Callable[[OrderedLists, tf.Tensor], tf.Tensor] | None = None  # [B, n], summing to k [B or 1, 1]
     takes_power: bool = False
+    # [B, n, n]: a soft permutation whose rows are no softmaxes, with a gradient for `scores` and `tau` of the lists.
+    # Padding may not change the entries of valid items, which have the first rows.
+    matrix: Callable[[OrderedLists], tf.Tensor] | None = None
 
 
 # The capabilities that an operator may require, and the field of `Method` that provides it where there are no logits.
-CAPABILITIES = {"permutation": "logits", "values": "sorted_scores", "ranks": "ranks", "membership": "membership"}
+CAPABILITIES = {"permutation": "matrix", "values": "sorted_scores", "ranks": "ranks", "membership": "membership"}
 METHODS: dict[str, Method] = {}
 
 
@@ -58,7 +63,7 @@ def register(method: Method) -> None:
 def names(capability: str = "permutation") -> tuple[str, ...]:
     """The names of the methods that give `capability`, sorted."""
     own = CAPABILITIES[capability]
-    return tuple(sorted(name for name, each in METHODS.items() if each.logits or getattr(each, own)))
+    return tuple(sorted(name for name, each in METHODS.items() if each.logits or each.matrix or getattr(each, own)))
 
 
 def checked_method(method: Any, capability: str = "permutation") -> str:

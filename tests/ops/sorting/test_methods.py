@@ -12,6 +12,7 @@ from support.cases import collect
 
 import keras_softsort as ks
 from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
 from keras_softsort.ops.sorting._methods import Method
 
@@ -34,12 +35,22 @@ def test_everything_that_takes_a_method_is_tried():
     assert {"SoftTopKLayer", "SpearmanLoss"} <= set(USES)
 
 
-@pytest.fixture
-def toy():
-    """A method of a single function."""
-    _methods.register(Method("toy", soft_sort_logits))
-    yield "toy"
-    del _methods.METHODS["toy"]
+def soft_sort_matrix(lists):
+    """The matrix that `soft_sort_logits` gives, as one of a method without logits."""
+    ranks = tf.broadcast_to(tf.range(tf.shape(lists.scores)[1]), tf.shape(lists.scores))
+    return SoftRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0, False)).matrix()
+
+
+# Methods of a single function. Traces know a method by its name.
+TOYS = {"toy": Method("toy", soft_sort_logits), "toy matrix": Method("toy matrix", matrix=soft_sort_matrix)}
+
+
+@pytest.fixture(params=TOYS)
+def toy(request):
+    """The name of a method."""
+    _methods.register(TOYS[request.param])
+    yield request.param
+    del _methods.METHODS[request.param]
 
 
 def value_and_gradient(use, method):
@@ -75,7 +86,7 @@ def test_an_unknown_method_after_the_last_is_gone():
 
 
 def test_a_name_is_registered_once(toy):
-    with pytest.raises(ValueError, match="method names must be unique, got 'toy', which is registered already"):
+    with pytest.raises(ValueError, match=f"method names must be unique, got '{toy}', which is registered already"):
         _methods.register(Method(toy))
 
 

@@ -28,7 +28,7 @@ def soft_neighbors(
 ):
     """Grover et al. (2019), section 6.3: the sum of the first k rows of the sort of minus the distances."""
     scores = np.array([-distance(query, candidate, kind) for candidate in candidates]) + noise
-    return getattr(oracles, method)(scores, tau, **options)[:k].sum(axis=0)
+    return oracles.permutation(scores, tau, method=method, **options)[:k].sum(axis=0)
 
 
 def same_class(a, b):

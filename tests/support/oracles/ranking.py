@@ -84,7 +84,7 @@ def neural_ndcg(
     **power,
 ):
     gains = np.array([GAINS[gain](label) for label in labels])
-    matrix = sinkhorn(getattr(oracles, method)(scores, tau, **power), num_iterations)
+    matrix = sinkhorn(oracles.permutation(scores, tau, method=method, **power), num_iterations)
     sorted_gains = matrix @ (weights * gains)
     dcg = sum(got * weight for got, weight in zip(sorted_gains, rank_weights(len(gains), k, discount), strict=False))
     return negative_ndcg(dcg, gains, normalization, k=k, discount=discount)
