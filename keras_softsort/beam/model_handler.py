@@ -54,7 +54,11 @@ class RankerModelHandler(ModelHandler):
             waiting = {"batch_length_fn": _items, "batch_bucket_boundaries": _BUCKETS}
             waiting["max_batch_duration_secs"] = seconds
         # Beam would emit an empty batch before a first list above the maximum.
-        sizes = {"min_batch_size": most, "max_batch_size": most, "element_size_fn": lambda one: min(_items(one), most)}
+        sizes: dict[str, Any] = {
+            "min_batch_size": most,
+            "max_batch_size": most,
+            "element_size_fn": lambda one: min(_items(one), most),
+        }
         super().__init__(**sizes, **waiting)
 
     def load_model(self) -> Scorer:
