@@ -40,6 +40,9 @@ def checks(**rules: Callable[[str, Any], Any]) -> Callable[[Operator], Operator]
     return decorate
 
 
+_NO_TAU: Any = object()  # of losses without a temperature
+
+
 class RankingArguments(NamedTuple):
     """Checked arguments with the caller's shapes."""
 
@@ -73,7 +76,7 @@ class Derivatives(NamedTuple):
 
 
 def ranking_arguments(
-    scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = None, non_negative_weights: bool = False
+    scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = _NO_TAU, non_negative_weights: bool = False
 ) -> RankingArguments:
     """Check the arguments that ranking losses share."""
     scores = arguments.list_tensor("scores", scores)
@@ -89,7 +92,7 @@ def ranking_arguments(
         labels=arguments.of_shape("labels", labels, tf.shape(scores)),
         mask=arguments.list_mask(mask, scores),
         weights=weights,
-        tau=None if tau is None else arguments.temperature(tau, dtype, scores),
+        tau=None if tau is _NO_TAU else arguments.temperature(tau, dtype, scores),
     )
 
 
