@@ -19,7 +19,7 @@ ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 # each other. The same holds for the folders inside a folder.
 FLOORS = {
     NAME: [
-        ["_internal.arguments", "_internal.export", "_internal.keras_backend"],
+        ["_internal.arguments", "_internal.arrays", "_internal.export", "_internal.keras_backend"],
         ["_internal.arguments", "_internal.probability_version"],
         ["ops"],
         ["linalg", "distributions"],

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_softsort._internal.arrays import integer_array, real_array
+
 # The sizes that lists are padded to: a function of padded lists is traced a few times at most, whatever the data. Pairs
 # of items are at most 9 / 4 times as many as without padding, beyond the first size.
 PADDED_SIZES = np.array([8] + [size * 2**power for power in range(30) for size in (12, 16)])
@@ -34,12 +36,11 @@ def is_xgboost(data: Any) -> bool:
 
 def read_rows(first: Any, second: Any, weight: Any, group: Any) -> Rows:
     """Read the arguments of a call: scores and a data set, or labels, scores, weights and the sizes of lists."""
-    labels, scores = first, second
+    labels, scores, is_matrix = first, second, is_xgboost(second)
     if hasattr(second, "get_label"):
         labels, scores, weight = second.get_label(), first, second.get_weight()
-        is_matrix = is_xgboost(second)
         group = np.diff(second.get_uint_info("group_ptr").astype(np.int64)) if is_matrix else second.get_group()
-    scores, labels = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
+    scores, labels = real_array("scores", scores), real_array("labels", labels)
     if scores.shape != labels.shape or scores.ndim != 1:
         raise ValueError(f"there must be one score for each label, got shapes {scores.shape} and {labels.shape}")
     if group is None or not len(group):
@@ -47,20 +48,22 @@ def read_rows(first: Any, second: Any, weight: Any, group: Any) -> Rows:
             "group must be given, the number of rows of each list: group= of lightgbm.Dataset or of fit, and group= or "
             "qid= of xgboost.DMatrix; got none"
         )
-    sizes = np.asarray(group, np.int64)
+    sizes = integer_array("group", group)
+    if (sizes < 0).any():
+        raise ValueError(f"group must hold sizes of at least 0, got {sizes.min()} in group {sizes.argmin()}")
     if sizes.sum() != len(scores):
         raise ValueError(f"group must hold sizes that add up to the {len(scores)} rows, got a sum of {sizes.sum()}")
     if np.isnan(labels).any():
         raise ValueError("labels must be numbers, got NaN")
-    return Rows(scores, labels, _weights_of_rows(weight, sizes), sizes)
+    return Rows(scores, labels, _weights_of_rows(weight, sizes, is_matrix), sizes[sizes > 0])
 
 
-def _weights_of_rows(weight: Any, sizes: np.ndarray) -> np.ndarray | None:
-    """LightGBM has a weight per row, and XGBoost one per list."""
+def _weights_of_rows(weight: Any, sizes: np.ndarray, lists_first: bool) -> np.ndarray | None:
+    """LightGBM has a weight per row and XGBoost one per list, which decides where there are as many of both."""
     if weight is None or not len(weight):
         return None
-    weights = np.asarray(weight, np.float64)
-    if len(weights) == len(sizes):
+    weights = real_array("weights", weight)
+    if len(weights) == len(sizes) and (lists_first or len(weights) != sizes.sum()):
         weights = np.repeat(weights, sizes)
     if len(weights) != sizes.sum():
         raise ValueError(

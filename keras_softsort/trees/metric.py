@@ -56,6 +56,8 @@ class Metric:
     """What `metric` returns: a function of the arguments of LightGBM's and XGBoost's evaluation functions."""
 
     def __init__(self, name: str, k: int | None) -> None:
+        if isinstance(name, str) and name.startswith("ndcg@"):
+            raise ValueError(f"name must be one of {sorted(METRICS)}, got {name!r}: pass metric('ndcg', k={name[5:]})")
         self.name = arguments.one_of("name", name, METRICS)
         self.k = arguments.optional_positive_integer("k", k)
         if k is not None and name != "ndcg":

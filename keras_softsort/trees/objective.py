@@ -127,14 +127,14 @@ def objective(
       A function of (scores, data set) or (labels, scores, weights, sizes of lists), which returns the gradient and the
       hessian, `[rows]` each in float32. It can be pickled, and copies share its traces.
 
-    Weights are those of items: see the loss. LightGBM has a weight per row, XGBoost with groups one per list. A list of
-    one row, and one whose labels are all equal, has the gradient that the loss has there, mostly 0. The hessian is at
-    least 1e-16.
+    Weights are those of items: see the loss. LightGBM has a weight per row, XGBoost with groups one per list. Groups
+    without rows count as absent. A list of one row, and one whose labels are all equal, has the gradient that the loss
+    has there, mostly 0. The hessian is at least 1e-16.
 
     Raises:
       TypeError: `loss` is not a loss of scores, or an argument has another type.
       ValueError: `hessian` is unknown. In a call: the data set has no groups, their sizes do not add up to the number
-        of rows, a label is NaN, a weight is negative, or `bagging_by_query` is True in `lightgbm.train`.
+        of rows, a size or a weight is negative, a label is NaN, or `bagging_by_query` is True in `lightgbm.train`.
 
     Cost: that of the loss and its gradient. Lists are padded to 8, 12, 16, 24, 32, ... items, and the loss is traced
     once for each of these sizes, 0.3 to 2 seconds each.

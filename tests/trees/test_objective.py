@@ -236,6 +236,22 @@ def test_normalized_lists_of_tiny_gradients_keep_their_digits():
     np.testing.assert_allclose(gradient, np.array([-0.5, 0.5]) * 1e-12 / np.log(2), rtol=1e-6)
 
 
+@pytest.mark.parametrize("sizes", [[2, 1, 0], [2, 0, 1], [0, 0, 2, 0, 1]], ids=str)
+def test_empty_groups_change_nothing(sizes):
+    labels, scores, sizes = np.array([0.0, 1, 0]), np.array([0.1, 0.2, 0.3]), np.array(sizes)
+    rows, lists = np.array([1.0, 2, 3]), np.where(sizes > 0, np.cumsum(sizes), 7)  # weights
+    objective, evaluate = trees.objective(ks.RankNetLoss()), trees.metric("ndcg")
+    for weights in (rows, None):
+        np.testing.assert_array_equal(
+            objective(labels, scores, weights, sizes), objective(labels, scores, weights, [2, 1])
+        )
+        assert evaluate(labels, scores, weights, sizes) == evaluate(labels, scores, weights, [2, 1])
+    # XGBoost has a weight per list. Its own count of groups may be that of the rows.
+    matrix = xgboost.DMatrix(np.zeros([3, 1]), labels, group=sizes, weight=lists)
+    expected = objective(labels, scores, np.repeat(lists, sizes), [2, 1])
+    np.testing.assert_array_equal(objective(scores, matrix), expected)
+
+
 def test_every_row_is_valid():
     gradient, _ = trees.objective(ks.RankNetLoss())(np.array([-1.0, -2.0]), np.zeros(2), None, [2])
     np.testing.assert_allclose(gradient, [-0.5, 0.5])
@@ -445,7 +461,18 @@ def test_a_loss_of_ones_own():
         (lambda: ndcg_objective()([1.0, 0.0], [0.0, 0.0], [1, -1], [2]), ValueError, "at least 0, got -1"),
         (lambda: ndcg_objective()([1.0, 0.0, 0.0], [0.0] * 3, [1, 1], [3]), ValueError, "the 3 rows or 1 lists, got 2"),
         (lambda: ndcg_objective()([1.0, 0.0], [0.0], None, [2]), ValueError, "one score for each label"),
+        (lambda: ndcg_objective()([1.0, 0.0], [0.0] * 2, None, [3, -1]), ValueError, "at least 0, got -1 in group 1"),
+        (
+            lambda: ndcg_objective()([1.0, 0.0], [0.0] * 2, None, [1.5, 0.5]),
+            ValueError,
+            "group must hold integers.* 1.5",
+        ),
+        (lambda: ndcg_objective()(["a", "b"], [0.0, 0.0], None, [2]), TypeError, "labels must hold numbers, got .*'a'"),
+        (lambda: ndcg_objective()([1.0, 0.0], ["a", "b"], None, [2]), TypeError, "scores must hold numbers, got .*'a'"),
+        (lambda: ndcg_objective()([1.0, 0.0], [0.0] * 2, ["a", "b"], [2]), TypeError, "weights must hold numbers, got"),
+        (lambda: ndcg_objective()([1.0, 0.0], [0.0, 0.0], None, ["a"]), TypeError, "group must hold numbers, got"),
         (lambda: trees.metric("map"), ValueError, "name must be one of"),
+        (lambda: trees.metric("ndcg@5"), ValueError, r"name must be .*got 'ndcg@5': pass metric\('ndcg', k=5\)"),
         (lambda: trees.metric("kendall", 5), ValueError, "k must be None with name='kendall'"),
         (lambda: trees.metric("ndcg", 0), ValueError, "k must be"),
         (lambda: trees.metric("ndcg")([1.0, 0.0], [0.0, 0.0]), ValueError, "group must be given"),
