@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arrays import integer_array, real_array
 from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
@@ -28,7 +29,9 @@ class ClickLog:
       clicks: 1 for a click and 0 for none, `[sessions, k]`; -1 where fewer than k items were shown.
 
     Raises:
-      ValueError: shapes do not match, or a click is not 1, 0 or -1.
+      ValueError: shapes do not match, a click is not 1, 0 or -1, a list or item is no integer, or an item that was
+        shown is below 0.
+      TypeError: `lists` or `items` do not hold numbers.
 
     Example:
 
@@ -43,7 +46,7 @@ class ClickLog:
     clicks: np.ndarray
 
     def __post_init__(self) -> None:
-        lists, items = (np.asarray(each, np.int64) for each in (self.lists, self.items))
+        lists, items = integer_array("lists", self.lists), integer_array("items", self.items)
         clicks = _arrays.float32(self.clicks, "clicks")
         if items.ndim != 2 or clicks.shape != items.shape or lists.shape != items.shape[:1]:
             raise ValueError(
@@ -53,6 +56,9 @@ class ClickLog:
         others = np.setdiff1d(clicks, (-1, 0, 1))
         if others.size:
             raise ValueError(f"clicks must be 1, 0, or -1 in the padding, got {others[:3].tolist()}")
+        least = items[clicks >= 0].min(initial=0)
+        if least < 0:
+            raise ValueError(f"items must be at least 0 where shown, got {least}")
         for name, value in (("lists", lists), ("items", items), ("clicks", clicks)):
             object.__setattr__(self, name, value)
 
@@ -97,7 +103,7 @@ def simulate_clicks(
 
     Raises:
       ValueError: `sessions` is below 1, `temperature` is negative, a probability is outside [0, 1], a label is below 0
-        or missing, or shapes do not match.
+        or missing, a score is NaN, `seed` is negative, or shapes do not match.
       TypeError: `lists` is not a `RankingDataset`, or a number has another type.
 
     Cost: O(sessions n) time and memory, for lists of up to n items.
@@ -122,9 +128,11 @@ def simulate_clicks(
     if lists.labels is None or (lists.labels < 0).any():
         least = "none" if lists.labels is None else lists.labels.min()
         raise ValueError(f"lists must have labels of at least 0, got {least}")
-    given = np.asarray(scores, np.float64)
+    given, seed = real_array("scores", scores), arguments.optional(arguments.non_negative_integer)("seed", seed)
     if given.shape != lists.labels.shape:
         raise ValueError(f"scores must have one for each of the {len(lists.labels)} items, got shape {given.shape}")
+    if np.isnan(given).any():
+        raise ValueError(f"scores must not be NaN, got nan for item {np.isnan(given).argmax()}")
     random = np.random.default_rng(seed)
     chosen = random.choice(np.flatnonzero(lists.sizes), arguments.positive_integer("sessions", sessions))
     positions = np.arange(lists.sizes.max())
@@ -276,7 +284,7 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
 
 
 def _probabilities(name: str, values: Any) -> np.ndarray:
-    found = np.asarray(values, np.float64)
+    found = real_array(name, values)
     if found.ndim != 1 or not len(found) or not ((found >= 0) & (found <= 1)).all():
         raise ValueError(f"{name} must be probabilities from 0 to 1, in one dimension, got {values!r}")
     return found

@@ -23,9 +23,12 @@ def scores_of(lists, seed=1):
     return np.random.default_rng(seed).normal(size=len(lists.labels))
 
 
-def simulated(lists=None, **options):
+def simulated(lists=None, *, scores=None, **options):
     lists = lists or some_lists()
-    return simulate_clicks(lists, scores_of(lists), **{"sessions": 3000, "examination": CURVE, "seed": 0, **options})
+    given = scores_of(lists)
+    if scores is not None:
+        given = [*given[:3], scores, *given[4:]]
+    return simulate_clicks(lists, given, **{"sessions": 3000, "examination": CURVE, "seed": 0, **options})
 
 
 def test_a_fixed_policy_shows_each_list_in_the_order_of_its_scores():
@@ -160,6 +163,16 @@ def test_value_of_another_policy():
     assert abs(np.where(log.mask, log.clicks, 0).sum(axis=1).mean() - truth) > 10 * error
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_infinite_scores_are_items(temperature):
+    lists = RankingDataset(np.zeros([5, 1]), np.zeros(5), [2, 3])
+    scores = [-np.inf, 1.0, np.inf, -np.inf, -np.inf]
+    log = simulate_clicks(lists, scores, sessions=50, examination=np.ones(3), temperature=temperature, seed=0)
+    assert {tuple(items) for items in log.items[log.lists == 0][:, :2].tolist()} == {(1, 0)}
+    assert set(log.items[log.lists == 1][:, 0]) == {2}
+    np.testing.assert_array_equal(log.mask.sum(axis=1), lists.sizes[log.lists])
+
+
 @pytest.mark.parametrize("padding", [99, -7])
 def test_value_takes_any_item_in_the_padding(padding):
     log = ClickLog([0, 0], [[0, 0], [1, padding]], [[1, -1], [1, -1]])
@@ -175,6 +188,17 @@ LOG = ClickLog([0], [[0, 1]], [[1, 0]])
     [
         (lambda: ClickLog([0], [0, 1], [1, 0]), ValueError, "lists, items and clicks must have shapes"),
         (lambda: ClickLog([0], [[0, 1]], [[2, 0]]), ValueError, "clicks must be 1, 0, or -1 in the padding, got .2.0."),
+        (lambda: ClickLog([0], [[1.7, 1]], [[1, 0]]), ValueError, "items must hold integers, got 1.7"),
+        (lambda: ClickLog([0.5], [[0, 1]], [[1, 0]]), ValueError, "lists must hold integers, got 0.5"),
+        (lambda: ClickLog([np.nan], [[0, 1]], [[1, 0]]), ValueError, "lists must hold integers, got nan"),
+        (lambda: ClickLog(["a"], [[0, 1]], [[1, 0]]), TypeError, "lists must hold numbers, got .*'a'"),
+        (lambda: ClickLog([0], [["a", "b"]], [[1, 0]]), TypeError, "items must hold numbers, got .*'a'"),
+        (lambda: ClickLog([0], [[-1, 1]], [[0, 0]]), ValueError, "items must be at least 0 where shown, got -1"),
+        (lambda: simulated(scores=np.nan), ValueError, "scores must not be NaN, got nan for item 3"),
+        (lambda: simulated(scores="a"), TypeError, "scores must hold numbers, got .*'a'"),
+        (lambda: simulated(examination=["a"]), TypeError, "examination must hold numbers, got .*'a'"),
+        (lambda: simulated(seed=-1), ValueError, "seed must be at least 0, got -1"),
+        (lambda: simulated(seed="a"), TypeError, "seed must be an integer, got 'a'"),
         (lambda: simulated(sessions=0), ValueError, "sessions must be at least 1"),
         (lambda: simulated(noise=1.5), ValueError, "noise must be from 0 to 1, got 1.5"),
         (lambda: simulated(noise=-0.1), ValueError, "noise must be from 0 to 1, got -0.1"),
