@@ -58,7 +58,7 @@ def compiled(name, mode):
 def truth(name, labels, mask, scores, weights):
     """The same by the oracle in float64, or op by op where the loss draws noise."""
     loss = LOSSES[name]
-    if loss.oracle is None or loss.noisy:
+    if loss.oracle is None or loss.draws_noise:
         tensors, labels = [tf.constant(scores)], tf.constant(labels)
         value, (gradient,) = modes.run("op_by_op", lambda s, m: loss.of(s, labels, mask=m), tensors, weights, mask)
         return value.numpy(), gradient.numpy()

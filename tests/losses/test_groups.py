@@ -57,7 +57,7 @@ QUICK = {ks.RankNetLoss: ("eager", "traced", "xla"), ks.OrdinalLoss: ("unknown_s
     [
         pytest.param(loss, mode, marks=[] if mode in QUICK.get(loss.cls, ()) else [pytest.mark.nightly])
         for loss in LOSSES
-        if not loss.noisy
+        if not loss.draws_noise
         for mode in ("eager", "traced", "xla", "unknown_shape")
     ],
     ids=lambda each: each if isinstance(each, str) else each.cls.__name__,
@@ -83,7 +83,10 @@ def test_losses_are_those_of_padded_lists(loss, mode):
 
 @pytest.mark.parametrize(
     "loss",
-    [pytest.param(loss, marks=[] if loss.cls in QUICK or loss.noisy else [pytest.mark.nightly]) for loss in LOSSES],
+    [
+        pytest.param(loss, marks=[] if loss.cls in QUICK or loss.draws_noise else [pytest.mark.nightly])
+        for loss in LOSSES
+    ],
     ids=lambda loss: loss.cls.__name__,
 )
 def test_operators_are_those_of_padded_lists(loss):

@@ -12,7 +12,7 @@ LABELS = [[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], [], [2.0, 0.0]]
 SCORES = [[0.3, 0.9, -0.4], [1.0, 0.2, 0.6, -1.0], [], [0.5, 0.7]]
 WEIGHTS = [[1.0, 2.0, 0.5], [1.0, 0.5, 3.0, 0.0], [], [2.0, 1.0]]
 # Of one whose gradient is drawn at random each list has its own only in the mean.
-LOSSES = {case.cls for case in objects.LOSSES if case.subject.takes == "scores" and not case.subject.noisy}
+LOSSES = {case.cls for case in objects.LOSSES if case.subject.takes == "scores" and not case.subject.draws_noise}
 CLASSES = sorted(LOSSES, key=lambda cls: cls.__name__)
 
 

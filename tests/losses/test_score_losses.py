@@ -48,7 +48,7 @@ def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments
 def test_value_and_gradient(case, mode):
     subject, arguments = CASES[case]
     loss, weights, base = subject.cls(reduction=NONE, **arguments), fixed_weights(len(LABELS)), SCORES.copy()
-    if subject.frozen:
+    if subject.has_frozen_scores:
         base[1, 1] = base[1, 2]  # tied, as ranks must be
     value, (gradient,) = modes.run(mode, lambda a, y: loss(y, a, WEIGHTS), [tf.constant(base)], weights, LABELS)
 
@@ -57,7 +57,8 @@ def test_value_and_gradient(case, mode):
 
     np.testing.assert_allclose(value, wanted(base), rtol=1e-9, atol=1e-12)
     (slopes,) = central_differences(wanted, [base], weights)
-    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+    message = f"Set `has_frozen_scores` of the case of {subject.cls.__name__} if its gradient holds a part constant"
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7, err_msg=message)
 
 
 @each_case
@@ -96,8 +97,12 @@ def test_nothing_relevant_costs_nothing(cls):
         lists.append([[0.0, 0.0, 0.0], [-1.0, 0.0, -1.0], [-1.0, -1.0, -1.0]])
     for labels in lists:
         value, gradient = value_and_gradient(cls, labels, np.ones(np.shape(labels)), **few(cls))
-        np.testing.assert_array_equal(value, np.zeros(len(labels)))
-        np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)))
+        message = (
+            f"lists of labels {labels} must cost 0. Set `costs_without_relevance` of the case of {cls.__name__} if "
+        )
+        message += "lists without a relevant item cost something by its formula"
+        np.testing.assert_array_equal(value, np.zeros(len(labels)), err_msg=message)
+        np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)), err_msg=message)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +117,13 @@ def test_nothing_relevant_costs_nothing(cls):
 def test_scores_and_temperatures_of_any_size(cls, tau, scale):
     arguments = {**few(cls), "tau": tau}
     value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), **arguments)
-    assert np.isfinite(value).all() or (LOSSES[cls].unbounded and scale / tau > 1e38)
-    assert not np.isnan(value).any()
-    assert np.isfinite(gradient).all()
+    in_case = f"of the case of {cls.__name__}"
+    assert np.isfinite(value).all() or (LOSSES[cls].grows_with_scores and scale / tau > 1e38), (
+        f"the loss must be finite, got {value}. Set `grows_with_scores` {in_case} if it has no limit as scores grow"
+    )
+    may_overflow = f"Set `overflows_at` {in_case} to the scores over tau from which on it computes no number"
+    assert not np.isnan(value).any(), f"the loss must be a number, got {value}. {may_overflow}"
+    assert np.isfinite(gradient).all(), f"the gradient must be finite, got {gradient}. {may_overflow}"
 
 
 @pytest.mark.parametrize("tau", [1e-30, 1.0])

@@ -42,8 +42,8 @@ def basic(cls):
     return objects.SUBJECTS[cls].basic
 
 
-def is_noisy(cls):
-    return objects.SUBJECTS[cls].noisy
+def draws_noise(cls):
+    return objects.SUBJECTS[cls].draws_noise
 
 
 def prediction(cls, scores):
@@ -54,7 +54,7 @@ def prediction(cls, scores):
 
 def repeat_noise(cls):
     """Draw the same numbers after each call, for a loss that draws any."""
-    if is_noisy(cls):
+    if draws_noise(cls):
         tf.random.set_seed(5)
 
 
@@ -106,12 +106,12 @@ def test_the_batch_is_one_list(cls):
         for cls in SCORE_LOSSES
         for mode in ("xla", "unknown_shape")
         # XLA draws other noise.
-        if mode != "xla" or not is_noisy(cls)
+        if mode != "xla" or not draws_noise(cls)
     ],
 )
 def test_one_list_in_every_mode(cls, mode):
     # With a seed of its own, a loss draws the same noise in a graph.
-    options = {"seed": 3} if is_noisy(cls) else {}
+    options = {"seed": 3} if draws_noise(cls) else {}
     eager = value_and_gradient(cls, LABELS[0], SCORES[0][:, None], lists="batch", **options)
     value, gradient = value_and_gradient(cls, LABELS[0], SCORES[0][:, None], lists="batch", mode=mode, **options)
     np.testing.assert_allclose(value, eager[0], rtol=1e-5)
@@ -178,7 +178,7 @@ def test_what_marks_padding(cls):
             value, gradient = value_and_gradient(cls, labels, wide, mask=keras_mask, padding=padding, mode=mode)
             np.testing.assert_array_equal(gradient[..., ~mask], 0)
             # The noise depends on the size of the lists.
-            if not is_noisy(cls):
+            if not draws_noise(cls):
                 np.testing.assert_allclose(value, narrow, rtol=1e-5)
 
 

@@ -22,7 +22,7 @@ SEED = [3, 4]
 # Losses of permutations as functions of scores.
 SUBJECTS = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
 ORACLES = [name for name, loss in SUBJECTS.items() if loss.oracle]
-NOISY = [name for name, loss in SUBJECTS.items() if loss.noisy]
+NOISY = [name for name, loss in SUBJECTS.items() if loss.draws_noise]
 LOSSES = {name: loss.of for name, loss in SUBJECTS.items()}
 each_loss = pytest.mark.parametrize("name", LOSSES)
 # Of the pairs, of the orders and of the matrices: what is traced each time.

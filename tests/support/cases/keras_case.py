@@ -37,18 +37,18 @@ class KerasObject:
 class Layer(KerasObject):
     """A layer, what it takes and what it gives."""
 
-    # A class of layers that turns scores [batch, n] into what this layer takes. `None`: it takes scores.
+    # The class of a layer that turns scores [batch, n] into what this layer takes, or None if it takes scores.
     adapter: type | None = None
-    # What a layer takes that stands in no model of scores, from scores [batch, n].
+    # For a layer that no model of scores can hold: the function from scores [batch, n] to its inputs.
     inputs: Callable[[tf.Tensor], Any] | None = None
-    # It gives a permutation, unless the argument `returns` is given.
+    # Its result is a permutation, unless `returns` is given.
     gives_permutation: bool = False
-    # It trains on noise by as much as it learns.
-    noisy: bool = False
-    # Arguments with which that is so.
-    noisy_with: tuple[str, ...] = ()
-    # The first options are also tried where one case of each class is enough, which is the last.
-    first_too: bool = False
+    # It draws noise in training, so that in a few steps its loss need not fall.
+    draws_noise: bool = False
+    # It draws noise with these arguments only.
+    draws_noise_with: tuple[str, ...] = ()
+    # Where one case of each class is tried, which is the last, the first is tried too.
+    also_try_first_options: bool = False
 
     @functools.cached_property
     def cases(self):
@@ -77,31 +77,32 @@ class Loss(KerasObject):
     target: Callable[[Any], Any] = lambda labels: labels
     # What labels say: the "order" of the items, their "relevance", which is not negative, or "numbers".
     labels: str = "order"
-    # It trains on noise, or on queries or candidates that vary, by as much as it learns.
-    noisy: bool = False
-    # Arguments with which that is so.
-    noisy_with: tuple[str, ...] = ()
-    # The first options are also tried where one case of each class is enough, which is the last.
-    first_too: bool = False
-    # What it cannot be made without, and what makes it quick to trace.
+    # It draws noise, queries or candidates, so that in a few steps it need not fall.
+    draws_noise: bool = False
+    # It draws them with these arguments only.
+    draws_noise_with: tuple[str, ...] = ()
+    # Where one case of each class is tried, which is the last, the first is tried too.
+    also_try_first_options: bool = False
+    # The arguments that it needs, and those that make its traces small.
     basic: dict[str, Any] = field(default_factory=dict)
     # The loss of the valid items of one list in float64: `oracle(labels, scores, weights, **arguments)`.
     oracle: Callable[..., float] | None = None
-    # Arguments, by a name, with which values and gradients are those of the oracle. The first go through the modes.
+    # By a name, arguments with which values and gradients are compared with the oracle, the first ones in each mode.
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # The modes that are tried each time.
+    # The modes of `values` that each run tries. The others are tried nightly.
     quick_modes: tuple[str, ...] = ("unknown_shape",)
-    # The gradient holds a function of the scores, which the oracle takes from `frozen`.
-    frozen: bool = False
-    # It grows with the scores.
-    unbounded: bool = False
-    # Where scores over the temperature are as large as this, it computes no number.
+    # Its gradient treats a function of the scores, such as a lambda weight, as a constant. The oracle computes that
+    # function from its argument `frozen`, which holds scores.
+    has_frozen_scores: bool = False
+    # It grows without a limit as scores grow, and may be infinite where float32 ends.
+    grows_with_scores: bool = False
+    # Its value may be NaN where scores over the temperature are as large as this.
     overflows_at: float = math.inf
-    # Lists without a relevant item cost something.
+    # Lists without a relevant item need not cost 0.
     costs_without_relevance: bool = False
-    # What the operator is called with.
+    # The arguments of the operator that need few samples or iterations.
     call: dict[str, Any] = field(default_factory=dict)
-    # The operator as a function of scores, if it takes something else.
+    # The operator as a function of scores and labels, if it takes no scores.
     of_scores: Callable[..., tf.Tensor] | None = None
 
     @functools.cached_property
@@ -115,7 +116,7 @@ class Loss(KerasObject):
 
     def truth(self, labels, scores, weights=None, frozen=None, **arguments):
         """The oracle of each list. `frozen`: the scores that the gradient holds, `scores` by default."""
-        frozen = (scores if frozen is None else frozen) if self.frozen else None
+        frozen = (scores if frozen is None else frozen) if self.has_frozen_scores else None
         return ranking.each_list(self.oracle, labels, scores, weights, frozen, **arguments)
 
     def of(self, scores, labels, **options):
@@ -148,8 +149,14 @@ class KerasCase:
         return self.arguments.get("hard", False)
 
     @property
-    def is_noisy(self):
-        return self.subject.noisy or bool(self.arguments.keys() & set(self.subject.noisy_with))
+    def draws_noise(self):
+        """Whether it draws anything, so that two calls differ."""
+        return self.subject.draws_noise or bool(self.arguments.keys() & set(self.subject.draws_noise_with))
+
+    @property
+    def may_not_improve(self):
+        """Whether the loss need not fall in a few steps: it draws noise, or moves in steps, if at all."""
+        return self.is_hard or self.draws_noise
 
 
 @dataclass(frozen=True, eq=False)

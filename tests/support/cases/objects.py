@@ -11,8 +11,8 @@ EVERYTHING = "KERAS_SOFTSORT_EVERYTHING" in os.environ
 
 
 def cases(subjects):
-    """Of what is tried first in models before the others."""
-    first = sorted(subjects, key=lambda subject: not getattr(subject, "first_too", False))
+    """The cases of all `subjects`, beginning with those of which the first is tried too."""
+    first = sorted(subjects, key=lambda subject: not getattr(subject, "also_try_first_options", False))
     return [case for subject in first for case in subject.cases]
 
 
@@ -42,4 +42,4 @@ def needed(cases):
     if EVERYTHING:
         return cases
     last, first = {case.cls: case for case in cases}.values(), first_of_class(cases)
-    return [case for case in cases if case in last or (case.subject.first_too and case in first)]
+    return [case for case in cases if case in last or (case.subject.also_try_first_options and case in first)]

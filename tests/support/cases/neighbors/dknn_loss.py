@@ -35,7 +35,7 @@ LOSSES = [
         ],
         "dknn_loss",
         takes="embeddings",
-        noisy_with=("num_queries", "stochastic"),
+        draws_noise_with=("num_queries", "stochastic"),
         basic={"k": 1},
         values=by_name(
             "dknn",

@@ -38,7 +38,7 @@ LOSSES = [
         "retrieval_loss",
         takes="embeddings",
         target=lambda labels: np.argmax(labels, axis=1) % 2,  # two classes
-        noisy_with=("memory_size",),
+        draws_noise_with=("memory_size",),
     )
 ]
 # What makes a call with wrong values of single arguments valid otherwise.

@@ -15,7 +15,7 @@ LAYERS = [
             {"k": 1, "tau": 0.6, "stochastic": True, "num_samples": 2, "seed": 3, "learn_tau": True},
         ],
         adapter=models.Neighbors,
-        noisy_with=("stochastic",),
+        draws_noise_with=("stochastic",),
     )
 ]
 OPERATIONS = [

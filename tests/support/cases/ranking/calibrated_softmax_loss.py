@@ -14,7 +14,7 @@ LOSSES = [
         "calibrated_softmax_loss",
         oracle=ORACLE,
         labels="relevance",
-        unbounded=True,
+        grows_with_scores=True,
         values={"calibrated softmax": {"tau": 2.0, "virtual_label": 0.5}},
     )
 ]

@@ -11,7 +11,7 @@ LOSSES = [
         [{"tau": 0.5, "margin": 0.1, "reduction": "sum", "name": "mine"}],
         "circle_loss",
         oracle=ORACLE,
-        frozen=True,
+        has_frozen_scores=True,
         values={"circle": {}, "a wide circle": {"tau": 0.3, "margin": 0.6}},
     )
 ]

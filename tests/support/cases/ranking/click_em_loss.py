@@ -22,7 +22,7 @@ LOSSES = [
         "click_em_loss",
         takes="logits",
         oracle=ORACLE,
-        frozen=True,
+        has_frozen_scores=True,
         values={"clicks": {"exam_loss_weight": 0.5, "rel_loss_weight": 2.0}},
     )
 ]

@@ -14,7 +14,7 @@ LOSSES = [
         "dual_learning_loss",
         takes="logits",
         oracle=ORACLE,
-        frozen=True,
+        has_frozen_scores=True,
         values={"dual learning": {}, "dual learning, clipped": {"max_weight": 1.5}},
     )
 ]

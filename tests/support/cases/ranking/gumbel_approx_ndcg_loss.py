@@ -24,7 +24,7 @@ LOSSES = [
         ],
         "gumbel_approx_ndcg_loss",
         labels="relevance",
-        noisy=True,
+        draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},
     )
 ]

@@ -12,7 +12,7 @@ LOSSES = [
         "mean_squared_loss",
         labels="numbers",
         oracle=ORACLE,
-        unbounded=True,
+        grows_with_scores=True,
         costs_without_relevance=True,
         quick_modes=(),  # in XLA with the other losses of items
         values={"squared error": {}},

@@ -14,7 +14,7 @@ LOSSES = [
         "mixture_em_loss",
         takes="logits",
         oracle=ORACLE,
-        frozen=True,
+        has_frozen_scores=True,
         values={"mixture": {"alpha": 0.5}},
     )
 ]

@@ -30,7 +30,7 @@ LOSSES = [
         "neural_ndcg_loss",
         oracle=ORACLE,
         labels="relevance",
-        noisy_with=("stochastic",),
+        draws_noise_with=("stochastic",),
         basic={"num_iterations": 0},  # Sinkhorn's iterations take seconds to trace
         call={"num_iterations": 3},
         values={

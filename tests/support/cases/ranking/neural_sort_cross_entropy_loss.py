@@ -15,8 +15,8 @@ LOSSES = [
         ],
         "neural_sort_cross_entropy_loss",
         oracle=ORACLE,
-        noisy_with=("stochastic",),
-        unbounded=True,
+        draws_noise_with=("stochastic",),
+        grows_with_scores=True,
         values={
             "cross-entropy": {"tau": 0.6},
             "soft cross-entropy": {"label_tau": 2.0},

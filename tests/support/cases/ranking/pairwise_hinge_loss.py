@@ -23,8 +23,8 @@ LOSSES = [
         ],
         "pairwise_hinge_loss",
         oracle=ORACLE,
-        frozen=True,
-        unbounded=True,
+        has_frozen_scores=True,
+        grows_with_scores=True,
         overflows_at=1e38,
         quick_modes=(),  # in XLA and of unknown shape several together
         values={

@@ -21,8 +21,8 @@ LOSSES = [
         ],
         "pairwise_mse_loss",
         oracle=ORACLE,
-        frozen=True,
-        unbounded=True,
+        has_frozen_scores=True,
+        grows_with_scores=True,
         overflows_at=1e18,  # its square
         quick_modes=(),  # in XLA and of unknown shape several together
         values={

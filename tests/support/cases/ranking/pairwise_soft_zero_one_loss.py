@@ -21,7 +21,7 @@ LOSSES = [
         ],
         "pairwise_soft_zero_one_loss",
         oracle=ORACLE,
-        frozen=True,
+        has_frozen_scores=True,
         overflows_at=1e38,
         quick_modes=(),  # in XLA and of unknown shape several together
         values={

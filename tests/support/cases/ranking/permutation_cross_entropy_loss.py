@@ -24,6 +24,6 @@ LOSSES = [
         oracle=ORACLE,
         takes="permutation",
         of_scores=of_scores,
-        first_too=True,
+        also_try_first_options=True,
     )
 ]

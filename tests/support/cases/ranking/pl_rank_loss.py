@@ -14,7 +14,7 @@ LOSSES = [
         ],
         "pl_rank_loss",
         labels="relevance",
-        noisy=True,
+        draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},
         # Of which the mean over samples is compared.
         values={

@@ -16,7 +16,7 @@ LOSSES = [
         ],
         "plackett_luce_loss",
         oracle=ORACLE,
-        unbounded=True,
+        grows_with_scores=True,
         overflows_at=1e38,
         costs_without_relevance=True,
         quick_modes=("xla", "unknown_shape"),

@@ -35,8 +35,8 @@ LOSSES = [
         ],
         "ranknet_loss",
         oracle=ORACLE,
-        frozen=True,
-        unbounded=True,
+        has_frozen_scores=True,
+        grows_with_scores=True,
         overflows_at=1e38,
         quick_modes=(),  # of unknown shape as an operator
         values={

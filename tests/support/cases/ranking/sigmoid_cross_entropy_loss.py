@@ -12,7 +12,7 @@ LOSSES = [
         "sigmoid_cross_entropy_loss",
         labels="numbers",
         oracle=ORACLE,
-        unbounded=True,
+        grows_with_scores=True,
         costs_without_relevance=True,
         quick_modes=(),  # in XLA with the other losses of items
         values={"sigmoid": {}, "sigmoid sum": {"normalization": "none"}},

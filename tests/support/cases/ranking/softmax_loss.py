@@ -12,7 +12,7 @@ LOSSES = [
         "softmax_loss",
         oracle=ORACLE,
         labels="relevance",
-        unbounded=True,
+        grows_with_scores=True,
         values={"softmax": {"tau": 2.0}, "poly": {"tau": 2.0, "poly_epsilon": 1.5}},
     )
 ]

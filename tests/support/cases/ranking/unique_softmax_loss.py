@@ -12,7 +12,7 @@ LOSSES = [
         "unique_softmax_loss",
         oracle=ORACLE,
         labels="relevance",
-        unbounded=True,
+        grows_with_scores=True,
         quick_modes=(),  # of unknown shape as an operator
         values={"unique softmax": {"tau": 2.0}},
     )

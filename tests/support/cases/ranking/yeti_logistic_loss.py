@@ -22,7 +22,7 @@ LOSSES = [
         ],
         "yeti_logistic_loss",
         labels="numbers",
-        noisy=True,
+        draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},
     )
 ]

@@ -13,7 +13,7 @@ LAYERS = [
             {"tau": 0.7, "k": 2, "hard": True, "seed": 3},
             {"tau": 0.6, "k": 2, "method": "successive_softmax", "hard": False, "learn_tau": True, "axis": 1},
         ],
-        noisy=True,
+        draws_noise=True,
     )
 ]
 OPERATIONS = [

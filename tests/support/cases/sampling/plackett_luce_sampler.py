@@ -10,7 +10,7 @@ LAYERS = [
             {"tau": 0.7, "num_samples": 2, "method": "soft_sort", "power": 2.0, "seed": 3},
             {"tau": 0.5, "top_k": 2, "hard": True, "learn_tau": True},
         ],
-        noisy=True,
+        draws_noise=True,
     )
 ]
 # With each method, on scores [3, 5].

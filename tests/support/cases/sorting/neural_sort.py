@@ -17,7 +17,7 @@ LAYERS = [
             {"tau": 2.0, "returns": "ranks", "direction": "ASCENDING", "scale": "std", "learn_tau": True},
         ],
         gives_permutation=True,
-        first_too=True,
+        also_try_first_options=True,
     )
 ]
 OPERATIONS = [
