@@ -23,6 +23,11 @@ TF_RANKING_PYTHONS = ("3.11", "3.10")
 # The oldest default stack, on a Python that its TensorFlow supports; tests/test_frame.py compares it with the bounds.
 OLDEST_PYTHONS = ("3.10", "3.11", "3.12")
 OLDEST = ("tensorflow==2.18.0", "keras==3.11.0", "tensorflow-probability==0.24.0", "tf-keras==2.18.0", "numpy==1.26.0")
+# No driver and no device is needed to compile for a TPU or an H100.
+COMPILERS = (
+    *("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.52"),
+    *("jax-cuda12-plugin==0.10.2", "jax-cuda12-pjrt==0.10.2", "nvidia-cuda-nvcc-cu12==12.9.86"),
+)
 ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "2",  # only what goes wrong: TensorFlow's own start-up notes are no news
     "PYTHONDONTWRITEBYTECODE": "",  # else every process that tests start compiles all of TensorFlow again
@@ -137,6 +142,13 @@ def counts(session: nox.Session) -> None:
     versions = json.loads(Path("benchmarks/results/counts.json").read_text())["versions"]
     session.install(NO_COMPILE, ".", f"tensorflow=={versions['tensorflow']}")
     session.run("python", "benchmarks/counts.py", "--check", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
+def accelerators(session: nox.Session) -> None:
+    """What the compilers of a TPU and of an H100 make of operators, losses and metrics, beside the committed counts."""
+    session.install(NO_COMPILE, ".", *COMPILERS)
+    session.run("python", "benchmarks/accelerators", "--check", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -22,6 +23,24 @@ def soft_sort(scores: tf.Tensor) -> tf.Tensor:
     """SoftSort with tau 1."""
     ordered = tf.sort(scores, direction="DESCENDING")
     return tf.nn.softmax(-tf.abs(ordered[..., tf.newaxis] - scores[..., tf.newaxis, :]))
+
+
+def soft_values(scores: tf.Tensor, rows: Callable[[tf.Tensor], tf.Tensor] = neural_sort) -> tf.Tensor:
+    """The scores softly sorted: the soft permutation times the scores."""
+    return tf.linalg.matvec(rows(scores), scores)
+
+
+def soft_rank(scores: tf.Tensor, rows: Callable[[tf.Tensor], tf.Tensor] = neural_sort) -> tf.Tensor:
+    """The soft ranks: the ranks times the soft permutation."""
+    matrix = rows(scores)
+    ranks = tf.broadcast_to(tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype), scores.shape)
+    return tf.linalg.matvec(matrix, ranks, transpose_a=True)
+
+
+def soft_top_k(scores: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The first k scores softly sorted, and their rows of NeuralSort."""
+    rows = neural_sort(scores, rows=k)
+    return tf.linalg.matvec(rows, scores), rows
 
 
 def sinkhorn(logits: tf.Tensor, tau: float = 1.0, iterations: int = 20) -> tf.Tensor:
@@ -47,6 +66,35 @@ def pair_costs(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """RankNet's costs of all pairs of all lists, their sum, by a tensor of all pairs."""
     pairs = tf.cast(labels[:, :, tf.newaxis] > labels[:, tf.newaxis, :], scores.dtype)
     return tf.reduce_sum(pairs * tf.math.softplus(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]))
+
+
+def pair_means(scores: tf.Tensor, labels: tf.Tensor, cost: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """The mean cost of the lead in score over the pairs in which one item has the larger label: [batch]."""
+    pairs = tf.cast(labels[:, :, tf.newaxis] > labels[:, tf.newaxis, :], scores.dtype)
+    leads = scores[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+    return tf.math.divide_no_nan(tf.reduce_sum(pairs * cost(leads), axis=[1, 2]), tf.reduce_sum(pairs, axis=[1, 2]))
+
+
+def ranknet(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """RankNet: [batch]."""
+    return pair_means(scores, labels, lambda leads: tf.math.softplus(-leads))
+
+
+def pairwise_hinge(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The hinge loss of pairs: [batch]."""
+    return pair_means(scores, labels, lambda leads: tf.nn.relu(1 - leads))
+
+
+def pairwise_soft_zero_one(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The soft zero-one loss of pairs: [batch]."""
+    return pair_means(scores, labels, lambda leads: tf.sigmoid(-leads))
+
+
+def pairwise_mse(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The squared error of the differences of all pairs: [batch]."""
+    errors = scores - labels
+    squares = tf.square(errors[:, :, tf.newaxis] - errors[:, tf.newaxis, :])
+    return tf.reduce_sum(squares, axis=[1, 2]) / (scores.shape[-1] * (scores.shape[-1] - 1))
 
 
 def ranknet_ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -83,12 +131,40 @@ def list_mle_by_pairs(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.math.log(tf.linalg.matvec(left, tf.exp(scores))) - scores, axis=-1)
 
 
+def softmax(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The softmax cross-entropy of each list: [batch]."""
+    return -tf.reduce_sum(labels * tf.nn.log_softmax(scores), axis=-1)
+
+
+def list_net(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """ListNet: [batch]."""
+    return softmax(scores, tf.nn.softmax(labels))
+
+
+def unique_softmax(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The softmax cross-entropy of each item against the less relevant ones: [batch]."""
+    scores -= tf.reduce_max(scores, axis=-1, keepdims=True)
+    less = tf.cast(labels[:, tf.newaxis, :] < labels[:, :, tf.newaxis], scores.dtype)
+    sums = tf.exp(scores) + tf.linalg.matvec(less, tf.exp(scores))
+    return tf.reduce_sum((tf.pow(2.0, labels) - 1) * (tf.math.log(sums) - scores), axis=-1)
+
+
+def mean_squared(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The mean squared error of each list: [batch]."""
+    return tf.reduce_mean(tf.math.squared_difference(scores, labels), axis=-1)
+
+
+def sigmoid_cross_entropy(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The mean binary cross-entropy of each list: [batch]."""
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels, scores), axis=-1)
+
+
 def approx_ndcg(scores: tf.Tensor, labels: tf.Tensor, tau: float = 0.1) -> tf.Tensor:
     """ApproxNDCG: [batch]."""
     scores /= tau
     ranks = 0.5 + tf.reduce_sum(tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]), axis=-1)
-    dcg = tf.reduce_sum((tf.pow(2.0, labels) - 1) / _log2(1 + ranks), axis=-1)
-    return -tf.math.divide_no_nan(dcg, _ideal_dcg(labels))
+    total = tf.reduce_sum((tf.pow(2.0, labels) - 1) / _log2(1 + ranks), axis=-1)
+    return -tf.math.divide_no_nan(total, _ideal_dcg(labels))
 
 
 def neural_ndcg(scores: tf.Tensor, labels: tf.Tensor, iterations: int = 50) -> tf.Tensor:
@@ -104,8 +180,34 @@ def neural_ndcg(scores: tf.Tensor, labels: tf.Tensor, iterations: int = 50) -> t
         lambda error, _: error > 1e-6, normalize, (error, neural_sort(scores)), maximum_iterations=iterations
     )
     discounts = 1 / _log2(1 + tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype))
-    dcg = tf.linalg.matvec(tf.linalg.matvec(matrix, tf.pow(2.0, labels) - 1), discounts)
-    return -tf.math.divide_no_nan(dcg, _ideal_dcg(labels))
+    total = tf.linalg.matvec(tf.linalg.matvec(matrix, tf.pow(2.0, labels) - 1), discounts)
+    return -tf.math.divide_no_nan(total, _ideal_dcg(labels))
+
+
+def dcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """DCG: [batch]."""
+    ordered = tf.gather(labels, tf.argsort(scores, direction="DESCENDING", stable=True), batch_dims=1)
+    return _dcg(ordered)
+
+
+def ndcg(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """NDCG: [batch]."""
+    return tf.math.divide_no_nan(dcg(scores, labels), _ideal_dcg(labels))
+
+
+def mrr(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The reciprocal rank of the first item with a label of at least 1: [batch]."""
+    ordered = tf.gather(labels, tf.argsort(scores, direction="DESCENDING", stable=True), batch_dims=1)
+    ranks = tf.range(1, scores.shape[-1] + 1, dtype=scores.dtype)
+    return tf.reduce_max(tf.cast(ordered >= 1, scores.dtype) / ranks, axis=-1)
+
+
+def nearest_neighbors(queries: tf.Tensor, references: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The k nearest references of each query, and their squared distances."""
+    products = tf.matmul(queries, references, transpose_b=True)
+    squares = tf.reduce_sum(tf.square(queries), axis=-1, keepdims=True) + tf.reduce_sum(tf.square(references), axis=-1)
+    distances, neighbors = tf.math.top_k(2 * products - squares, k)
+    return neighbors, -distances
 
 
 def gumbel_softmax(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
@@ -116,8 +218,12 @@ def gumbel_softmax(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
 
 
 def _ideal_dcg(labels: tf.Tensor) -> tf.Tensor:
-    gains = tf.pow(2.0, tf.sort(labels, direction="DESCENDING")) - 1
-    return tf.linalg.matvec(gains, 1 / _log2(1 + tf.range(1, labels.shape[-1] + 1, dtype=labels.dtype)))
+    return _dcg(tf.sort(labels, direction="DESCENDING"))
+
+
+def _dcg(labels: tf.Tensor) -> tf.Tensor:
+    discounts = 1 / _log2(1 + tf.range(1, labels.shape[-1] + 1, dtype=labels.dtype))
+    return tf.linalg.matvec(tf.pow(2.0, labels) - 1, discounts)
 
 
 def _log2(values: tf.Tensor) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""Compiles the programs of `export_hlo.py` with XLA for the device of this machine, checks and times them.
+"""Compiles the programs of `accelerators/export.py` with XLA for the device of this machine, checks and times them.
 
 Needs only jax, NumPy and `harness.py`. Each program is timed beside the device's own sort of the same scores; the two
 take turns, and the figures are medians. The error is the largest difference from the results on the CPU that exported

@@ -78,7 +78,6 @@ OTHERS = {
     "mnist_sorting_step",
     "mnist_sorting_tables",
     "set_prediction",
-    "export_hlo",
     "run_hlo",
     "harness",
     "batch_scoring",
@@ -177,15 +176,6 @@ def test_set_prediction_reports_each_seed_and_their_mean(script, monkeypatch):
     rows = list(script("set_prediction").rows([1, 3], []))
     expected = {"1": 1.0, "3": 3.0, "mean": "2.000 +- 1.414"}
     assert rows == [{"targets": "matched", "seed": seed, "f1": value} for seed, value in expected.items()]
-
-
-def test_hlo_is_exported(script, tmp_path, monkeypatch):
-    arguments = ["export_hlo.py", str(tmp_path), "--operators", "soft_sort", "--shapes", "2x8", "--platform", "CPU"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    script("export_hlo").main()
-    assert (tmp_path / "soft_sort-2x8" / "program.hlo").stat().st_size > 1000
-    with np.load(tmp_path / "soft_sort-2x8" / "arrays.npz") as arrays:
-        assert arrays["output_0"].shape == (2, 8, 8)
 
 
 def test_alternating_medians(script, monkeypatch):

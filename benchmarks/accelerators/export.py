@@ -1,0 +1,77 @@
+"""Write what programs lower to in XLA, with inputs and their results on this CPU, for a machine with a GPU.
+
+Each program, forward and backward, becomes a folder with the serialized program (`program.hlo`) and arrays
+(`arrays.npz`: `input_0`, ..., `output_0`, ...). `run_hlo.py` runs them there; it needs neither TensorFlow nor this
+package.
+
+    python benchmarks/accelerators/export.py /tmp/hlo --programs neural_sort soft_rank --shapes 64x128
+    python benchmarks/run_hlo.py /tmp/hlo
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import programs
+import tensorflow as tf
+
+try:
+    from keras_softsort.ops._core.target import lowering_for
+except ImportError:
+    lowering_for = contextlib.nullcontext  # type: ignore[assignment]
+
+
+def step(function: Callable) -> Callable:
+    """The results, and the gradient in the first input of half the sum of their squares, which takes no weights."""
+
+    @tf.function(jit_compile=True, autograph=False)
+    def run(first: tf.Tensor, *others: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch(first)
+            results = tf.nest.flatten(function(first, *others))
+            total = sum(tf.reduce_sum(tf.square(each)) / 2 for each in results if each.dtype.is_floating)
+        # A metric has no gradient.
+        gradient = tape.gradient(total, first) if isinstance(total, tf.Tensor) else None
+        return results if gradient is None else [*results, gradient]
+
+    return run
+
+
+def export(
+    folder: Path, name: str, shape: str, target: str = "gpu", *, formula: bool = False, with_arrays: bool = False
+) -> Path:
+    """Write one program, or the formula beside it, as `target` gets it; the folder it is in."""
+    program = programs.PROGRAMS[name]
+    tensors = [tf.constant(array) for array in programs.arrays(program, *map(int, shape.split("x")))]
+    run = step(program.formula if formula and program.formula else program.function)
+    with lowering_for(target):
+        # What is lowered for a GPU holds nothing of a GPU, and TensorFlow for CPUs lowers for no TPU.
+        hlo = run.experimental_get_compiler_ir(*tensors)(stage="hlo_serialized", platform_name="GPU")
+    folder = folder / "-".join([name, shape, *["formula"] * formula, target])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "program.hlo").write_bytes(hlo)
+    if with_arrays:
+        inputs = {f"input_{i}": tensor.numpy() for i, tensor in enumerate(tensors)}
+        outputs = {f"output_{i}": result.numpy() for i, result in enumerate(run(*tensors))}
+        np.savez(folder / "arrays.npz", **inputs, **outputs)
+    return folder
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--programs", nargs="+", default=list(programs.PROGRAMS), choices=programs.PROGRAMS)
+    parser.add_argument("--shapes", nargs="+", help="batch x size, in place of those of each program")
+    parser.add_argument("--target", default="gpu", choices=["cpu", "gpu", "tpu"], help="whose form is written")
+    options = parser.parse_args(arguments)
+    for name in options.programs:
+        for shape in options.shapes or programs.PROGRAMS[name].shapes:
+            print(export(options.folder, name, shape, options.target, with_arrays=True), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Programs for compilers of accelerators: none is missing, formulas agree, and counts are those of the text."""
+
+import copy
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_softsort as ks
+
+pytestmark = pytest.mark.default_stack_only
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "accelerators"
+sys.path += [str(FOLDER), str(FOLDER.parent)]
+programs = importlib.import_module("programs")
+TEXT = """
+HloModule jit_run, is_scheduled=true
+%fused (x: f32[4]) -> f64[4,8] {
+  %x = f32[4]{0} parameter(0)
+  ROOT %wide = f64[4,8]{1,0} convert(%x)
+}
+body.1 (state: (s32[], f32[4])) -> (s32[], f32[4]) {
+  %state = (s32[], f32[4]{0}) parameter(0)
+  %a = f32[4]{0} fusion(%state), kind=kLoop, calls=%fused
+  %b = (s32[], /*index=1*/f32[4]{0}) custom-call(%a), custom_call_target="x"
+  ROOT %t = (s32[], f32[4]{0}) tuple(%a, %b)
+}
+%condition.1 (state: (s32[], f32[4])) -> pred[] {
+  ROOT %less = pred[] fusion(%state), kind=kLoop, calls=%fused
+}
+%few (x: f32[4]) -> f32[4] {
+  ROOT %one = f32[4]{0} sort(%x), dimensions={0}, to_apply=%condition.1
+}
+ENTRY %main (x: f32[4]) -> f32[4] {
+  %x = f32[4]{0} parameter(0)
+  %n = s64[3]{0} constant({1, 2, 3})
+  %loop = (s32[], f32[4]{0}) while(%x), condition=%condition.1, body=body.1, config={"known_trip_count":{"n":"20"}}
+  %unknown = (s32[], f32[4]{0}) while(%x), condition=%condition.1, body=body.1
+  %branch = f32[4]{0} conditional(%x, %loop, %n), branch_computations={%few, %body.1}
+  %other = f32[4]{0} conditional(%x, %loop, %n), true_computation=%few, false_computation=%few
+  %called = f32[4]{0} call(%other), to_apply=%few
+  %started = f32[4]{0} copy-start(%called)
+  ROOT %done = f32[4]{0} copy-done(%started)
+}
+"""
+
+
+@pytest.fixture
+def script():
+    return importlib.import_module
+
+
+def test_every_public_operator_has_a_program():
+    assert {name.partition("-")[0] for name in programs.PROGRAMS} | set(programs.EXCEPTIONS) == set(ks.ops.__all__)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if program.formula else [pytest.mark.nightly])
+        for name, program in programs.PROGRAMS.items()
+    ],
+)
+def test_programs_run_and_formulas_give_the_same_numbers(name):
+    program = programs.PROGRAMS[name]
+    tensors = [tf.constant(array) for array in programs.arrays(program, 3, 12)]
+    results = tf.nest.flatten(program.function(*tensors))
+    assert all(np.isfinite(result).all() for result in results)
+    expected = tf.nest.flatten(program.formula(*tensors)) if program.formula else results
+    for result, other in zip(results, expected, strict=True):
+        if name == "gumbel_softmax":  # other noise
+            assert result.shape == other.shape
+        else:
+            np.testing.assert_allclose(result, other, rtol=1e-5, atol=1e-5)
+
+
+def test_programs_are_exported(script, tmp_path):
+    script("export").main([str(tmp_path), "--programs", "soft_sort", "ndcg", "--shapes", "2x8"])
+    assert (tmp_path / "soft_sort-2x8-gpu" / "program.hlo").stat().st_size > 1000
+    with np.load(tmp_path / "soft_sort-2x8-gpu" / "arrays.npz") as arrays:
+        assert [arrays[name].shape for name in ("input_0", "output_0", "output_1")] == [(2, 8), (2, 8, 8), (2, 8)]
+    with np.load(tmp_path / "ndcg-2x8-gpu" / "arrays.npz") as arrays:
+        assert set(arrays) == {"input_0", "input_1", "output_0"}
+
+
+def test_launches_of_loops_branches_and_calls(script):
+    module = script("compile").Module(TEXT)
+    # Each turn of a loop has two fusions and a custom call, and the longer branch a fusion and a custom call.
+    assert module.launches() == {"fusion": 43, "custom-call": 22, "sort": 2, "copy-start": 1}
+    assert module.loops() == 2
+    assert script("compile").largest(TEXT) == {"float64": 32, "int64": 3}
+
+
+# Takes the place of compile.py: the first program is compiled, the second takes long, the third ends the process.
+COMPILER = """
+import json, sys, time
+print("a warning")
+print("answer", json.dumps({"jax": "1.2"}), flush=True)
+for line in sys.stdin:
+    if "formula" in line:
+        time.sleep(60)
+    if "softmax_loss" in line:
+        sys.exit(3)
+    print("answer", json.dumps({"us": 12.0, "kernels": 4, "float64": 0, "seconds": 1.0}), flush=True)
+"""
+
+
+@pytest.fixture
+def result(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(script("accelerators.__main__"), "COMPILE", tmp_path / "fake.py")
+    (tmp_path / "fake.py").write_text(COMPILER)
+    arguments = [
+        "--programs",
+        "soft_sort",
+        "softmax_loss",
+        "mrr",
+        "--shapes",
+        "2x4",
+        "--limit",
+        "3",
+        "--targets",
+        "tpu",
+    ]
+    path = tmp_path / "rows.json"
+    found = script("accelerators.__main__").main([*arguments, "--json", str(path)])
+    assert json.loads(path.read_text()) == json.loads(json.dumps(found))
+    return found
+
+
+def test_rows_tell_what_is_not_compiled(result):
+    slow, ended = "takes more than 3 s", "the compiler ended with 3"
+    errors = {(row["program"], row["of"]): row["error"] for row in result["tables"]["compiled"]}
+    assert errors == {
+        ("soft_sort", "ours"): None,
+        ("soft_sort", "formula"): slow,
+        ("softmax_loss", "ours"): ended,
+        ("softmax_loss", "formula"): slow,
+        ("mrr", "ours"): None,
+        ("mrr", "formula"): slow,
+    }
+    rows = {row["program"]: row for row in result["tables"]["beside"]}
+    assert rows["soft_sort"]["TPU, us"] == "12"
+    assert rows["softmax_loss"]["not compiled"] == f"tpu, ours: {ended}; tpu, formula: {slow}"
+    assert result["tables"]["compilers"] == [{"target": "tpu", "library": "jax", "version": "1.2"}]
+
+
+def test_what_has_grown_is_refused(result, script, capsys):
+    grown = script("comparison").grown
+    assert grown(result, result) == []
+    committed = copy.deepcopy(result)
+    first, *_, last, _ = committed["tables"]["compiled"]
+    first |= {"kernels": 3, "float64": 1}
+    last["error"] = "none"
+    assert grown(result, committed) == ["soft_sort 2x4 on tpu: 4 kernels, and 3 are committed"]
+    first |= {"kernels": 4, "float64": -1}
+    assert grown(result, committed) == ["soft_sort 2x4 on tpu: 0 elements of float64, and -1 are committed"]
+    committed["tables"]["compiled"][2]["error"] = None
+    assert len(grown(result, committed)) == 2
+    committed["tables"]["compiled"].pop(0)
+    assert grown(result, committed)[0] == "soft_sort 2x4 on tpu: nothing is committed"
+    committed["tables"]["compilers"] = []
+    assert grown(result, committed) == []
+    assert "nothing is compared" in capsys.readouterr().out
+
+
+def test_ratios_have_a_floor(script):
+    rows = [
+        {"program": "a", "shape": "2x4", "target": target, "of": of, "us": us, "kernels": kernels, "error": None}
+        for target, of, us, kernels in [
+            ("tpu", "ours", 40.0, 0),
+            ("tpu", "formula", 2.0, 0),
+            ("gpu", "ours", None, 9),
+            ("gpu", "formula", None, 3),
+        ]
+    ]
+    (row,) = script("comparison").beside(rows)
+    assert (row["TPU, us"], row["H100, kernels"]) == ("40 / 2.0 = 8", "9 / 3 = 3")
+    assert [each["TPU, us / formula's"] for each in script("comparison").means(rows)] == [8, 8]
