@@ -6,10 +6,11 @@
     python benchmarks/accelerators --json benchmarks/results/accelerators.json     # renews it; then harness.py
 
 Each program, value and gradient in float32, stands beside the formula that one would write (`programs.py`), which
-gives the same numbers. "us" is the estimate of the TPU's own compiler; it counts a loop once. "kernels" is how many
-operations the H100 launches, in loops as often as they run if the compiler knows it. "float64" and "int64" are the
-largest numbers of elements. A ratio takes estimates below 5 us as 5 us, since no launch takes less. A program that is
-not compiled within `--limit` seconds is given up.
+gives the same numbers. "us" is the estimate of the TPU's own compiler; it counts a loop once, and has no ratio then.
+"kernels" is how many operations the H100 launches, in loops as often as they run if the compiler knows it. "float64"
+and "int64" are the largest numbers of elements. A ratio takes estimates below 5 us as 5 us, since no launch takes less.
+A program that is not compiled within `--limit` seconds is given up. With `--keep` the programs stay in a folder, each
+with what the compiler made of it (`optimized.txt`).
 
 It needs jax with libtpu and the CUDA plugin (`nox -s accelerators` installs them), here or in environments of their
 own: TPU_PYTHON and GPU_PYTHON then name their interpreters. One compiler of a target works at a time: others wait.
@@ -105,8 +106,10 @@ class Compiler:
         self.close()
 
 
-def rows_of(compiler: Compiler, names: Iterable[str], shapes: list[str] | None) -> Iterator[harness.Row]:
-    """A row of each program and of its formula."""
+def rows_of(
+    compiler: Compiler, names: Iterable[str], shapes: list[str] | None, keep: Path | None
+) -> Iterator[harness.Row]:
+    """A row of each program and of its formula, of which the files stay in `keep`."""
     target = compiler.target
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -114,7 +117,7 @@ def rows_of(compiler: Compiler, names: Iterable[str], shapes: list[str] | None) 
                 for formula in (False, True)[: 1 + (PROGRAMS[name].formula is not None)]:
                     row = {"target": target, "program": name, "shape": shape, "of": "formula" if formula else "ours"}
                     try:
-                        program = export(Path(folder), name, shape, target, formula=formula)
+                        program = export(keep or Path(folder), name, shape, target, formula=formula)
                     except Exception as error:  # one that is not lowered hides no other
                         found = {"error": f"not exported: {told(error)}"}
                     else:
@@ -129,6 +132,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--shapes", nargs="+", help="batch x size, in place of those of each program")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
     parser.add_argument("--limit", type=float, default=60.0, help="seconds that a program may take to compile")
+    parser.add_argument("--keep", type=Path, help="a folder for programs, and what the compilers make of them")
     parser.add_argument("--check", nargs="?", type=Path, const=COMMITTED, help="fail if counts have grown since")
     options = parser.parse_args(arguments)
     rows: list[harness.Row] = []
@@ -140,7 +144,7 @@ def main(arguments: list[str] | None = None) -> dict:
                 versions.extend(
                     {"target": target, "library": key, "version": compiler.versions[key]} for key in compiler.versions
                 )
-                for row in rows_of(compiler, options.programs, options.shapes):
+                for row in rows_of(compiler, options.programs, options.shapes, options.keep):
                     rows.append(row)
                     yield row
 

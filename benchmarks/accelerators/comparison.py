@@ -27,10 +27,13 @@ def _by_program(rows: Sequence[Row]) -> dict[tuple[str, str], dict[tuple[str, st
 
 
 def _ratios(pair: Mapping[tuple[str, str], Row]) -> dict[str, float]:
-    """By what is compared, ours over the formula's."""
+    """By what is compared, ours over the formula's, but for estimates of which a loop is only a part."""
     found = {}
     for target, column, floor in (("tpu", "us", FLOOR), ("gpu", "kernels", 1)):
-        ours, formula = (pair.get((target, of), {}).get(column) for of in ("ours", "formula"))
+        both = [pair.get((target, of), {}) for of in ("ours", "formula")]
+        ours, formula = (row.get(column) for row in both)
+        if column == "us" and any(row.get("loops") for row in both):
+            continue
         if ours is not None and formula is not None:
             found[column] = max(ours, floor) / max(formula, floor)
     return found
@@ -38,13 +41,14 @@ def _ratios(pair: Mapping[tuple[str, str], Row]) -> dict[str, float]:
 
 def _beside(ours: Any, formula: Any, ratio: float | None) -> str:
     """The two numbers with their ratio, or only ours."""
-    if ours is None:
-        return ""
-    shown = f"{ours:,.0f}" if ours >= 10 or isinstance(ours, int) else f"{ours:.1f}"
-    if formula is None or ratio is None:
-        return shown
-    other = f"{formula:,.0f}" if formula >= 10 or isinstance(formula, int) else f"{formula:.1f}"
-    return f"{shown} / {other} = {ratio:.2g}" if ratio < 100 else f"{shown} / {other} = {ratio:,.0f}"
+    shown = [
+        f"{each:,.0f}" if each >= 10 or isinstance(each, int) else f"{each:.1f}"
+        for each in (ours, formula)
+        if each is not None
+    ]
+    if ours is None or ratio is None:
+        return " / ".join(shown) if ours is not None else ""
+    return " / ".join(shown) + (f" = {ratio:.2g}" if ratio < 100 else f" = {ratio:,.0f}")
 
 
 def beside(rows: Sequence[Row]) -> Iterator[Row]:
@@ -61,6 +65,7 @@ def beside(rows: Sequence[Row]) -> Iterator[Row]:
             "program": program,
             "shape": shape,
             "TPU, us": times,
+            "loops, counted once": tpu.get("loops") or None,
             "H100, kernels": kernels,
             "float64": (gpu or tpu).get("float64"),
             "int64": (gpu or tpu).get("int64"),

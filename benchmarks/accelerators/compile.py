@@ -2,7 +2,8 @@
 
     echo /tmp/hlo/soft_sort-64x128-tpu | python benchmarks/accelerators/compile.py tpu
 
-Reads names of folders with a `program.hlo` line by line, and writes a line of JSON for each: seconds; operations that
+Reads names of folders with a `program.hlo` line by line, writes what the compiler makes of it (`optimized.txt`) beside
+it, and prints a line of JSON for each: seconds; operations that
 are launched as kernels, those of a loop as often as it runs, and of branches those of the longest; loops; temporary
 memory; the largest numbers of elements of float64 and of 64-bit integers; and from the TPU's compiler its estimate in
 microseconds. Needs jax, and libtpu or the CUDA plugin; no driver and no device.
@@ -158,7 +159,8 @@ def answers(target: str, folders: Iterator[str]) -> Iterator[dict[str, Any]]:
     compiled = compiler(target)
     yield {name: metadata.version(name) for name in LIBRARIES[target]}
     for folder in folders:
-        program = (Path(folder.strip()) / "program.hlo").read_bytes()
+        path = Path(folder.strip())
+        program = (path / "program.hlo").read_bytes()
         start = time.perf_counter()
         try:
             executable, before = compiled(program)
@@ -167,6 +169,7 @@ def answers(target: str, folders: Iterator[str]) -> Iterator[dict[str, Any]]:
             continue
         row: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 1)}
         text = executable.hlo_modules()[0].to_string()
+        (path / "optimized.txt").write_text(text)
         module = Module(text)
         launches = module.launches()
         if target == "tpu":

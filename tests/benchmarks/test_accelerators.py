@@ -180,3 +180,7 @@ def test_ratios_have_a_floor(script):
     (row,) = script("comparison").beside(rows)
     assert (row["TPU, us"], row["H100, kernels"]) == ("40 / 2.0 = 8", "9 / 3 = 3")
     assert [each["TPU, us / formula's"] for each in script("comparison").means(rows)] == [8, 8]
+    rows[1]["loops"] = 1  # which the estimate counts once
+    (row,) = script("comparison").beside(rows)
+    assert row["TPU, us"] == "40 / 2.0"
+    assert [each["TPU, us / formula's"] for each in script("comparison").means(rows)] == [None, None]
