@@ -4,6 +4,8 @@ What a file may hold, all of it read by the checks that operators and Keras obje
 
 - `ORACLE`: the truth, of `support.oracles` or of a library. Operators and losses must have one.
 - `LAYERS`, `LOSSES`, `METRICS`, `LAMBDA_WEIGHTS`: Keras objects with arguments (`keras_case.py`).
+- `OF_SCORES`: the operator as a function of scores, for relations that need no truth (`of_scores.py`). Losses and
+  metrics have theirs from `LOSSES` and `METRICS`.
 - `OPERATIONS`: the operator at work, to be lowered for a GPU (`operation.py`).
 - `GRID`, `FEW`: choices of options of an operator that sorts, all of them and one of each (`op_case.py`).
 - `IN_EVERY_WAY`: by name, a function of scores and temperature, and the ways to differentiate it that are tried each

@@ -96,6 +96,12 @@ class Loss(KerasObject):
     has_frozen_scores: bool = False
     # It grows without a limit as scores grow, and may be infinite where float32 ends.
     grows_with_scores: bool = False
+    # Its gradient grows with the scores, too.
+    grows_in_gradient: bool = False
+    # Adding a number to all scores changes it.
+    depends_on_offset: bool = False
+    # Scores and temperature times the same number change it.
+    depends_on_unit: bool = False
     # Its value may be NaN where scores over the temperature are as large as this.
     overflows_at: float = math.inf
     # Lists without a relevant item need not cost 0.

@@ -3,6 +3,7 @@
 import keras_softsort as ks
 from support import models
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores, matrices, rows
 from support.cases.operation import PAIRS, SEED, Operation
 from support.oracles import matching as oracles
 
@@ -24,3 +25,11 @@ VALID = {"gumbel_sinkhorn": {"logits": PAIRS[0]}}
 IN_EVERY_WAY = {
     "gumbel_sinkhorn": (lambda x, tau: ks.ops.gumbel_sinkhorn(x, tau, seed=SEED, num_samples=2, num_iterations=4), ()),
 }
+OF_SCORES = [
+    OfScores(
+        "gumbel_sinkhorn",
+        lambda s, tau, mask: ks.ops.gumbel_sinkhorn(matrices(s), tau, seed=SEED, row_mask=rows(mask))[:, 0],
+        depends_on_unit=True,
+        draws_noise=True,
+    )
+]

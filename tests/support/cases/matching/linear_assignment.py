@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import keras_softsort as ks
+from support.cases.of_scores import OfScores, matrices, rows
 from support.cases.operation import PAIRS, Operation
 
 ORACLE = linear_sum_assignment
@@ -28,3 +29,11 @@ KINDS = {
         -abs(rng.normal(size=(shape[0], shape[1], 1)) - rng.normal(size=(shape[0], 1, shape[2])))
     ),
 }
+OF_SCORES = [
+    OfScores(
+        "linear_assignment",
+        lambda s, tau, mask: ks.linear_assignment(matrices(s), row_mask=rows(mask)),
+        depends_on_order_of_ties=True,
+        forward_only=True,
+    )
+]

@@ -6,6 +6,7 @@ import tensorflow as tf
 import keras_softsort as ks
 from support import models
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores, matrices, rows
 from support.cases.operation import PAIRS, Operation
 from support.oracles import matching as oracles
 
@@ -66,3 +67,15 @@ SUMS = {
     "penalty": (WIDE, {"row_sums": WIDE_SUMS, "marginal_penalty": 0.6}),
     "penalty and masks": (SQUARE, {"row_mask": ROW_MASK, "column_mask": COLUMN_MASK, "marginal_penalty": 2.0}),
 }
+OF_SCORES = [
+    OfScores("sinkhorn", lambda s, tau, mask: ks.sinkhorn(matrices(s), tau, row_mask=rows(mask))),
+    OfScores(
+        "sinkhorn",
+        lambda s, tau, mask: ks.sinkhorn(matrices(s), tau, row_mask=rows(mask), marginal_penalty=1.0),
+        "penalty",  # at which the mass of the matrix grows with its logits
+        depends_on_offset=True,
+        depends_on_unit=True,
+        grows_with_scores=True,
+        grows_in_gradient=True,
+    ),
+]

@@ -10,6 +10,7 @@ LOSSES = [
         ks.MeanSquaredLoss,
         [{"normalization": "none", "reduction": "sum", "name": "mine"}],
         "mean_squared_loss",
+        depends_on_offset=True,
         labels="numbers",
         oracle=ORACLE,
         grows_with_scores=True,

@@ -20,6 +20,7 @@ LOSSES = [
             },
         ],
         "pairwise_mse_loss",
+        grows_in_gradient=True,
         oracle=ORACLE,
         has_frozen_scores=True,
         grows_with_scores=True,

@@ -10,6 +10,7 @@ LOSSES = [
         ks.SigmoidCrossEntropyLoss,
         [{"normalization": "none", "reduction": "sum", "name": "mine"}],
         "sigmoid_cross_entropy_loss",
+        depends_on_offset=True,
         labels="numbers",
         oracle=ORACLE,
         grows_with_scores=True,

@@ -21,6 +21,7 @@ LOSSES = [
             },
         ],
         "yeti_logistic_loss",
+        grows_with_scores=True,
         labels="numbers",
         draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},

@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores
 from support.cases.operation import SCORES, SEED, Operation
 from support.oracles import subsets as oracles
 
@@ -19,4 +20,12 @@ LAYERS = [
 OPERATIONS = [
     Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED), SCORES),
     Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED, k=2, hard=True), SCORES, "subset"),
+]
+OF_SCORES = [
+    OfScores(
+        "gumbel_softmax",
+        lambda s, tau, mask: ks.gumbel_softmax(s, tau, seed=SEED, mask=mask),
+        depends_on_unit=True,
+        draws_noise=True,
+    )
 ]

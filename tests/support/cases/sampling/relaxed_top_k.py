@@ -1,6 +1,8 @@
 """Cases of `relaxed_top_k`."""
 
 import keras_softsort as ks
+from keras_softsort.ops.sampling.gumbel_softmax import METHODS
+from support.cases.of_scores import OfScores
 from support.cases.operation import SCORES, Operation
 from support.oracles import subsets as oracles
 
@@ -14,3 +16,12 @@ IN_EVERY_WAY = {
     "threshold": (lambda s, tau: ks.ops.relaxed_top_k(s, 2, tau), ("jacobian", "traced_second")),
     "successive softmax": (lambda s, tau: ks.ops.relaxed_top_k(s, 2, tau, method="successive_softmax"), ("forward",)),
 }
+OF_SCORES = [
+    OfScores(
+        "relaxed_top_k",
+        lambda s, tau, mask, m=m: ks.ops.relaxed_top_k(s, 2, tau, method=m, mask=mask),
+        m,
+        depends_on_unit=m == "successive_softmax",  # which adds log(1 - p) to scores
+    )
+    for m in METHODS
+]

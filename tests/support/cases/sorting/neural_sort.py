@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, OpCase, grid
 from support.cases.operation import SCORES, VECTORS, Operation, masked, products
 from support.oracles import sorting as oracles
@@ -39,3 +40,4 @@ FEW = [
 IN_EVERY_WAY = {
     "neural_sort": (ks.neural_sort, ("persistent", "gradient_in_strict_map", "forward", "traced_second")),
 }
+OF_SCORES = [OfScores("neural_sort", lambda s, tau, mask: ks.neural_sort(s, tau, mask=mask))]

@@ -1,7 +1,10 @@
 """Cases of `soft_quantile` and its layer."""
 
+import tensorflow as tf
+
 import keras_softsort as ks
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores
 from support.cases.op_case import METHODS, OpCase, grid
 from support.cases.operation import SCORES, Operation, masked
 from support.oracles import sorting as oracles
@@ -31,3 +34,11 @@ WITH_METHOD = {
     "soft_quantile": lambda s, method: ks.ops.soft_quantile(s, 0.3, method=method),
     "SoftQuantileLayer": lambda s, method: ks.SoftQuantileLayer(0.3, method=method)(s),
 }
+OF_SCORES = [
+    OfScores(
+        "soft_quantile",
+        lambda s, tau, mask: ks.ops.soft_quantile(s, 0.5, tau, mask=mask)[:, tf.newaxis],
+        depends_on_offset=True,
+        depends_on_unit=True,
+    )
+]

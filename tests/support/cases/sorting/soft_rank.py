@@ -1,7 +1,9 @@
 """Cases of `soft_rank` and its layer."""
 
 import keras_softsort as ks
+from keras_softsort.ops.sorting import _methods
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
 from support.cases.operation import SCORES, Operation, masked
 from support.oracles import sorting as oracles
@@ -35,3 +37,7 @@ WITH_METHOD = {
     "soft_rank": lambda s, method: ks.soft_rank(s, method=method),
     "SoftRankLayer": lambda s, method: ks.SoftRankLayer(method=method)(s),
 }
+OF_SCORES = [
+    OfScores("soft_rank", lambda s, tau, mask, m=m: ks.soft_rank(s, tau, method=m, mask=mask), m)
+    for m in _methods.names("ranks")
+]

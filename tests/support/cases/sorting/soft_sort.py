@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, OpCase, grid
 from support.cases.operation import SCORES, VECTORS, Operation, masked, products
 from support.oracles import sorting as oracles
@@ -38,3 +39,7 @@ VALID = {"SoftSortLayer": {"power": 2.0}}
 IN_EVERY_WAY = {
     "soft_sort": (ks.soft_sort, ("forward",)),
 }
+OF_SCORES = [
+    OfScores("soft_sort", lambda s, tau, mask: ks.soft_sort(s, tau, mask=mask)),
+    OfScores("soft_sort", lambda s, tau, mask: ks.soft_sort(s, tau, power=2.0, mask=mask), "2.0", depends_on_unit=True),
+]

@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores
 from support.cases.op_case import METHODS, OpCase, grid
 from support.cases.operation import SCORES, Operation
 from support.oracles import sorting as oracles
@@ -26,3 +27,6 @@ WITH_METHOD = {
     "soft_top_k": lambda s, method: ks.soft_top_k(s, 2, method=method).values,
     "SoftTopKLayer": lambda s, method: ks.SoftTopKLayer(2, method=method)(s),
 }
+OF_SCORES = [
+    OfScores("soft_top_k", lambda s, tau, mask: ks.soft_top_k(s, 2, tau, mask=mask).weights),
+]

@@ -1,6 +1,8 @@
 """Cases of `soft_top_k_membership`."""
 
 import keras_softsort as ks
+from keras_softsort.ops.sorting import _methods
+from support.cases.of_scores import OfScores
 from support.cases.operation import SCORES, Operation, masked
 from support.oracles import projection as oracles
 
@@ -31,3 +33,11 @@ IN_EVERY_WAY = {
 WITH_METHOD = {
     "soft_top_k_membership": lambda s, method: ks.ops.soft_top_k_membership(s, 2, method=method),
 }
+OF_SCORES = [
+    OfScores(
+        "soft_top_k_membership",
+        lambda s, tau, mask, m=m: ks.ops.soft_top_k_membership(s, 2, tau, method=m, mask=mask),
+        m,
+    )
+    for m in _methods.names("membership")
+]

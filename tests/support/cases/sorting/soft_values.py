@@ -3,6 +3,8 @@
 import tensorflow as tf
 
 import keras_softsort as ks
+from keras_softsort.ops.sorting import _methods
+from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
 from support.cases.operation import SCORES, Operation, masked
 from support.oracles import sorting as oracles
@@ -31,3 +33,15 @@ WITH_METHOD = {
     "soft_values of vectors": lambda s, method: ks.soft_values(s, values=tf.stack([s, s * s], -1), method=method),
     "soft_values, the first": lambda s, method: ks.soft_values(s, top_k=2, method=method),
 }
+# Without the first and the last value, where the outliers are.
+OF_SCORES = [
+    OfScores(
+        "soft_values",
+        lambda s, tau, mask, m=m: ks.soft_values(s, tau, method=m, mask=mask)[..., 1:-1],
+        m,
+        depends_on_offset=True,
+        depends_on_unit=True,
+        grows_with_scores="projection" in m,  # whose blocks hold means of scores
+    )
+    for m in _methods.names("values")
+]

@@ -1,0 +1,70 @@
+"""Public operators as functions of scores [batch, 6], for the relations in `tests/test_metamorphic.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+# Of three lists of six items. Items 0 and 3 of a list have unequal labels.
+LABELS = np.float32([[2, 0, 1, 3, 0, 1], [0, 1, 0, 2, 1, 0], [1, 0, 0, 3, 0, 2]])
+
+
+@dataclass(frozen=True, eq=False)
+class OfScores:
+    """A public operator of scores [3, 6]. Fields named `depends_on` or `grows` state exceptions from relations."""
+
+    name: str
+    # (scores, tau, mask): results whose first axis is that of the lists.
+    function: Callable[[tf.Tensor, Any, Any], tf.Tensor]
+    option: str = ""
+    # Adding a number to all scores changes the result.
+    depends_on_offset: bool = False
+    # Scores and temperature in other units change the result, for example since it takes no temperature.
+    depends_on_unit: bool = False
+    # The result has no limit as one score grows. The gradient of the other scores has one.
+    grows_with_scores: bool = False
+    # The gradient of the other scores has no limit either.
+    grows_in_gradient: bool = False
+    # Items of equal scores and labels get unequal results, for example since it gives an order.
+    depends_on_order_of_ties: bool = False
+    # It draws noise, which differs between types and modes. Sums of noise and scores are rounded.
+    draws_noise: bool = False
+    # Whole numbers, or results without a gradient.
+    forward_only: bool = False
+    # A loss, which is 0 for a list without valid items.
+    is_loss: bool = False
+
+    def __str__(self):
+        return "-".join(part for part in (self.name, self.option) if part)
+
+    def run(self, scores, tau=0.5, mask=None):
+        """The results and the gradient of their weighted sum, as arrays; the gradient is None with `forward_only`."""
+        scores = tf.convert_to_tensor(scores)
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            result = self.function(scores, tf.constant(tau, scores.dtype), mask)
+            total = tf.reduce_sum(result * weights(result)) if result.dtype.is_floating else result
+        gradient = None if self.forward_only else tape.gradient(total, scores).numpy()
+        return result.numpy(), gradient
+
+
+def weights(result):
+    """1 for losses, other weights for items and ranks."""
+    if result.shape.rank == 1:
+        return tf.ones_like(result)
+    numbers = tf.cast(tf.range(tf.reduce_prod(tf.shape(result)[1:])), result.dtype)
+    return tf.reshape(tf.cos(numbers), tf.shape(result)[1:])
+
+
+def matrices(scores):
+    """The scores of each list as a matrix of two rows: [3, 2, 3]."""
+    return tf.reshape(scores, [-1, 2, 3])
+
+
+def rows(mask):
+    """A mask of the rows of `matrices`."""
+    return None if mask is None else mask[:, ::3]

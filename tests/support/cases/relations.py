@@ -1,0 +1,51 @@
+"""Every public operator, loss and metric of scores, for the relations in `tests/test_metamorphic.py`."""
+
+import inspect
+import re
+
+import tensorflow as tf
+
+import keras_softsort as ks
+from support.cases.collect import collected
+from support.cases.of_scores import LABELS, OfScores
+
+
+def of_loss(loss):
+    """The operator of a loss, from its case."""
+    takes = inspect.signature(getattr(ks.ops, loss.operator)).parameters
+    has_tau = "tau" in takes or loss.takes == "permutation"
+
+    def function(scores, tau, mask):
+        labels = tf.constant(LABELS[:, : scores.shape[1]], scores.dtype)
+        given = tf.stack([scores, 0.5 * scores + 0.3], axis=-1) if loss.takes == "logits" else scores
+        return loss.of(given, labels, mask=mask, **({"tau": tau} if has_tau else {}))
+
+    return OfScores(
+        loss.operator,
+        function,
+        depends_on_offset=loss.depends_on_offset,
+        depends_on_unit=not has_tau or loss.depends_on_unit,
+        grows_with_scores=loss.grows_with_scores,
+        grows_in_gradient=loss.grows_in_gradient,
+        draws_noise=loss.draws_noise,
+        is_loss=True,
+    )
+
+
+def of_metric(metric):
+    """The operator of a metric, which has the name of its class."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", metric.cls.__name__).lower()
+
+    def function(scores, tau, mask):
+        labels = tf.constant(LABELS[:, : scores.shape[1]], scores.dtype)
+        labels = tf.stack([labels, labels[:, ::-1]], axis=-1) if metric.takes_topics else labels
+        return getattr(ks.ops, name)(scores, labels, mask=mask)
+
+    return OfScores(name, function, forward_only=True, is_loss=True, depends_on_order_of_ties=True)
+
+
+OPERATORS = collected("OF_SCORES")
+LOSSES = [of_loss(loss) for loss in collected("LOSSES") if loss.takes_lists]
+# Each of those that have an operator: accuracies are metrics of matrices too.
+METRICS = [each for each in map(of_metric, collected("METRICS")) if each.name in ks.ops.__all__]
+ALL = [*OPERATORS, *LOSSES, *METRICS]

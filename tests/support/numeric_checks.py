@@ -1,0 +1,78 @@
+"""Which public objects raise on finite data under `tf.debugging.enable_check_numerics()`: printed as JSON by `main`.
+
+Calls run op by op. A check raises at the first operation that gives NaN or infinity, forward or backward.
+"""
+
+import json
+import traceback
+
+import numpy as np
+import tensorflow as tf
+
+from keras_softsort.ops._core import tracing
+from support import models
+from support.cases import objects, operators, relations
+
+SCORES = models.scores(3, 6)
+MASK = np.arange(6) < [[6], [4], [5]]
+LABELS = np.where(MASK, np.argsort(SCORES) + 1, -1).astype("float32")
+
+
+def of_operators():
+    """By name, the calls of each operator."""
+    for subject in relations.ALL:
+        yield subject.name, [lambda s=subject: s.run(SCORES), lambda s=subject: s.run(SCORES, mask=MASK)]
+    names = {subject.name for subject in relations.ALL}
+    for operation in operators.OPERATIONS:
+        if operation.name not in names and not operation.matrix_free:
+            yield operation.name, [lambda o=operation: differentiated(o.function, *o.tensors)]
+
+
+def of_keras_objects():
+    """By name, the calls of each layer, loss and metric."""
+    for case in objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS]):
+        yield case.cls.__name__, [lambda c=case: differentiated(lambda s: c.make()(c.inputs(s)), SCORES)]
+    for case in objects.first_of_class(objects.LOSSES):
+        yield case.cls.__name__, [lambda c=case: differentiated(lambda s: of_loss(c, s), SCORES)]
+    for case in objects.first_of_class(objects.METRICS):
+        yield case.cls.__name__, [lambda c=case: of_metric(c)]
+
+
+def differentiated(function, *inputs):
+    """Run `function` and its gradient for each of `inputs`."""
+    tensors = [tf.constant(each) for each in inputs]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        results = [each for each in tf.nest.flatten(function(*tensors)) if each.dtype.is_floating]
+    if results:
+        tape.gradient(results, tensors)
+
+
+def of_loss(case, scores):
+    for layer in case.predictors():
+        scores = layer(scores)
+    return case.make()(case.labels(LABELS), scores)
+
+
+def of_metric(case):
+    metric = case.make()
+    metric.update_state(np.repeat(LABELS[..., np.newaxis], 2, 2) if case.subject.takes_topics else LABELS, SCORES)
+    metric.result()
+
+
+def raised(call):
+    """The last line of the package and the message of the error that a call raises, or None."""
+    try:
+        call()
+    except tf.errors.InvalidArgumentError as error:
+        lines = [f"{each.filename}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
+        ours = [line.rpartition("keras_softsort/")[2] for line in lines if "keras_softsort/" in line]
+        return f"{ours[-1] if ours else lines[-1]}: {error.message.strip().splitlines()[0]}"
+    return None
+
+
+def main():
+    tf.debugging.enable_check_numerics()
+    with tracing.eager_calls_traced(False):
+        found = [(name, [*map(raised, calls)]) for name, calls in [*of_operators(), *of_keras_objects()]]
+    print(json.dumps({name: message for name, messages in found for message in messages if message}))
