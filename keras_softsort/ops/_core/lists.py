@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops._core.tracing import is_compiled
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
@@ -64,9 +64,22 @@ def _split(tensor: tf.Tensor, inner: int) -> Any:
 
 
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    """Gather along the lists of a batch: `values[b, indices[b, r]]`."""
+    """Gather along the lists of a batch: `values[b, indices[b, r]]`.
+
+    The `values` are [B, n, ...], and the `indices` [B, r] or [1, r] for all lists.
+    """
+    size = values.shape[1]
+    if by_comparison(size):
+        chosen = tf.equal(indices[:, :, tf.newaxis], tf.range(size))
+        inner = [1] * (values.shape.rank - 2)
+        chosen = tf.reshape(chosen, tf.concat([tf.shape(chosen), inner], axis=0)) if inner else chosen
+        if values.dtype == tf.bool:
+            return tf.reduce_any(tf.logical_and(chosen, values[:, tf.newaxis]), axis=2)
+        return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis], tf.zeros([], values.dtype)), axis=2)
     if LOSES_SHAPE_OF_NO_LISTS:
         values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
+    if indices.shape[0] == 1:
+        return tf.gather(values, indices[0], axis=1)
     return tf.gather(values, indices, batch_dims=1)
 
 
@@ -105,30 +118,10 @@ def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> t
     return tf.reshape(every, tf.concat([tf.shape(every), [1] * inner], axis=0))
 
 
-_LOW_BITS = 2**32
-
-
 def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The keys [B, n] in descending order and their int32 items, the first of equal keys first; without a gradient.
-
-    XLA sorts a key together with its item by calls of a function that compares them. On a CPU that takes twice the time
-    of sorting integers, whose upper half is a float32 key and whose lower half is the item.
-    """
-    if not is_compiled():
-        return tf.math.top_k(tf.stop_gradient(keys), tf.shape(keys)[1])
-    if keys.dtype != tf.float32:
-        return tf.math.top_k(tf.stop_gradient(plus_zeros(keys)), tf.shape(keys)[1])
-    items = tf.range(tf.shape(keys)[1], dtype=tf.int64)
-    both = xla.sort(items - _LOW_BITS * tf.cast(integers_in_order(tf.bitcast(keys, tf.int32)), tf.int64))
-    values = tf.cast(-tf.bitwise.right_shift(both, tf.constant(32, tf.int64)), tf.int32)
-    return tf.bitcast(integers_in_order(values), tf.float32), tf.cast(
-        tf.bitwise.bitwise_and(both, _LOW_BITS - 1), tf.int32
-    )
-
-
-def integers_in_order(bits: tf.Tensor) -> tf.Tensor:
-    """Integers in the order of the numbers with these bits, and the bits of such integers."""
-    return tf.where(bits < 0, bits.dtype.min - bits, bits)  # 0 for -0.0 too
+    """The keys [B, n] in descending order and their int32 items, the first of equal keys first; without a gradient."""
+    keys = tf.stop_gradient(plus_zeros(keys) if is_compiled() else keys)
+    return tf.math.top_k(keys, keys.shape[1] or tf.shape(keys)[1])
 
 
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
@@ -136,15 +129,19 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
 
     It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
     """
-    batch, count = tf.unstack(tf.shape(order))
+    batch, count = tf.shape(order)[0], order.shape[1] or tf.shape(order)[1]
     # An item that is not in the order has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
     ranks = count - group_sums(from_last, order, count if size is None else size)
     return tf.ensure_shape(ranks, order.shape) if size is None else ranks
 
 
-def group_sums(values: tf.Tensor, groups: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
     """The sum of the `values` [B, m] of each group [B, size] of a list, by the numbers `groups` [B, m], from 0."""
+    known = tf.get_static_value(size)
+    if known is not None and by_comparison(int(known)):
+        chosen = tf.equal(groups[:, tf.newaxis, :], tf.range(size)[:, tf.newaxis])
+        return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis, :], tf.zeros([], values.dtype)), axis=2)
     batch = tf.shape(groups)[0]
     places = groups + size * tf.range(batch)[:, tf.newaxis]
     sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
@@ -178,14 +175,14 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     NaN differs from itself.
     """
     groups = tie_groups(sort_keys)
-    sizes = group_sums(tf.ones_like(groups), groups, tf.shape(groups)[1])
+    sizes = group_sums(tf.ones_like(groups), groups, groups.shape[1] or tf.shape(groups)[1])
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
     return last - take(sizes, groups) + 1, last
 
 
 def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
     """The sum of the `values` [B, n] of ranks that are tied: that have the same `first` rank [B, n]."""
-    return take(group_sums(values, first, tf.shape(values)[1]), first)
+    return take(group_sums(values, first, values.shape[1] or tf.shape(values)[1]), first)
 
 
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ end. Called eagerly, each function here is one trace for all list sizes with the
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,23 +21,23 @@ from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._methods import SortArguments
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import Lists, OrderedLists
 
 
 @traced_if_eager
 def permutation(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
-    lists = args.ordered()
+    lists = args.lists()
     ranks = _leading_ranks(lists, top_k)
     soft = _rows(args, lists, ranks).matrix()
-    return _finish(straight_through(_hard_rows(lists, ranks), soft) if hard else soft, args)
+    return _finish(straight_through(_hard_rows(lists.in_order(), ranks), soft) if hard else soft, args)
 
 
 @traced_if_eager
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
-    lists = args.ordered()
-    return _finish(_rows(args, lists, _leading_ranks(lists, top_k), log=True).matrix(log=True), args)
+    lists = args.lists()
+    return _finish(_rows(args, lists, _leading_ranks(lists, top_k)).matrix(log=True), args)
 
 
 @traced_if_eager
@@ -53,48 +54,49 @@ def multiply(
 
     With `hard`, the values are in exact order, with the gradient of the soft ones.
     """
-    lists = args.ordered()
+    lists = args.lists()
     values = _valid(lists, values)
     if rows is None and top_k is None:
         result = _product(args, lists, values, eps)
     else:
         ranks = _leading_ranks(lists, top_k) if rows is None else flatten_lists(rows)
         result = _rows(args, lists, ranks).multiply(values)
-    return _finish(straight_through(_hard_product(lists, values, top_k), result) if hard else result, args)
+    return _finish(straight_through(_hard_product(lists.in_order(), values, top_k), result) if hard else result, args)
 
 
 @traced_if_eager
 def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
-    lists = args.ordered()
+    lists = args.lists()
     ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
     rows = _rows(args, lists, ranks)
     weights, values = rows.matrix(), rows.multiply(scores)
     if hard:
-        weights = straight_through(_hard_rows(lists, ranks), weights)
-        values = straight_through(_hard_product(lists, scores, k), values)
+        weights = straight_through(_hard_rows(lists.in_order(), ranks), weights)
+        values = straight_through(_hard_product(lists.in_order(), scores, k), values)
     return _finish(values[..., 0], args), _finish(weights, args)
 
 
 @traced_if_eager
 def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P^T @ values for `values` [..., n, d], one row per rank: [..., n, d], 0 for masked items."""
-    lists = args.ordered()
+    lists = args.lists()
     return _finish(_transposed_product(args, lists, _of_lists(lists, values), eps), args)
 
 
 @traced_if_eager
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
-    lists, method = args.ordered(), _methods.METHODS[args.method]
+    lists, method = args.lists(), _methods.METHODS[args.method]
     if method.ranks is not None:
-        ranks = method.ranks(lists)
+        ranks = method.ranks(lists.in_order())
     else:
         # In the compute dtype, since half precision would round the numbers before they are summed.
         numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)
+        numbers = tf.broadcast_to(numbers, tf.shape(lists.scores))
         ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
     if hard:  # ties in stable order
-        exact = _or_nan(lists, tf.cast(lists.ranks + 1, ranks.dtype))
+        exact = _or_nan(lists, tf.cast(lists.in_order().ranks + 1, ranks.dtype))
         ranks = straight_through(lists.of_valid(exact), ranks)
     return _finish(ranks, args)
 
@@ -105,16 +107,16 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
     method = _methods.METHODS[args.method]
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
-    lists = args.ordered()
+    lists = args.lists()
     if args.scale is None:
-        values = method.sorted_scores(lists)
+        values = method.sorted_scores(lists.in_order())
     else:  # The units of tau are not those of the scores, so it is the scores that are divided.
         unit = tf.reshape(deviations(args.scores, args.mask), [-1, 1])
         divided = args._replace(scores=in_deviations(args.scores, args.mask), scale=None)
-        values = unit * method.sorted_scores(divided.ordered())
+        values = unit * method.sorted_scores(divided.lists().in_order())
     values = values[:, :top_k] if args.direction == "DESCENDING" else -values[:, :top_k]
     if hard:
-        exact = _hard_product(lists, _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
+        exact = _hard_product(lists.in_order(), _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
         values = straight_through(exact, values)
     return _finish(values, args)
 
@@ -122,50 +124,48 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
 @traced_if_eager
 def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> tf.Tensor:
     """How much of the first k ranks each item holds: [..., n]. A tensor k is a scalar or has one per list [...]."""
-    lists, method = args.ordered(), _methods.METHODS[args.method]
+    lists, method = args.lists(), _methods.METHODS[args.method]
     k_lists = tf.reshape(tf.convert_to_tensor(k, tf.int32), [-1, 1])
     if method.membership is not None:
-        soft = method.membership(lists, k_lists)
+        soft = method.membership(lists.in_order(), k_lists)
     elif isinstance(k, int):  # O(k n)
         soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)).matrix(), axis=1)
     else:
         counted = tf.cast(_leading_ranks(lists) < k_lists, lists.scores.dtype)
         soft = _transposed_product(args, lists, counted[:, :, tf.newaxis])[:, :, 0]
     if hard:
-        soft = straight_through(_or_nan(lists, tf.cast(lists.ranks < k_lists, soft.dtype)), soft)
+        soft = straight_through(_or_nan(lists, tf.cast(lists.in_order().ranks < k_lists, soft.dtype)), soft)
     return _finish(soft, args)
 
 
-def _rows(args: SortArguments, lists: OrderedLists, ranks: tf.Tensor, log: bool = False) -> SoftRows | MatrixRows:
-    """The rows of the matrix at `ranks` [B, r]; with `log` also for logarithms of weights that underflow."""
+def _rows(args: SortArguments, lists: Lists, ranks: tf.Tensor) -> SoftRows | MatrixRows:
+    """The rows of the matrix at `ranks` [B or 1, r]."""
     method = _methods.METHODS[args.method]
     if method.matrix is not None:
-        return MatrixRows(lists, ranks, method.matrix(lists))
+        return MatrixRows(lists, ranks, method.matrix(lists.in_order()))
     assert method.logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
-    return SoftRows(lists, ranks, method.logits(lists, ranks, args.power, log))
+    return SoftRows(lists, ranks, method.logits(lists, ranks, args.power))
 
 
-def _transposed_product(
-    args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None = None
-) -> tf.Tensor:
+def _transposed_product(args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
     """P^T @ values of [B, n, d]: [B, n, d], 0 for masked items."""
     return lists.of_valid(_product(args, lists, values, eps, transposed=True))
 
 
 def _product(
-    args: SortArguments, lists: OrderedLists, values: tf.Tensor, eps: float | None, transposed: bool = False
+    args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
     """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
     matrix_free = _methods.METHODS[args.method].matrix_free
 
-    def short(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+    def short(lists: Lists, values: tf.Tensor) -> tf.Tensor:
         rows = _rows(args, lists, _leading_ranks(lists))
         return rows.multiply_transposed(values) if transposed else rows.multiply(values)
 
-    def long(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+    def long(lists: Lists, values: tf.Tensor) -> tf.Tensor:
         assert matrix_free is not None
         multiply = matrix_free.multiply_transposed if transposed else matrix_free.multiply
-        return multiply(lists, values, eps)
+        return multiply(lists.in_order(), values, eps)
 
     if args.is_long is not None:
         return long(lists, values) if args.is_long else short(lists, values)
@@ -174,7 +174,7 @@ def _product(
 
     @tf.custom_gradient
     def choose(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        given = lists._replace(scores=scores, tau=tau)
+        given = dataclasses.replace(lists, scores=scores, tau=tau)
 
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
@@ -205,26 +205,25 @@ def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> 
     return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
 
 
-def _or_nan(lists: OrderedLists, result: tf.Tensor) -> tf.Tensor:
+def _or_nan(lists: Lists, result: tf.Tensor) -> tf.Tensor:
     """`result` [B, n], NaN for a list that is not a number."""
     return tf.where(tf.math.is_nan(lists.tau), tf.constant(math.nan, result.dtype), result)
 
 
-def _of_lists(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+def _of_lists(lists: Lists, values: tf.Tensor) -> tf.Tensor:
     """`values` [..., n, d] as [B, n, d] in the compute dtype."""
     return tf.cast(flatten_lists(values, inner=2), lists.scores.dtype)
 
 
-def _valid(lists: OrderedLists, values: tf.Tensor) -> tf.Tensor:
+def _valid(lists: Lists, values: tf.Tensor) -> tf.Tensor:
     """`values` [..., n, d] as [B, n, d] in the compute dtype, 0 where masked."""
     return lists.of_valid(_of_lists(lists, values))
 
 
-def _leading_ranks(lists: OrderedLists, count: int | None = None) -> tf.Tensor:
-    """0, 1, ... for each list: [B, n] or [B, count]."""
-    shape = tf.shape(lists.scores)
-    ranks = tf.range((lists.scores.shape[1] or shape[1]) if count is None else count)
-    return tf.broadcast_to(ranks, [shape[0], tf.shape(ranks)[0]])
+def _leading_ranks(lists: Lists, count: int | None = None) -> tf.Tensor:
+    """The ranks 0, 1, ... of all lists: [1, n] or [1, count]."""
+    size = (lists.scores.shape[1] or tf.shape(lists.scores)[1]) if count is None else count
+    return tf.range(size)[tf.newaxis]
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:

@@ -21,7 +21,7 @@ from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._matrix_free.soft_sort import soft_sort_products
-from keras_softsort.ops.sorting._ordering import OrderedLists, ordered_lists
+from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, flat_lists
 from keras_softsort.ops.sorting._permutahedron.memberships import projected_membership
 from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
 
@@ -31,13 +31,13 @@ class Method(NamedTuple):
 
     A method with a matrix gives either the logits of its rows or the matrix itself.
 
-    All functions take ordered lists, which are `[B, n]`, in descending order and with masked items last. NeuralNDCG
-    divides a matrix by the sums of its columns, of which none may underflow to 0.
+    All functions take lists `[B, n]`, and all but `logits` also their descending order, with masked items last.
+    NeuralNDCG divides a matrix by the sums of its columns, of which none may underflow to 0.
     """
 
     name: str
-    # (lists, ranks [B, r], power, log): a soft permutation whose rows are softmaxes of logits.
-    logits: Callable[[OrderedLists, tf.Tensor, float, bool], Logits] | None = None
+    # (lists, ranks [B or 1, r], power): a soft permutation whose rows are softmaxes of logits.
+    logits: Callable[[Lists, tf.Tensor, float], Logits] | None = None
     matrix_free: MatrixFree | None = None  # products without the matrix, for a power of 1
     ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
     sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
@@ -98,12 +98,12 @@ class SortArguments(NamedTuple):
     # "std": the scores of each list count in their standard deviations.
     scale: str | None = None
 
-    def ordered(self) -> OrderedLists:
-        """The lists in order."""
+    def lists(self) -> Lists:
+        """The lists, flattened to one leading axis."""
         tau = self.tau
         if self.scale is not None:  # instead of the scores, so that values keep their scale
             tau = tau * deviations(self.scores, self.mask) ** self.power
-        return ordered_lists(self.scores, tau, self.mask, self.direction)
+        return flat_lists(self.scores, tau, self.mask, self.direction)
 
 
 def sort_arguments(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -24,21 +24,18 @@ LARGEST = 1e300
 MAX_GAP = {tf.float32: 110.0, tf.float64: 760.0}
 
 
-class OrderedLists(NamedTuple):
-    """Lists `[B, n]` in the compute dtype, and their stable descending order with masked items last."""
+@dataclasses.dataclass(frozen=True)
+class Lists:
+    """Lists `[B, n]` in the compute dtype."""
 
-    scores: tf.Tensor  # [B, n], negated for ASCENDING; 0 where masked or not finite
+    scores: tf.Tensor  # [B, n], negated for ASCENDING; 0 where masked
     tau: tf.Tensor  # [B, 1]; NaN for a list with a score that is not finite
     mask: tf.Tensor | None  # [B, n]
-    order: tf.Tensor  # [B, n] int32: the item at each rank
-    ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
-    sort_keys: tf.Tensor  # [B, n] descending: the sorted scores, -inf where masked
 
     def valid_counts(self) -> tf.Tensor:
         """The number of valid items of each list: [B, 1]."""
-        lists, size = tf.unstack(tf.shape(self.scores))
         if self.mask is None:
-            return tf.fill([lists, 1], size)
+            return tf.fill([tf.shape(self.scores)[0], 1], self.scores.shape[1] or tf.shape(self.scores)[1])
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
 
     def of_valid(self, values: tf.Tensor) -> tf.Tensor:
@@ -47,6 +44,27 @@ class OrderedLists(NamedTuple):
             return values
         mask = self.mask if values.shape.rank == 2 else self.mask[:, :, tf.newaxis]
         return tf.where(mask, values, tf.zeros_like(values))
+
+    def sort_keys(self) -> tf.Tensor:
+        """The scores [B, n] with masked items below all others."""
+        if self.mask is None:
+            return self.scores
+        lowest = tf.constant(self.scores.dtype.min, self.scores.dtype)
+        return tf.where(self.mask, tf.maximum(self.scores, lowest / 2), lowest)
+
+    def in_order(self) -> OrderedLists:
+        """The lists with their order."""
+        keys, order = descending(self.sort_keys())
+        return OrderedLists(self.scores, self.tau, self.mask, order, inverse(order), keys)
+
+
+@dataclasses.dataclass(frozen=True)
+class OrderedLists(Lists):
+    """Lists `[B, n]` with their stable descending order, in which masked items come last."""
+
+    order: tf.Tensor  # [B, n] int32: the item at each rank
+    ranks: tf.Tensor  # [B, n] int32: the rank of each item, from 0
+    ordered_keys: tf.Tensor  # [B, n]: the descending scores, with the lowest number where masked
 
     def order_of_valid(self) -> tf.Tensor:
         """The item at each rank [B, n]; at ranks of masked items, the last valid one."""
@@ -81,7 +99,7 @@ class OrderedLists(NamedTuple):
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] with the same score as each rank."""
-        return tied_ranks(self.sort_keys)
+        return tied_ranks(self.ordered_keys)
 
     def gradient_of_sorted_scores(self, d_rows: tf.Tensor, ranks: tf.Tensor | None = None) -> tf.Tensor:
         """Turn a gradient [B, r] of the sorted scores at `ranks`, or at all, into one of the items [B, n].
@@ -89,35 +107,27 @@ class OrderedLists(NamedTuple):
         Tied items share it evenly.
         """
         batch, size = tf.unstack(tf.shape(self.scores))
-        groups = tie_groups(self.sort_keys) + size * tf.range(batch)[:, tf.newaxis]
+        groups = tie_groups(self.ordered_keys) + size * tf.range(batch)[:, tf.newaxis]
         sums = tf.math.unsorted_segment_sum(d_rows, groups if ranks is None else take(groups, ranks), batch * size)
         sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups, d_rows.dtype), groups, batch * size)
         return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 
 
-def ordered_lists(
-    scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direction: str = "DESCENDING"
-) -> OrderedLists:
-    """Sort each list of `scores` [..., n], with leading axes flattened to one."""
+def flat_lists(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direction: str = "DESCENDING") -> Lists:
+    """The lists of `scores` [..., n], with leading axes flattened to one."""
     tau = temperature_per_list(tau, scores)
     scores = flatten_lists(scores)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
     if direction == "ASCENDING":
         scores = -scores
-    finite = tf.math.is_finite(scores)
     if mask is not None:
         mask = flatten_lists(mask)
-        finite = tf.logical_or(finite, tf.logical_not(mask))
         scores = tf.where(mask, scores, tf.zeros_like(scores))
-    all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
+    finite = tf.math.is_finite(scores)
     # A NaN temperature makes every result and gradient of this list NaN, and of no other list. The order stays valid.
+    all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
     tau = tf.where(all_finite, tau, tf.constant(math.nan, scores.dtype))
-    scores = tf.where(finite, scores, tf.zeros_like(scores))
-
-    keys = scores if mask is None else tf.where(mask, scores, tf.constant(-math.inf, scores.dtype))
-    sort_keys, order = descending(keys)
-    order = tf.ensure_shape(order, keys.shape)
-    return OrderedLists(scores, tau, mask, order, inverse(order), sort_keys)
+    return Lists(tf.where(finite, scores, tf.zeros_like(scores)), tau, mask)
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:

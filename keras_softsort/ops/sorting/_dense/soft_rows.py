@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import Lists
 
 # (scores [B, n], tau [B, 1]) -> the logits [B, r, n], which are inverse to tau, with the largest of each row 0; and the
 # function that turns a gradient of the logits, whose rows sum to 0, into tau times that of the scores [B, n].
@@ -18,8 +18,8 @@ Logits = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, Callable[[tf.Tensor],
 class SoftRows(NamedTuple):
     """The rows at some ranks of the soft permutation of each list."""
 
-    lists: OrderedLists
-    ranks: tf.Tensor  # [B, r] int32
+    lists: Lists
+    ranks: tf.Tensor  # [B or 1, r] int32
     logits: Logits
 
     def matrix(self, log: bool = False) -> tf.Tensor:
@@ -30,7 +30,15 @@ class SoftRows(NamedTuple):
                 return tf.nn.log_softmax(logits), lambda upstream: [upstream - weights * _row_sums(upstream)]
             return weights, lambda upstream: [_softmax_gradient(weights, upstream)]
 
-        return self._differentiable(rows)
+        result = self._differentiable(rows)
+        if self.lists.mask is None or not log:
+            return result
+        has_weight = tf.equal(self.lists.mask[:, tf.newaxis, :], self._are_valid())
+        return tf.where(has_weight, result, tf.constant(-math.inf, result.dtype))
+
+    def _are_valid(self) -> tf.Tensor:
+        """Whether there is a valid item at each rank: [B, r, 1]."""
+        return (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
 
     def multiply(self, values: tf.Tensor) -> tf.Tensor:
         """The product with `values` [B, n, d]: [B, r, d]."""
@@ -71,9 +79,9 @@ class SoftRows(NamedTuple):
             logits, gradient_of_scores = self.logits(scores, tau)
             mask = self.lists.mask
             if mask is not None:  # a row of a valid item spreads over valid items, another row evenly over masked ones
-                valid = (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
+                valid = self._are_valid()
                 logits = tf.where(valid, logits, tf.zeros_like(logits))
-                excluded = tf.constant(-math.inf, logits.dtype)
+                excluded = tf.constant(logits.dtype.min, logits.dtype)
                 logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
             found, gradient_of_function = function(logits, _softmax(logits), *values)
 
@@ -81,7 +89,7 @@ class SoftRows(NamedTuple):
                 d_logits, *d_values = gradient_of_function(upstream)
                 if mask is not None:
                     d_logits = tf.where(valid, d_logits, tf.zeros_like(d_logits))
-                finite = tf.where(tf.math.is_inf(logits), tf.zeros_like(logits), logits)
+                finite = tf.maximum(logits, tf.constant(logits.dtype.min, logits.dtype))
                 d_tau = -tf.reduce_sum(tf.reduce_sum(d_logits * finite, axis=2), axis=1, keepdims=True) / tau
                 return gradient_of_scores(d_logits) / tau, d_tau, *d_values
 
@@ -95,7 +103,7 @@ def _row_sums(values: tf.Tensor) -> tf.Tensor:
 
 
 def _softmax(logits: tf.Tensor) -> tf.Tensor:
-    """The softmax of rows whose largest logit is 0. TensorFlow's own looks for it, and takes longer on short lists."""
+    """The softmax of rows whose largest logit is 0."""
     exponentials = tf.exp(logits)
     return exponentials / _row_sums(exponentials)
 

@@ -6,22 +6,29 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import descending, take
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import Lists
 
 
-def soft_sort_logits(lists: OrderedLists, ranks: tf.Tensor, power: float, log: bool = False) -> Logits:
-    """Logits of the rows at `ranks` [B, r]."""
-    del log  # they are exact where weights underflow
+def soft_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
+    """Logits of the rows at `ranks` [B or 1, r]."""
+    _, order = descending(lists.sort_keys())
+    items = take(order, ranks)
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-        differences = take(scores, take(lists.order, ranks))[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+        differences = take(scores, items)[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
 
         def gradient(d_logits: tf.Tensor) -> tf.Tensor:
             d_differences = d_logits * _signed_slope(differences, power)
-            d_sorted = tf.reduce_sum(d_differences, axis=2)
-            return tf.reduce_sum(d_differences, axis=1) - lists.gradient_of_sorted_scores(d_sorted, ranks)
+            # The items with the score at a rank share its gradient evenly.
+            is_tied = tf.equal(differences, 0)
+            if lists.mask is not None:
+                is_tied = tf.logical_and(is_tied, lists.mask[:, tf.newaxis, :])
+            number = tf.reduce_sum(tf.cast(is_tied, scores.dtype), axis=2)
+            d_sorted = tf.reduce_sum(d_differences, axis=2) / tf.maximum(number, 1)
+            # The slope of a tied item is 0.
+            return tf.reduce_sum(tf.where(is_tied, -d_sorted[:, :, tf.newaxis], d_differences), axis=1)
 
         return _power(tf.abs(differences), power) / -tau[:, :, tf.newaxis], gradient
 

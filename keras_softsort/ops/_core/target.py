@@ -1,0 +1,48 @@
+"""The device that a graph is traced for, which decides in which form lists are sorted and gathered.
+
+A tensor processor reads a whole tile of memory for each number that it gathers, and compares all pairs of a list in
+less time. A CPU gathers faster. Nothing else in the package asks for the device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from keras_softsort._internal import arguments
+from keras_softsort.ops._core.tracing import is_compiled
+
+TARGETS = ("cpu", "gpu", "tpu")
+# The longest lists whose items are compared by pairs, for each target.
+LONGEST = {"cpu": 0, "gpu": 1024, "tpu": 2048}
+
+_chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", default=None)
+
+
+@contextlib.contextmanager
+def lowering_for(target: str) -> Iterator[None]:
+    """Within this context, trace for `target`: `"cpu"`, `"gpu"` or `"tpu"`, whatever devices there are."""
+    token = _chosen.set(arguments.one_of("target", target, TARGETS))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def by_comparison(size: Any) -> bool:
+    """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
+    return isinstance(size, int) and size <= LONGEST[_target()]
+
+
+def _target() -> str:
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy):
+        return "tpu"
+    # Without XLA, a GPU would store all pairs of a list.
+    return "gpu" if tf.config.list_physical_devices("GPU") and is_compiled() else "cpu"
