@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data._elwc.parsing import parse_elwc
-from keras_softsort.ops._core.lists import integers_in_order, take
+from keras_softsort.ops._core.lists import take
 from keras_softsort.serving._model_inputs import ModelInputs
 from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, REGRESS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
@@ -124,8 +124,8 @@ class Ranker(NamedTuple):
 
 
 def _keys(scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Integers in the order of the scores: NaN is below all numbers, -inf among them, and padding is below NaN."""
-    integers = tf.int64 if scores.dtype == tf.float64 else tf.int32
-    keys = integers_in_order(tf.bitcast(scores, integers))
-    keys = tf.where(tf.math.is_nan(scores), tf.constant(integers.min + 1, integers), keys)
-    return tf.where(mask, keys, tf.constant(integers.min, integers))
+    """Numbers in the order of the scores: NaN is below all numbers, -inf among them, and padding is below NaN."""
+    lowest = scores.dtype.min
+    keys = tf.clip_by_value(scores, lowest / 2, scores.dtype.max)
+    keys = tf.where(tf.math.is_nan(scores), tf.constant(lowest * 0.75, scores.dtype), keys)
+    return tf.where(mask, keys, tf.constant(lowest, scores.dtype))
