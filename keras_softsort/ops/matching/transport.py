@@ -10,11 +10,12 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._core.gradients import nan_lists, refuse_forward_mode
+from keras_softsort.ops._core.gradients import nan_lists, nan_where, refuse_forward_mode
 from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._sinkhorn_iterations import Plan, checked_plan, sinkhorn_weights
-from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, sinkhorn_matrices
+from keras_softsort.ops.matching._sinkhorn_iterations import Plan, checked_plan
+from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums
+from keras_softsort.ops.matching._transport_plan import TransportProblem, transport_value
 
 
 @export
@@ -30,12 +31,14 @@ def transport_cost(
     distance: str = "squared_euclidean",
     num_iterations: int = 1000,
     tolerance: float | None = 1e-6,
-) -> tf.Tensor:
+    return_residual: bool = False,
+) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
     """Compute the entropic cost of transporting the points x to the points y.
 
     `cost = min_P sum(P * C) + tau sum(P log(P / (a b^T)))` over plans P with row sums a and column sums b. C holds the
     distances, and a and b the weights, divided by their sums. As tau goes to 0 it becomes the exact cost of transport.
-    For large tau it becomes the mean distance. Sinkhorn iterations find the plan.
+    For large tau it becomes the mean distance. Sinkhorn iterations find the plan, first at higher temperatures if tau
+    is small compared with the distances.
 
     Args:
       x: points `[..., n, d]`, float16, bfloat16, float32 or float64.
@@ -48,13 +51,15 @@ def transport_cost(
       y_mask: bool `[..., m]`, True for valid points.
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` (1 - cos) or `"dot"` (minus the inner
         product).
-      num_iterations: maximum number of Sinkhorn iterations.
+      num_iterations: maximum number of Sinkhorn iterations, of which at most half are made at higher temperatures.
       tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
+      return_residual: whether to return a pair of the cost and the residual.
 
     Returns:
       `[...]` in the dtype of x. Half precision is computed in float32. A NaN or infinite point gives NaN. A pair with a
-      cloud without valid points costs 0. A small tau may need more than `num_iterations`:
-      `ops.sinkhorn(-distances, tau, row_sums=a, column_sums=b, return_residual=True)` tells how close the sums are.
+      cloud without valid points costs 0. Points with the weight 0 count as masked. The residual `[...]` is the largest
+      error of a row sum of P, whose sums are 1. If the iterations have not converged, the cost is a lower bound, whose
+      error is about quadratic in the residual. In float32 a tau below 1e-7 of the largest distance counts as that.
 
     Raises:
       TypeError: `x` or `y` is not floating-point, their dtypes differ, or a mask is not bool.
@@ -62,10 +67,11 @@ def transport_cost(
         `num_iterations` is below 1, or `tolerance` is below 0.
       InvalidArgumentError: a weight is negative or NaN, and was unknown when traced. XLA drops that check.
 
-    Gradients are those of the iterations made, with respect to points, weights and tau. Forward mode raises a
-    RuntimeError.
+    Gradients with respect to points, weights and tau are those at the plan found (the envelope theorem). Second
+    derivatives raise a LookupError, and forward mode a RuntimeError.
 
-    Cost: O(n m d) for the distances and O(n m) time per iteration, forward and backward; see `ops.sinkhorn`.
+    Cost: O(n m d) for the distances, and two exponentials of an n by m matrix per iteration. The backward pass makes no
+    iteration. Memory is O(n m).
 
     Example:
 
@@ -80,7 +86,9 @@ def transport_cost(
     """
     source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
     tau, distance = _checked_tau(source, target, tau), arguments.one_of("distance", distance, DISTANCES)
-    return _cost(source, target, tau, distance, checked_plan(num_iterations=num_iterations, tolerance=tolerance))
+    plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
+    cost, residual = _cost(source, target, tau, distance, plan)
+    return _result(cost, residual, source.points.dtype, return_residual)
 
 
 @export
@@ -96,7 +104,8 @@ def sinkhorn_divergence(
     distance: str = "squared_euclidean",
     num_iterations: int = 1000,
     tolerance: float | None = 1e-6,
-) -> tf.Tensor:
+    return_residual: bool = False,
+) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
     """Compute the Sinkhorn divergence of two point clouds, which is 0 for equal clouds.
 
     `divergence = cost(x, y) - cost(x, x) / 2 - cost(y, y) / 2`, with the costs of `transport_cost`. Unlike these it has
@@ -115,9 +124,10 @@ def sinkhorn_divergence(
       distance: as in `transport_cost`. It is positive for `"squared_euclidean"`, `"euclidean"` and `"cityblock"`.
       num_iterations: maximum number of Sinkhorn iterations.
       tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
+      return_residual: whether to return a pair of the divergence and the largest residual of the three costs.
 
     Returns:
-      `[...]` in the dtype of x. NaN, empty clouds and errors are treated as by `transport_cost`.
+      `[...]` in the dtype of x. NaN, empty clouds, residuals and gradients are treated as by `transport_cost`.
 
     Raises:
       TypeError, ValueError, InvalidArgumentError: the errors of `transport_cost`.
@@ -138,12 +148,13 @@ def sinkhorn_divergence(
     source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
     tau, distance = _checked_tau(source, target, tau), arguments.one_of("distance", distance, DISTANCES)
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
-    of_both, of_source, of_target = (
-        _cost(*clouds, tau, distance, plan) for clouds in ((source, target), (source, source), (target, target))
-    )
-    divergence = of_both - (of_source + of_target) / 2
+    of_both, residual = _cost(source, target, tau, distance, plan)
+    for cloud in (source, target):
+        of_cloud, own = _cost(cloud, cloud, tau, distance, plan, symmetric=True)
+        of_both, residual = of_both - of_cloud / 2, tf.maximum(residual, own)
     is_empty = (tf.reduce_all(tf.equal(cloud.weights, 0), axis=-1) for cloud in (source, target))
-    return tf.where(tf.logical_or(*is_empty), tf.zeros_like(divergence), divergence)
+    divergence = tf.where(tf.logical_or(*is_empty), tf.zeros_like(of_both), of_both)
+    return _result(divergence, residual, source.points.dtype, return_residual)
 
 
 class Cloud(NamedTuple):
@@ -171,28 +182,52 @@ def _checked_tau(source: Cloud, target: Cloud, tau: Any) -> tf.Tensor:
     fits = x.shape[:-2].is_compatible_with(y.shape[:-2]) and x.shape[-1:].is_compatible_with(y.shape[-1:])
     if not fits:
         raise ValueError(f"x and y must have shapes [..., n, d] and [..., m, d], got {x.shape} and {y.shape}")
-    tau = arguments.temperature(tau, tf.float64, x, inner=2)
+    tau = arguments.temperature(tau, compute_dtype(x.dtype), x, inner=2)
     refuse_forward_mode("Sinkhorn", x, y, tau)
     return tau
 
 
 @traced_if_eager
-def _cost(source: Cloud, target: Cloud, tau: tf.Tensor, distance: str, plan: Plan) -> tf.Tensor:
-    """The cost [...] of transport from `source` to `target`."""
+def _cost(
+    source: Cloud, target: Cloud, tau: tf.Tensor, distance: str, plan: Plan, *, symmetric: bool = False
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The cost of transport from `source` to `target` and the error of its row sums, [...] in the compute dtype."""
     x, y = source.points, target.points
-    tau = temperature_per_list(tau, x, inner=2)
-    leading = tf.shape(x)[:-2]
+    leading, static = tf.shape(x)[:-2], x.shape[:-2]
     b = arguments.of_shape("y", target.weights, tf.concat([leading, tf.shape(y)[-2:-1]], axis=0))
     a, b = flatten_lists(source.weights), flatten_lists(b)
+    tau = tf.broadcast_to(temperature_per_list(tau, x, inner=2), [tf.shape(a)[0], 1, 1])
     x, y = (tf.cast(flatten_lists(points, inner=2), a.dtype) for points in (x, y))
-    distances = pairwise_distances(x, y, distance, mask=b > 0)
-    matrices = sinkhorn_matrices(-distances, tau, row_sums=a, column_sums=b)
-    weights, _ = sinkhorn_weights(matrices, plan)
-    moved = weights[:, : tf.shape(distances)[1], : tf.shape(distances)[2]]
-    independent = a[:, :, tf.newaxis] * b[:, tf.newaxis, :]
-    is_used = tf.logical_and(moved > 0, independent > 0)
-    ratio = tf.where(is_used, moved, 1) / tf.where(is_used, independent, 1)
-    entropic = tf.cast(tau, moved.dtype) * tf.math.log(ratio)
-    costs = tf.reduce_sum(moved * (distances + entropic), axis=[1, 2])
-    costs = tf.cast(nan_lists(matrices.failed, costs, x), source.points.dtype)
-    return tf.ensure_shape(tf.reshape(costs, leading), source.points.shape[:-2])
+    shift = tf.zeros([], a.dtype)
+    if distance == "squared_euclidean":
+        # Clouds about their means keep their digits, and the distance of these is part of every plan's cost.
+        means = [tf.matmul(weights[:, tf.newaxis], points) for weights, points in ((a, x), (b, y))]
+        x, y = x - means[0], y - means[1]
+        shift = tf.reduce_sum(tf.square(means[0] - means[1]), axis=[1, 2])
+    costs = pairwise_distances(x, y, distance, mask=b > 0)
+    is_used = (a[:, :, tf.newaxis] > 0) & (b[:, tf.newaxis, :] > 0)
+    failed = tf.reduce_any(is_used & ~tf.math.is_finite(costs), axis=[1, 2]) | tf.math.is_nan(tau[:, 0, 0])
+    # XLA drops the check of weights.
+    failed |= ~tf.reduce_all(tf.concat([a, b], axis=1) >= 0, axis=1)
+    is_used &= ~failed[:, tf.newaxis, tf.newaxis]
+    used_a, used_b = (tf.where(failed[:, tf.newaxis], tf.zeros_like(weights), weights) for weights in (a, b))
+    problem = TransportProblem(
+        tf.where(is_used, costs, tf.zeros_like(costs)),
+        used_a,
+        used_b,
+        tf.where(failed[:, tf.newaxis, tf.newaxis], tf.ones_like(tau), tau),
+        symmetric,
+    )
+    cost, residual = transport_value(problem, plan)
+    is_empty = tf.reduce_all(a <= 0, axis=1) | tf.reduce_all(b <= 0, axis=1)
+    cost = tf.where(is_empty & ~failed, tf.zeros_like(cost), cost + shift)
+    cost, residual = nan_lists(failed, cost, x), nan_where(failed, tf.stop_gradient(residual))
+    return tuple(tf.ensure_shape(tf.reshape(each, leading), static) for each in (cost, residual))
+
+
+def _result(
+    cost: tf.Tensor, residual: tf.Tensor, dtype: tf.DType, return_residual: Any
+) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
+    """The cost in `dtype`, with the residual if asked for."""
+    cost, residual = tf.cast(cost, dtype), tf.cast(residual, dtype)
+    return (cost, residual) if arguments.boolean("return_residual", return_residual) else cost
