@@ -42,8 +42,8 @@ def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
 
 
 def refuse_forward_mode(operator: str, *tensors: tf.Tensor) -> None:
-    """Raise if `tf.autodiff.ForwardAccumulator` watches one of `tensors` in an eager call."""
-    if tf.executing_eagerly() and is_watched(tensors):
+    """Raise if `tf.autodiff.ForwardAccumulator` watches one of `tensors`, eagerly or in the function being traced."""
+    if is_watched(tensors):
         raise RuntimeError(
             f"{operator} has no derivative in forward mode (tf.autodiff.ForwardAccumulator); use tape.jacobian instead"
         )

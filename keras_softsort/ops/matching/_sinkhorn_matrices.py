@@ -65,12 +65,17 @@ def sinkhorn_matrices(
     columns, wrong_columns = _sums(scores, column_mask, column_sums, 2)
     n, m = logits.shape[-2:]
     has_unit_sums = all(each is None for each in (row_mask, column_mask, row_sums, column_sums))
-    if penalty is None and not (has_unit_sums and n is not None and n == m):
-        surplus = _surplus(rows, columns)
+    if penalty is not None:
+        # Without a slack, an empty side leaves nothing for the other one.
+        is_empty = [tf.reduce_all(sums <= 0, axis=1, keepdims=True) for sums in (rows, columns)]
+        rows, columns = (tf.where(is_empty[0] | is_empty[1], tf.zeros_like(sums), sums) for sums in (rows, columns))
+    elif not (has_unit_sums and n is not None and n == m):
+        surplus, level = _surplus(rows, columns), _slack_level(scores, rows, columns)
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
         columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
-        # The potential of a slack row absorbs its level, so any constant will do.
-        scores = tf.pad(scores, [[0, 0], [0, 1], [0, 1]])
+        paddings = [[0, 0], [0, 1], [0, 1]]
+        is_slack = tf.pad(tf.zeros_like(scores, tf.bool), paddings, constant_values=True)
+        scores = tf.where(is_slack, level, tf.pad(scores, paddings))
     scores, rows, columns = _of_one_shape(scores, rows, columns)
     valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
     is_allowed = valid & tf.not_equal(scores, -math.inf)
@@ -160,6 +165,19 @@ def _surplus(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
     surplus = of_columns - of_rows
     is_rounding = tf.abs(surplus) <= EQUAL_MASS[rows.dtype] * tf.maximum(of_rows, of_columns)
     return tf.where(is_rounding, tf.zeros_like(surplus), surplus)
+
+
+def _slack_level(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """The score [B, 1, 1] of a slack: the smallest maximum of a row, or 0.
+
+    Its potential absorbs it after the first iteration. It moves with an offset of all scores, and is not far above
+    those of any row, which would lose digits.
+    """
+    smallest, largest = scores.dtype.min, scores.dtype.max
+    used = tf.math.is_finite(scores) & (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    maxima = tf.reduce_max(tf.where(used, scores, smallest), axis=2, keepdims=True)
+    level = tf.reduce_min(tf.where(maxima > smallest, maxima, largest), axis=1, keepdims=True)
+    return tf.where(level < largest, level, tf.zeros_like(level))
 
 
 def _range(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:

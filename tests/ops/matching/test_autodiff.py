@@ -6,6 +6,8 @@ import tensorflow as tf
 from support import autodiff
 from support.cases import collect
 
+import keras_softsort as ks
+
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.traced_eagerly]
 
 RNG = np.random.default_rng(0)
@@ -29,15 +31,25 @@ def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name][0], ARRAYS)
 
 
+REFUSES_FORWARD_MODE = {
+    "sinkhorn": OPERATORS["sinkhorn"][0],
+    "gumbel_sinkhorn": OPERATORS["gumbel_sinkhorn"][0],
+    "transport_cost": lambda x, tau: ks.ops.transport_cost(x, x, tau),
+    "sinkhorn_divergence": lambda x, tau: ks.ops.sinkhorn_divergence(x, x + 1, tau),
+}
+
+
+@pytest.mark.parametrize("mode", ["eager", "traced", "xla"])
 @pytest.mark.parametrize("watched", [0, 1])
-@pytest.mark.parametrize("name", ["sinkhorn", "gumbel_sinkhorn"])
-def test_forward_mode_is_refused(name, watched):
-    tensors = [tf.constant(array) for array in ARRAYS]
-    with (
-        tf.autodiff.ForwardAccumulator(tensors[watched], tf.ones_like(tensors[watched])),
-        pytest.raises(RuntimeError, match=r"no derivative in forward mode .*use tape\.jacobian"),
-    ):
-        OPERATORS[name][0](*tensors)
+@pytest.mark.parametrize("name", REFUSES_FORWARD_MODE)
+def test_forward_mode_is_refused(name, watched, mode):
+    def slope(*tensors):
+        with tf.autodiff.ForwardAccumulator(tensors[watched], tf.ones_like(tensors[watched])):
+            return REFUSES_FORWARD_MODE[name](*tensors)
+
+    run = slope if mode == "eager" else tf.function(slope, autograph=False, jit_compile=mode == "xla")
+    with pytest.raises(RuntimeError, match=r"no derivative in forward mode .*use tape\.jacobian"):
+        run(*(tf.constant(array) for array in ARRAYS))
 
 
 @pytest.mark.parametrize("way", [pytest.param(way, marks=pytest.mark.nightly) for way in BACKWARD])

@@ -11,16 +11,19 @@ from scipy.special import logsumexp
 def sinkhorn_with_slack(logits, tau, num_iterations, masses, penalty):
     """Mena et al. (2018), eq. 2, on one matrix; what rows or columns have too many goes to one slack of that mass.
 
+    Its logits are the smallest maximum of a row, so that an offset of all logits changes nothing.
+
     With a penalty the scaling iterations of Chizat et al. (2018), without a slack.
     """
     n, m = logits.shape
     row_masses, column_masses = masses
     logits = np.asarray(logits, np.float64) / tau
     surplus = np.sum(column_masses) - np.sum(row_masses)
+    level = np.min(np.max(logits, axis=1))
     if penalty is None and surplus > 1e-9:
-        logits, row_masses = np.vstack([logits, np.zeros(m)]), np.append(row_masses, surplus)
+        logits, row_masses = np.vstack([logits, np.full(m, level)]), np.append(row_masses, surplus)
     if penalty is None and surplus < -1e-9:
-        logits, column_masses = np.column_stack([logits, np.zeros(n)]), np.append(column_masses, -surplus)
+        logits, column_masses = np.column_stack([logits, np.full(n, level)]), np.append(column_masses, -surplus)
     rho = 1.0 if penalty is None else penalty / (penalty + tau)
     g = np.zeros(len(column_masses))
     for _ in range(num_iterations):
