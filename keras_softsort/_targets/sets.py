@@ -14,7 +14,6 @@ from keras_softsort._targets.queries import not_negative, row_weights
 from keras_softsort.ops._core.lists import flatten_lists
 from keras_softsort.ops.matching.set_loss import checked_items
 
-NORMALIZATIONS = ("batch", "set", "none")
 Mask = str | Callable[[Any], Any] | None
 
 
@@ -125,7 +124,11 @@ def _mask(name: str, mask: Mask, structure: Any) -> tf.Tensor:
         return _of_items(name, mask(structure), structure)
     if not isinstance(structure, Mapping) or mask not in structure:
         received = sorted(map(str, structure)) if isinstance(structure, Mapping) else type(structure).__name__
-        raise ValueError(f"{name} must name an entry of a dictionary, got {mask!r} for {received}")
+        raise ValueError(
+            f"{name} must name an entry of a dictionary, got {mask!r} for {received}. In model.compile, Keras hands "
+            "the loss each entry of a dictionary by itself: nest the outputs of the model, and y, under one name, "
+            '{"objects": {"boxes": ..., "classes": ...}}, and compile with loss={"objects": SetLoss(...)}'
+        )
     return _of_items(name, structure[mask], structure)
 
 

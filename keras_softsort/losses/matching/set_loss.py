@@ -10,8 +10,9 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.saved_functions import read_option
 from keras_softsort._targets.lists import WeightedLosses
-from keras_softsort._targets.sets import NORMALIZATIONS, predicted_sets
+from keras_softsort._targets.sets import predicted_sets
 from keras_softsort.losses._base import WeightedLoss
+from keras_softsort.ops.matching.set_loss import NORMALIZATIONS
 
 _optional_function = arguments.optional(arguments.function)
 
@@ -22,8 +23,12 @@ class SetLoss(WeightedLoss):
 
     Use it if a model predicts a set, whose order does not matter: boxes of an image, particles of an event, sources of
     a mixture. The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly, and has no gradient. The loss of a set
-    is `sum_i matched_loss(t_i, p_a(i)) + sum_(j not in a) unmatched_loss(p_j)`. By default the sum over the batch is
-    divided by the number of targets in the batch, as in DETR.
+    is `sum_i matched_loss(t_i, p_a(i)) + w sum_(j not in a) unmatched_loss(p_j)` with the `unmatched_weight` w. By
+    default the sum over the batch is divided by the number of targets in the batch.
+
+    DETR's `SetCriterion` divides the losses of boxes by that number, but those of classes by the weights of all
+    predictions: 1 for a matched one and w for another. With a `class_loss` this is that criterion. Without one, the
+    classes weigh 1.3 to 5.9 times as much for 8 to 100 predictions with 2 to 7 targets.
 
     Args:
       pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair, finite and without gradient.
@@ -31,6 +36,9 @@ class SetLoss(WeightedLoss):
         target, `[batch, m, ...]`.
       unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the
         cross-entropy with the class "no object". None for 0.
+      class_loss: function as `matched_loss`, the loss of the class of a matched pair, or None. It and the
+        `unmatched_loss` are divided by the weights of all predictions instead of the number of targets.
+      unmatched_weight: weight of the `unmatched_loss`, a number of at least 0; DETR's `eos_coef`.
       target_mask: the valid targets, `[batch, m]`: the key of an entry of `y_true`, or a function of `y_true`. True, or
         a number of at least 0, is valid; False, or a negative number, is padding. None: all targets are valid.
       prediction_mask: the valid predictions, `[batch, n]`, in the same form. A Keras mask of `y_pred` also masks
@@ -40,6 +48,8 @@ class SetLoss(WeightedLoss):
         number of sets, so that all sets have the same weight. `"none"`: the number of sets.
       layer_axis: None, or 0 or 1: the axis of `y_pred` over the layers of a decoder that each predict all sets. All
         layers are matched in one call, and the loss of a set is the sum over layers (auxiliary losses).
+      skip_nan: whether a set that would cost NaN, such as one with a NaN prediction, costs 0 and has gradient 0. Its
+        targets count in the divisor all the same.
       reduction: `"sum_over_batch_size"` or `"mean"`, divided as above; `"sum"`, and None or `"none"` (one loss per
         set), divided only by the targets of each set with `normalization="set"`; `"mean_with_sample_weight"`, as the
         mean, with targets or sets counted by their weight.
@@ -58,7 +68,7 @@ class SetLoss(WeightedLoss):
     Masked items, even with NaN, never affect the loss or its gradient. In sets without valid targets (or with m = 0)
     all predictions are unmatched. If there are more targets than predictions, the remaining targets add nothing. A set
     with a cost of NaN or -inf, or without a matching of finite cost, gives NaN and NaN gradients, and changes no other
-    set.
+    set; but the mean over the batch is NaN then, unless `skip_nan` is set.
 
     In `model.compile` the targets and the predictions are one tensor each: concatenate what the model predicts, and
     split it in the functions. Keras would call the loss for each tensor of a dictionary. Keras 3 passes a whole
@@ -102,10 +112,13 @@ class SetLoss(WeightedLoss):
         matched_loss: Callable[[Any, Any], Any],
         unmatched_loss: Callable[[Any], Any] | None = None,
         *,
+        class_loss: Callable[[Any, Any], Any] | None = None,
+        unmatched_weight: float = 1.0,
         target_mask: str | Callable[[Any], Any] | None = None,
         prediction_mask: str | Callable[[Any], Any] | None = None,
         normalization: str = "batch",
         layer_axis: int | None = None,
+        skip_nan: bool = False,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "set_loss",
         dtype: Any = None,
@@ -115,10 +128,13 @@ class SetLoss(WeightedLoss):
             pair_cost=arguments.function("pair_cost", read_option(pair_cost)),
             matched_loss=arguments.function("matched_loss", read_option(matched_loss)),
             unmatched_loss=_optional_function("unmatched_loss", read_option(unmatched_loss)),
+            class_loss=_optional_function("class_loss", read_option(class_loss)),
+            unmatched_weight=arguments.non_negative_number("unmatched_weight", unmatched_weight),
             target_mask=_mask("target_mask", target_mask),
             prediction_mask=_mask("prediction_mask", prediction_mask),
             normalization=arguments.one_of("normalization", normalization, NORMALIZATIONS),
             layer_axis=_layer_axis(layer_axis),
+            skip_nan=arguments.boolean("skip_nan", skip_nan),
         )
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
@@ -140,6 +156,10 @@ class SetLoss(WeightedLoss):
             pair_cost=self.pair_cost,
             matched_loss=self.matched_loss,
             unmatched_loss=self.unmatched_loss,
+            class_loss=self.class_loss,
+            unmatched_weight=self.unmatched_weight,
+            normalization=self.normalization,
+            skip_nan=self.skip_nan,
         )
         return sets.normalized(losses, self.normalization)
 

@@ -14,6 +14,7 @@ from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import take
 from keras_softsort.ops.matching._assignment import matched_pairs
 
+NORMALIZATIONS = ("batch", "set", "none")
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
 
 
@@ -25,14 +26,23 @@ def set_loss(
     matched_loss: Callable[[Structure, Structure], Any],
     unmatched_loss: Callable[[Structure], Any] | None = None,
     *,
+    class_loss: Callable[[Structure, Structure], Any] | None = None,
+    unmatched_weight: float = 1.0,
     target_mask: Any = None,
     prediction_mask: Any = None,
+    normalization: str = "batch",
+    skip_nan: bool = False,
 ) -> tf.Tensor:
     """Compute the loss of each predicted set: match predictions to targets, then add up the losses of both kinds.
 
     The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly, and has no gradient. The loss of a set is
-    `sum_i matched_loss(t_i, p_a(i)) + sum_(j not in a) unmatched_loss(p_j)`. `SetLoss` divides it by the number of
-    targets.
+    `sum_i matched_loss(t_i, p_a(i)) + w sum_(j not in a) unmatched_loss(p_j)` with the `unmatched_weight` w. `SetLoss`
+    divides it by the number of targets.
+
+    With a `class_loss` it is `sum_i matched_loss(t_i, p_a(i)) + T / W (sum_i class_loss(t_i, p_a(i)) + w sum_(j not in
+    a) unmatched_loss(p_j))`. T is the number of targets in the batch, at least 1, and W that of matched predictions
+    plus w times that of unmatched ones. Divided by T, the classes then have their weighted mean over predictions, as in
+    DETR.
 
     Args:
       targets: a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take them.
@@ -41,9 +51,15 @@ def set_loss(
       matched_loss: function `(targets, predictions) -> [batch, m]`; its second argument holds the prediction of each
         target, `[batch, m, ...]`.
       unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target. None for 0.
+      class_loss: function `(targets, predictions) -> [batch, m]` as `matched_loss`, or None: the part of the loss of a
+        matched pair that is averaged over predictions together with the `unmatched_loss`.
+      unmatched_weight: weight of the `unmatched_loss`, a number of at least 0.
       target_mask: bool `[batch, m]`, True for valid targets. Masked targets are replaced by 0 before any function sees
         them.
       prediction_mask: bool `[batch, n]`, True for valid predictions.
+      normalization: how the caller divides, which matters with a `class_loss` only. `"batch"`: T and W are those of the
+        batch. `"set"`: of each set. `"none"`: T / W is 1.
+      skip_nan: whether a set that would give NaN gives 0 and gradients of 0 instead.
 
     Returns:
       `[batch]`, the loss of each set, in the dtype of the matched losses. Half precision is summed in float32. Masked
@@ -78,9 +94,13 @@ def set_loss(
     """
     arguments.function("pair_cost", pair_cost)
     arguments.function("matched_loss", matched_loss)
+    arguments.optional(arguments.function)("unmatched_loss", unmatched_loss)
+    arguments.optional(arguments.function)("class_loss", class_loss)
+    unmatched_weight = arguments.non_negative_number("unmatched_weight", unmatched_weight)
+    normalization = arguments.one_of("normalization", normalization, NORMALIZATIONS)
     targets = checked_items("targets", targets, "m")
     predictions = checked_items("predictions", predictions, "n")
-    if not any(each.dtype.is_floating for each in tf.nest.flatten(predictions)):
+    if not _floating(predictions):
         raise TypeError("predictions must hold a floating-point tensor")
     target_mask = _item_mask("target_mask", target_mask, targets)
     prediction_mask = _item_mask("prediction_mask", prediction_mask, predictions)
@@ -90,26 +110,64 @@ def set_loss(
 
     target, prediction = tf.nest.flatten(targets)[0], tf.nest.flatten(predictions)[0]
     fixed = tf.nest.map_structure(tf.stop_gradient, predictions)
-    cost = _result("pair_cost", pair_cost(targets, fixed), m=target, n=prediction)
+    cost = _result("pair_cost", pair_cost, targets, fixed, m=target, n=prediction)
     matching = matched_pairs(cost, target_mask, prediction_mask)
-    chosen = tf.nest.map_structure(lambda each: take(_not_empty(each), matching.columns), predictions)
-    chosen = _with_gradient_where(matching.row_matched, chosen)
-    losses = _result("matched_loss", matched_loss(targets, chosen), m=target)
-    result = _masked_sum(losses, matching.row_matched)
-    if unmatched_loss is not None:
-        arguments.function("unmatched_loss", unmatched_loss)
-        unmatched = tf.logical_and(prediction_mask, tf.logical_not(matching.column_matched))
-        others = unmatched_loss(_with_gradient_where(unmatched, predictions))
-        others = _masked_sum(_result("unmatched_loss", others, n=prediction), unmatched)
-        result += tf.cast(others, result.dtype)
     pairs, targets_count, predictions_count = (
         tf.math.count_nonzero(mask, axis=1) for mask in (matching.row_matched, target_mask, prediction_mask)
     )
     failed = pairs < tf.minimum(targets_count, predictions_count)  # fewer than the valid items allow
-    for each in tf.nest.flatten(predictions):
-        if each.dtype.is_floating:
-            result = nan_lists(failed, result, each)
+    if arguments.boolean("skip_nan", skip_nan):
+        failed |= _any_nan(prediction_mask, predictions)
+        # Zeros, so that no NaN of a function reaches the gradient.
+        predictions = tf.nest.map_structure(
+            lambda each: tf.where(_over_items(failed, each, 1), tf.zeros_like(each), each), predictions
+        )
+    chosen = tf.nest.map_structure(lambda each: take(_not_empty(each), matching.columns), predictions)
+    chosen = _with_gradient_where(matching.row_matched, chosen)
+    losses = _result("matched_loss", matched_loss, targets, chosen, m=target)
+    result = _masked_sum(losses, matching.row_matched)
+    classes = tf.zeros_like(result)
+    if class_loss is not None:
+        own = _result("class_loss", class_loss, targets, chosen, m=target)
+        classes += tf.cast(_masked_sum(own, matching.row_matched), result.dtype)
+    unmatched = tf.logical_and(prediction_mask, tf.logical_not(matching.column_matched))
+    if unmatched_loss is not None:
+        others = _with_gradient_where(unmatched, predictions)
+        others = _result("unmatched_loss", unmatched_loss, others, n=prediction)
+        classes += unmatched_weight * tf.cast(_masked_sum(others, unmatched), result.dtype)
+    if class_loss is not None and normalization != "none":
+        weight = unmatched_weight if unmatched_loss is not None else 0.0
+        pairs, others, items = (tf.cast(mask, result.dtype) for mask in (matching.row_matched, unmatched, target_mask))
+        axis = None if normalization == "batch" else 1
+        classes *= _targets_over_weights(pairs, others, items, weight, axis=axis)
+    result += classes
+    if skip_nan:
+        result = tf.where(failed | tf.math.is_nan(result), tf.zeros_like(result), result)
+        return tf.cast(result, losses.dtype)
+    for each in _floating(predictions):
+        result = nan_lists(failed, result, each)
     return tf.cast(result, losses.dtype)
+
+
+def _floating(structure: Structure) -> list[tf.Tensor]:
+    return [each for each in tf.nest.flatten(structure) if each.dtype.is_floating]
+
+
+def _targets_over_weights(
+    matched: tf.Tensor, unmatched: tf.Tensor, targets: tf.Tensor, unmatched_weight: float, axis: int | None
+) -> tf.Tensor:
+    """The number of targets, at least 1, over the weights of predictions: [batch], or a scalar with axis None."""
+    weights = tf.reduce_sum(matched, axis) + unmatched_weight * tf.reduce_sum(unmatched, axis)
+    return tf.math.divide_no_nan(tf.maximum(tf.reduce_sum(targets, axis), 1), weights)
+
+
+def _any_nan(mask: tf.Tensor, structure: Structure) -> tf.Tensor:
+    """Whether a valid item of each set holds NaN: [batch]."""
+    found = [
+        tf.reduce_any(_over_items(mask, each) & tf.math.is_nan(each), axis=list(range(1, each.shape.rank)))
+        for each in _floating(structure)
+    ]
+    return tf.reduce_any(tf.stack(found), axis=0)
 
 
 def _not_empty(items: tf.Tensor) -> tf.Tensor:
@@ -148,9 +206,9 @@ def _with_gradient_where(mask: tf.Tensor, structure: Structure) -> Structure:
     )
 
 
-def _over_items(mask: tf.Tensor, each: tf.Tensor) -> tf.Tensor:
-    """Return `mask` [batch, items] with as many axes as `each` [batch, items, ...]."""
-    ones = tf.ones([each.shape.rank - 2], tf.int32)
+def _over_items(mask: tf.Tensor, each: tf.Tensor, rank: int = 2) -> tf.Tensor:
+    """Return `mask` [batch, items], or [batch] of rank 1, with as many axes as `each` [batch, items, ...]."""
+    ones = tf.ones([each.shape.rank - rank], tf.int32)
     return tf.reshape(mask, tf.concat([tf.shape(mask), ones], axis=0))
 
 
@@ -159,11 +217,19 @@ def _masked_sum(losses: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.where(mask, losses, tf.zeros_like(losses)), axis=1)
 
 
-def _result(name: str, value: Any, **sides: tf.Tensor) -> tf.Tensor:
-    """Check that `value`, the result of the function `name`, has shape `[batch, m]`, `[batch, n]` or `[batch, m, n]`.
+def _result(name: str, function: Callable[..., Any], *structures: Structure, **sides: tf.Tensor) -> tf.Tensor:
+    """Call the function `name`, and check that its result has shape `[batch, m]`, `[batch, n]` or `[batch, m, n]`.
 
     `sides` are the targets, as m, and the predictions, as n.
     """
+    try:
+        value = function(*structures)
+    except (ValueError, tf.errors.InvalidArgumentError) as error:
+        received = " and ".join(str(tf.nest.map_structure(lambda each: each.shape, each)) for each in structures)
+        raise ValueError(
+            f"{name} failed for tensors of shape {received}. SetLoss reads predictions of several layers, [batch, "
+            f"layers, n, ...], with layer_axis=1. The error: {error}"
+        ) from error
     tensor = arguments.floating_tensor(f"the result of {name}", value)
     items = list(sides.values())
     expected = items[-1].shape[:1].concatenate([each.shape[1] for each in items])

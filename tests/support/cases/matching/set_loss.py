@@ -23,6 +23,11 @@ def squared_errors(targets, predictions):
 
 
 @register
+def absolute_errors(targets, predictions):
+    return tf.abs(targets - predictions)
+
+
+@register
 def tenth_of_squares(predictions):
     return 0.1 * tf.square(predictions)
 
@@ -47,8 +52,17 @@ SET_LOSS = Loss(
             "unmatched_loss": tenth_of_squares,
             "target_mask": not_negative,
             "normalization": "set",
+            "class_loss": absolute_errors,
         },
-        {**FUNCTIONS, "prediction_mask": above_minus_two, "reduction": "sum", "name": "mine"},
+        {
+            **FUNCTIONS,
+            "unmatched_loss": tenth_of_squares,
+            "unmatched_weight": 0.5,
+            "prediction_mask": above_minus_two,
+            "skip_nan": True,
+            "reduction": "sum",
+            "name": "mine",
+        },
     ],
     "set_loss",
     takes="set",
