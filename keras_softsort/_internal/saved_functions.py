@@ -7,6 +7,7 @@ only as the name of a registered function, or of one in `custom_objects`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,9 +26,12 @@ def written_option(value: Any) -> Any:
     if not callable(value):
         return list(value) if isinstance(value, tuple) else value
     name = keras.utils.get_registered_name(value) if hasattr(value, "__name__") else "<lambda>"
-    if name == "<lambda>" or _is_of_keras(value):
+    if name == "<lambda>":
         return keras.utils.serialize_keras_object(value)
-    return {"module": value.__module__, "class_name": "function", "config": name, "registered_name": name}
+    module = value.__module__
+    if _function_of_keras(value.__name__) is value:
+        module, name = "keras", value.__name__
+    return {"module": module, "class_name": "function", "config": name, "registered_name": name}
 
 
 def read_option(value: Any) -> Any:
@@ -40,6 +44,8 @@ def read_option(value: Any) -> Any:
     if value.get("class_name") != "function" or value.get("module") == "builtins":
         return keras.utils.deserialize_keras_object(value)
     function = keras.utils.get_registered_object(value["config"])
+    if function is None and value["module"].split(".")[0] == "keras":
+        function = _function_of_keras(value["config"])
     if function is None:
         raise TypeError(
             f"function {value['config']!r} of module {value['module']!r} is unknown: register it with "
@@ -53,11 +59,11 @@ def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: read_option(value) for name, value in given.items() if name not in NOT_OPTIONS}
 
 
-def _is_of_keras(function: Any) -> bool:
-    """Whether Keras finds this very function by its name."""
-    return any(
-        each is function for part in (keras.activations, keras.losses, keras.metrics) for each in vars(part).values()
-    )
+def _function_of_keras(name: str) -> Any:
+    """Keras' own function of this name, or None. Versions of Keras write different modules for one function."""
+    parts = (keras.activations, keras.losses, keras.metrics)
+    functions = (each for part in parts for each in vars(part).values() if inspect.isfunction(each))
+    return next((each for each in functions if each.__name__ == name), None)
 
 
 class KeepsOptions:

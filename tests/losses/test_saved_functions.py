@@ -91,6 +91,11 @@ def test_function_of_keras(name):
     assert callable(function)
     loss = ks.SetLoss(REGISTERED["identity"], function)
     assert again(loss).matched_loss is function
+    # As other versions of Keras write it.
+    for module, registered_name in (("builtins", "function"), ("keras.metrics", name), ("keras.losses", "function")):
+        written = {"module": module, "class_name": "function", "config": name, "registered_name": registered_name}
+        config = {**loss.get_config(), "matched_loss": written}
+        assert ks.SetLoss.from_config(config).matched_loss is function
 
 
 def test_keras_object_and_lambda():
