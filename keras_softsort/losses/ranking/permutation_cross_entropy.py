@@ -23,6 +23,10 @@ class PermutationCrossEntropyLoss(ListLoss):
     Use it after `NeuralSortLayer` or `SoftSortLayer`, to train through a sort. By default a label below 0 marks
     padding.
 
+    A matrix of `SinkhornLayer` is `[batch, item, place]`, the transpose: a square one would be learned transposed, and
+    is not told apart. Use `keras.losses.SparseCategoricalCrossentropy()` with the place of each item from 0, or
+    `keras.layers.Permute((2, 1))` and `target="ranks"`.
+
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
     i (tied items share their ranks evenly) and w_j is the item's weight.
 

@@ -180,7 +180,16 @@ def permutation_cross_entropy_loss(
     leading = labels.shape.rank - 1
     expected = permutation.shape[:leading].concatenate(permutation.shape[-1:])
     if not labels.shape.is_compatible_with(expected):
-        raise ValueError(f"labels must have shape {expected} with this permutation, got {labels.shape}")
+        raise ValueError(
+            f"labels must have shape {expected} with this permutation, got {labels.shape}: it is [..., rank, item], so "
+            "a matrix of sinkhorn, [..., item, place], has to be transposed"
+        )
+    ranks, items = permutation.shape[-2:]
+    if ranks is not None and items is not None and ranks > items:
+        raise ValueError(
+            f"permutation must have at most as many ranks as items, got shape {permutation.shape}: it is [..., rank, "
+            "item], so a matrix of sinkhorn, [..., item, place], has to be transposed"
+        )
     sizes = tf.shape(permutation)
     labels = arguments.of_shape("labels", labels, tf.concat([sizes[:leading], sizes[-1:]], axis=0))
     mask = arguments.list_mask(mask, labels, "labels")

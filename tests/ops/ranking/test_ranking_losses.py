@@ -201,6 +201,14 @@ def test_permutations_and_labels_that_do_not_fit():
         ops.permutation_cross_entropy_loss(SCORES, LABELS)
     with pytest.raises(ValueError, match=r"labels must have shape \(4, 5\) with this permutation, got \(3, 5\)"):
         ops.permutation_cross_entropy_loss(ops.neural_sort(SCORES), LABELS[:3])
+    # Matrices [item, place] of more items than places, and of fewer.
+    for items, places in ((5, 3), (3, 5)):
+        with pytest.raises(ValueError, match=r"a matrix of sinkhorn, .*transposed"):
+            ops.permutation_cross_entropy_loss(ops.sinkhorn(tf.zeros([4, items, places])), LABELS[:, :items])
+    with pytest.raises(
+        ValueError, match=r"permutation must have at most as many ranks as items, got shape \(4, 5, 3\)"
+    ):
+        ops.permutation_cross_entropy_loss(tf.ones([4, 5, 3]), LABELS[:, :3])
 
 
 def test_a_permutation_of_unknown_size_with_weights():
