@@ -18,7 +18,7 @@ _PADDED_LABEL: dict[str | None, float | None] = {"negative_labels": -1.0, "nan_l
 def padded_label(padding: str | None, *, optional: bool) -> float | None:
     """Return the label that marks padding. With `optional`, `padding` may be None, and then there is none."""
     choices = {**_PADDED_LABEL, None: None} if optional else _PADDED_LABEL
-    if padding not in choices:
+    if not isinstance(padding, (str, type(None))) or padding not in choices:
         raise ValueError(f"padding must be {' or '.join(map(repr, choices))}, got {padding!r}")
     return choices[padding]
 

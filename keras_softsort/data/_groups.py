@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,9 @@ class Groups:
             raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
         starts, self.sizes = _arrays.runs(values)
         numbers: dict[Any, int] = {}
+        for at in starts if is_object else ():
+            if not isinstance(values[at], Hashable):
+                raise ValueError(f"group {name!r} must hold values such as numbers or strings, got {values[at]!r}")
         group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
         self.ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
         self.rows: np.ndarray | None = None
@@ -59,3 +62,5 @@ def _is_no_value(value: Any) -> bool:
         return value is None or bool(value != value)  # noqa: PLR0124  (NaN)
     except TypeError:  # pandas' NA
         return True
+    except ValueError:  # an array
+        return False

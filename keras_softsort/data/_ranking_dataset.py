@@ -114,6 +114,12 @@ class RankingDataset:
         sizes = np.array([len(parts[1]) for parts in arrays])
         return cls(features, labels, sizes, weights=weights[0] if weights else None)
 
+    def __repr__(self) -> str:
+        labels = ", no labels" if self.labels is None else ""
+        return (
+            f"RankingDataset({len(self)} lists, {len(self.features)} items, {self.features.shape[1]} features{labels})"
+        )
+
     def __len__(self) -> int:
         return len(self.sizes)
 

@@ -62,6 +62,9 @@ class ClickLog:
         for name, value in (("lists", lists), ("items", items), ("clicks", clicks)):
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        return f"ClickLog({len(self)} sessions, {self.items.shape[1]} positions)"
+
     def __len__(self) -> int:
         return len(self.lists)
 

@@ -178,7 +178,8 @@ def _named_records(files: Files, shuffle: bool, seed: int | None, index: int, co
 
 def _check_label(label: str, example_features: Mapping[str, Any]) -> None:
     if not isinstance(label, str) or label not in example_features:
-        raise ValueError(f"label must be one of example_features, {sorted(example_features)}, got {label!r}")
+        hint = "; its specification belongs into example_features" if isinstance(label, (tuple, list)) else ""
+        raise ValueError(f"label must be one of example_features, {sorted(example_features)}, got {label!r}{hint}")
     spec = example_features[label]
     if list(getattr(spec, "shape", [None])) not in ([], [1]) or spec.dtype == tf.string:
         raise ValueError(f"label must be one number per item, of shape [] or [1], got {spec}")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +13,12 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _arrays
 from keras_softsort.data._files import existing_files
+from keras_softsort.data._frames import Table, table
 from keras_softsort.data._groups import Groups, joined, unchanged
 from keras_softsort.data._ranking_dataset import RankingDataset
 
+MISSING = ("error", "keep")
+_MOST_PROBLEMS = 5  # in an error
 _DECODED = 2**16  # rows of a Parquet file that are decoded at a time
 _COPIED = 2**14  # rows that are copied at a time, column by column, so that they fit into the cache
 
@@ -30,6 +31,7 @@ def from_frame(
     label: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
+    missing: str = "error",
 ) -> RankingDataset:
     """Turn a table into lists: the rows with the same value in a group column are one list.
 
@@ -43,6 +45,8 @@ def from_frame(
         `padding="nan_labels"` or `None`. `None` for rows to score, which have no labels.
       features: columns of numbers or booleans, in the order of the features; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
+      missing: what missing values and NaN in features become. `"error"` raises an error. `"keep"` keeps them as NaN,
+        for trees or for a model that replaces them.
 
     Returns:
       A `RankingDataset`, float32, with `feature_names`. Its `in_row_order` puts scores of its items into the order of
@@ -51,7 +55,8 @@ def from_frame(
     Raises:
       TypeError: `frame` is not such a table, for example a polars LazyFrame.
       ValueError: a column is missing, used twice or does not hold numbers; a number is missing, NaN, infinite or beyond
-        float32 (the message has its row); a group has no value; a weight is below 0; the table has no rows.
+        float32 (the message has its row, counted from 0); a group has no value or cannot be compared; a weight is
+        below 0; `missing` is unknown; the table has no rows.
 
     Cost: linear time, and the memory of the float32 features in addition to the table.
 
@@ -70,7 +75,7 @@ def from_frame(
     [-3.0, -2.5, -4.0]
     """
     rows = table(frame)
-    roles = Roles(rows.names, group, label, features, weight)
+    roles = Roles(rows.names, group, label, features, weight, missing)
     if not rows.size:
         raise ValueError("frame must have at least one row, got none")
     values = rows.column(group, slice(0, rows.size))
@@ -86,6 +91,7 @@ def read_parquet(
     label: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
+    missing: str = "error",
 ) -> RankingDataset:
     """Read lists from Parquet files: the rows with the same value in a group column are one list.
 
@@ -99,6 +105,7 @@ def read_parquet(
       label: column of numbers; `None` for rows to score, which have no labels.
       features: columns of numbers or booleans; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
+      missing: `"error"` or `"keep"`, as for `from_frame`.
 
     Returns:
       A `RankingDataset`, float32, with the lists in the order of their first rows.
@@ -131,7 +138,7 @@ def read_parquet(
     for _, file in files:
         if sorted(file.schema_arrow.names) != sorted(names):
             raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
-    roles = Roles(names, group, label, features, weight)
+    roles = Roles(names, group, label, features, weight, missing)
 
     def tables(columns: list[str]) -> Iterator[Table]:
         return (table(batch) for name, file in files for batch in read_batches(file, name, columns))
@@ -159,59 +166,17 @@ def read_batches(file: Any, name: str, columns: list[str]) -> Iterator[Any]:
             yield from file.iter_batches(_DECODED, row_groups=[row_group], columns=columns)
 
 
-class Table(NamedTuple):
-    """Rows in memory, and a function that reads some rows of a column: numbers, or objects for everything else."""
-
-    names: list[str]
-    size: int
-    column: Callable[[str, slice], np.ndarray]
-
-
-def table(frame: Any) -> Table:
-    """Return `frame` as a table, without importing its library."""
-    kind = type(frame)
-    match kind.__module__.partition(".")[0], kind.__name__:
-        case "pandas", "DataFrame":
-            return Table(list(frame.columns), len(frame), lambda name, rows: _of_pandas(frame[name].iloc[rows]))
-        case "polars", "DataFrame":
-            return Table(frame.columns, len(frame), lambda name, rows: frame[name][rows].to_numpy())
-        case "pyarrow", "Table" | "RecordBatch":
-            return Table(frame.column_names, len(frame), lambda name, rows: np.asarray(frame[name][rows]))
-    if isinstance(frame, Mapping):
-        return _of_mapping(frame)
-    hint = ": call its collect()" if kind.__name__ == "LazyFrame" else ""
-    raise TypeError(
-        "frame must be a pandas or polars DataFrame, a pyarrow Table or a dictionary of columns, got "
-        f"{kind.__module__}.{kind.__qualname__}{hint}"
-    )
-
-
-def _of_pandas(values: Any) -> np.ndarray:
-    if isinstance(values.dtype, np.dtype) or values.dtype.kind not in "iufb":
-        return values.to_numpy()
-    if values.hasnans:
-        return values.to_numpy(np.float64, na_value=np.nan)
-    return values.to_numpy(getattr(values.dtype, "numpy_dtype", np.float64))
-
-
-def _of_mapping(frame: Mapping[str, Any]) -> Table:
-    size = max((operator.length_hint(values, 1) for values in frame.values()), default=0)
-
-    @functools.cache
-    def array(name: str) -> np.ndarray:
-        values = np.asarray(frame[name])
-        if values.shape != (size,):
-            raise ValueError(f"columns must all be one-dimensional of length {size}, got {name!r}: {values.shape}")
-        return values
-
-    return Table(list(frame), size, lambda name, rows: array(name)[rows])
-
-
 class Roles:
     """The names of the columns by their role, which are among `names`. Without `features`, all others are features."""
 
     def __init__(
-        self, names: Sequence[str], group: str, label: str | None, features: Sequence[str] | None, weight: str | None
+        self,
+        names: Sequence[str],
+        group: str,
+        label: str | None = None,
+        features: Sequence[str] | None = None,
+        weight: str | None = None,
+        missing: str = "error",
     ) -> None:
         roles = {"group": group, "label": label, "weight": weight}
         named = {role: name for role, name in roles.items() if role == "group" or name is not None}
@@ -228,6 +193,7 @@ class Roles:
             problem = f"{twice} more than once" if twice else "no column for features"
             raise ValueError(f"group, label, weight and features must be different columns, got {problem}")
         self.group, self.label, self.features, self.weight = group, label, columns, weight
+        self.may_be_missing = set(columns) if arguments.one_of("missing", missing, MISSING) == "keep" else set()
         # All columns but that of the groups.
         self.numbers = used[1:]
 
@@ -241,28 +207,44 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
     targets |= {name: column for name, column in ((roles.label, labels), (roles.weight, weights)) if column is not None}
     positions = None if groups.rows is None else np.argsort(groups.rows)
     first = 0
-    for table in tables:
-        for start in range(0, table.size, _COPIED):
-            part = slice(start, min(start + _COPIED, table.size))
+    for frame in tables:
+        for start in range(0, frame.size, _COPIED):
+            part = slice(start, min(start + _COPIED, frame.size))
             here = slice(first + part.start, first + part.stop)
             places = here if positions is None else positions[here]
+            problems = []
             for name, target in targets.items():
-                target[places] = _numbers(table.column(name, part), name, here.start)
-        first += table.size
+                found = _numbers(frame, name, part, first, roles)
+                if isinstance(found, str):
+                    problems.append(found)
+                else:
+                    target[places] = found
+            _raise_all(problems)
+        first += frame.size
     return RankingDataset(features, labels, groups.sizes, groups.ids, weights, groups.rows, roles.features)
 
 
-def _numbers(values: np.ndarray, name: str, first: int) -> np.ndarray:
-    """Convert a part of a column, from row `first` on, to float32."""
+def _numbers(frame: Table, name: str, part: slice, first: int, roles: Roles) -> np.ndarray | str:
+    """Convert a part of a column of `frame`, whose rows count from `first` on, to float32, or say what is wrong."""
+    values = frame.column(name, part)
     if values.dtype.kind not in "iufb":
         example = next((value for value in values if not isinstance(value, (int, float))), values[0])
-        raise ValueError(
-            f"column {name!r} must hold numbers, got {values.dtype} with {example!r}; encode it as numbers"
-        )
+        return f"column {name!r} must hold numbers, got {values.dtype} with {example!r}; encode it as numbers"
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float32)
-    finite = np.isfinite(numbers)
-    if not np.all(finite):
-        at = int(np.argmin(finite))
-        raise ValueError(f"column {name!r} must hold finite float32 numbers, got {values[at]} in row {first + at}")
-    return numbers
+    valid = np.isfinite(numbers)
+    if name in roles.may_be_missing:
+        valid |= np.isnan(numbers)
+    if np.all(valid):
+        return numbers
+    value, at = values[np.argmin(valid)], part.start + int(np.argmin(valid))
+    label = f" (index {frame.index[at]})" if frame.index is not None and frame.index[at] != at else ""
+    remedy = ': impute it, or pass missing="keep"' if np.isnan(value) and name in roles.features else ""
+    return f"column {name!r} must hold finite float32 numbers, got {value} in row {first + at}{label}{remedy}"
+
+
+def _raise_all(problems: list[str]) -> None:
+    """Raise one error that has the `problems`, if there are any."""
+    rest = len(problems) - _MOST_PROBLEMS
+    if problems:
+        raise ValueError("; ".join([*problems[:_MOST_PROBLEMS], *([f"and {rest} more columns"] if rest > 0 else [])]))

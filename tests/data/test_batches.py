@@ -496,6 +496,7 @@ def test_padding_of_a_label_without_default_is_no_judgement():
     ("arguments", "error", "message"),
     [
         ({"label": ["x"]}, ValueError, r"label must be one of example_features, \['label', 'x'\], got \['x'\]"),
+        ({"label": ("x", None)}, ValueError, r"got \('x', None\); its specification belongs into example_features"),
         ({"label": "grade"}, ValueError, r"label must be one of example_features, \['label', 'x'\], got 'grade'"),
         ({"label": "x"}, ValueError, r"label must be one number per item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
         ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),

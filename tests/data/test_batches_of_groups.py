@@ -110,6 +110,7 @@ def test_shards_hold_every_group_once():
         ({"rows": 19}, ValueError, "rows must hold the largest group, got 19, and group 'q1' has 20 rows"),
         ({"rows": 0}, ValueError, "rows must be at least 1, got 0"),
         ({"shuffle": "no"}, TypeError, "shuffle must be True or False"),
+        ({"padding": ["a"]}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got .'a'."),
         ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
         ({"seed": 0.5}, TypeError, "seed must be an integer"),
         ({"shard": (2, 2)}, ValueError, "shard must be"),
@@ -255,6 +256,8 @@ def test_wrong_scores_of_rows(frame, tmp_path):
         scorer.score_rows(frame)
     with pytest.raises(TypeError, match="mask must be True or False"):
         models.score_rows(None, lists, mask="yes")
+    with pytest.raises(TypeError, match="model must be a Keras model, got None"):
+        models.score_rows(None, lists)
     model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(2)])
     with pytest.raises(
         ValueError, match=r"model must return scores of shape \(12, 5\) or \(12, 5, 1\), got \(12, 5, 2\)"

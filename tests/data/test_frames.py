@@ -141,6 +141,19 @@ NAN_ROW = at(20, np.nan)
         ({"small": ["x"] * ROWS}, {}, "column 'small' must hold numbers, got .* with 'x'; encode it as numbers"),
         ({"small": NAN_ROW}, {}, "column 'small' must hold finite float32 numbers, got nan in row 20"),
         ({"small": at(33, 1e39)}, {}, r"column 'small' must hold finite float32 numbers, got 1e\+39 in row 33"),
+        (
+            {"small": NAN_ROW, "f1": ["a"] * ROWS, "flag": at(3, np.inf)},
+            {},
+            "column 'f1' must hold numbers, .*; column 'small' .*nan in row 20: impute it, or pass missing=\"keep\"",
+        ),
+        (
+            {"flag": at(3, np.inf)},
+            {"missing": "keep"},
+            "column 'flag' must hold finite float32 numbers, got inf in row 3",
+        ),
+        ({"target": NAN_ROW}, {"missing": "keep"}, "column 'target' must .*got nan in row 20$"),
+        ({}, {"missing": "zero"}, r"missing must be one of \['error', 'keep'\], got 'zero'"),
+        ({"era": [[1, 2]] * ROWS}, {}, r"group 'era' must hold values such as numbers or strings, got .*1, 2"),
         ({"target": NAN_ROW}, {}, "column 'target' must hold finite float32 numbers, got nan in row 20"),
         ({"weight": at(20, -np.inf)}, {"weight": "weight"}, "column 'weight' must hold finite .*got -inf in row 20"),
         ({"weight": at(20, -1)}, {"weight": "weight"}, r"weights must be at least 0, got -1\.0 in list"),
@@ -162,6 +175,44 @@ def test_bad_tables(tmp_path, read, frame, options, message):
         pq.write_table(table, tmp_path / "x.parquet", row_group_size=9)
         with pytest.raises(ValueError, match=message):
             ks.data.read_parquet(tmp_path / "x.parquet", **roles)
+
+
+def test_errors_have_the_index_of_a_row():
+    frame = pd.DataFrame(changed(small=NAN_ROW), index=1000 + np.arange(ROWS))
+    with pytest.raises(ValueError, match=r"got nan in row 20 \(index 1020\): impute it"):
+        ks.data.from_frame(frame, group="era", label="target")
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_missing_features_may_be_kept(library, few_rows, tmp_path):
+    frame, roles = changed(f1=NAN_ROW), {"group": "era", "label": "target", "missing": "keep"}
+    reads = [ks.data.from_frame(FRAMES[library](frame), **roles)]
+    pq.write_table(pa.table(frame), tmp_path / "x.parquet", row_group_size=9)
+    reads.append(ks.data.read_parquet(tmp_path / "x.parquet", **roles))
+    for lists in reads:
+        np.testing.assert_array_equal(lists.in_row_order(lists.features[:, 0]), NAN_ROW.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame({"g": [[1], [2]], "x": [1.0, 2.0]}), "group 'g' must hold values such as .*, got .1."),
+        (pd.DataFrame({"g": [np.arange(2)] * 2, "x": [1.0, 2.0]}), "group 'g' must hold values such as .*, got array"),
+        (pl.DataFrame({"g": [{"a": 1}, {"a": 2}], "x": [1.0, 2.0]}), "column 'g' must hold .*, got"),
+        (pl.DataFrame({"g": [{"a": 1, "b": 2}] * 2, "x": [1.0, 2.0]}), "column 'g' must hold one value .*, got 2 in"),
+        (pl.DataFrame({"g": pl.Series([1, 2], dtype=pl.Int128), "x": [1.0, 2.0]}), "column 'g' must .*128"),
+    ],
+)
+def test_groups_that_are_no_values(frame, message):
+    with pytest.raises(ValueError, match=message):
+        ks.data.from_frame(frame, group="g")
+
+
+def test_a_data_set_prints_its_sizes():
+    lists = ks.data.from_frame({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0]}, group="g")
+    assert repr(lists) == "RankingDataset(2 lists, 3 items, 1 features, no labels)"
+    log = ks.data.ClickLog([0, 0], [[0, 1]] * 2, [[1, 0]] * 2)
+    assert repr(log) == "ClickLog(2 sessions, 2 positions)"
 
 
 def test_missing_values_of_each_library():
