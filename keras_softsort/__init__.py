@@ -44,10 +44,15 @@ _OF_PROBABILITY = {
     "linalg": {"LinearOperatorNeuralSort", "LinearOperatorSoftSort"},
 }
 
+# Imported when first used, because they need what `import keras_softsort` does not. Not in `__all__`.
+_ADAPTERS = {"beam", "serving", "spark", "tf_ranking"}
+
 _set_all(__name__, *_OF_PROBABILITY, *(name for names in _OF_PROBABILITY.values() for name in names))
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _ADAPTERS:
+        return _importlib.import_module(f"{__name__}.{name}")
     for folder, names in _OF_PROBABILITY.items():
         if name == folder or name in names:
             module = _importlib.import_module(f"{__name__}.{folder}")

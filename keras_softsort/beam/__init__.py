@@ -1,6 +1,6 @@
 """Lists on Apache Beam: read them and group them by query, write ELWC records, score with an exported ranker.
 
-Not imported by `import keras_softsort`: `from keras_softsort import beam`. Needs the extra `beam`.
+Imported when first used, as `ks.beam`. Needs the extra `beam`.
 """
 
 try:

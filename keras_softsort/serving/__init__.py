@@ -1,6 +1,6 @@
 """From a trained ranker to TensorFlow Serving: versions, signatures, warm-up, client commands, offline prediction.
 
-Not imported by `import keras_softsort`: `from keras_softsort import serving`.
+Imported when first used, as `ks.serving`.
 """
 
 from keras_softsort._internal.export import set_all as _set_all

@@ -1,6 +1,6 @@
 """Lists on Apache Spark: score the rows of a data frame with an exported ranker, or write them as ELWC records.
 
-Not imported by `import keras_softsort`: `from keras_softsort import spark`. Needs the extra `spark`, and Java 17.
+Imported when first used, as `ks.spark`. Needs the extra `spark`, and Java 17.
 """
 
 try:
