@@ -75,7 +75,7 @@ def from_frame(
     [-3.0, -2.5, -4.0]
     """
     rows = table(frame)
-    roles = Roles(rows.names, group, label, features, weight, missing)
+    roles = Roles(rows.names, group, label, features, weight, missing=missing)
     if not rows.size:
         raise ValueError("frame must have at least one row, got none")
     values = rows.column(group, slice(0, rows.size))
@@ -138,7 +138,7 @@ def read_parquet(
     for _, file in files:
         if sorted(file.schema_arrow.names) != sorted(names):
             raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
-    roles = Roles(names, group, label, features, weight, missing)
+    roles = Roles(names, group, label, features, weight, missing=missing)
 
     def tables(columns: list[str]) -> Iterator[Table]:
         return (table(batch) for name, file in files for batch in read_batches(file, name, columns))
@@ -173,9 +173,10 @@ class Roles:
         self,
         names: Sequence[str],
         group: str,
-        label: str | None = None,
-        features: Sequence[str] | None = None,
-        weight: str | None = None,
+        label: str | None,
+        features: Sequence[str] | None,
+        weight: str | None,
+        *,
         missing: str = "error",
     ) -> None:
         roles = {"group": group, "label": label, "weight": weight}

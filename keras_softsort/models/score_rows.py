@@ -30,7 +30,7 @@ def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask:
 
     Raises:
       ValueError: the model returns another shape, or an error of `bucketed_batches`.
-      TypeError: `lists` is not a `RankingDataset`.
+      TypeError: `lists` is not a `RankingDataset`, or `model` is no Keras model.
 
     Cost: that of the model on lists padded to few sizes.
 
@@ -47,6 +47,8 @@ def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask:
     if not isinstance(lists, RankingDataset):
         raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
     arguments.boolean("mask", mask)
+    if not hasattr(model, "predict_on_batch"):
+        raise TypeError(f"model must be a Keras model, got {model!r}")
     items_only = dataclasses.replace(lists, rows=None)
     parts, places = [], []
     for inputs, numbers in bucketed_batches(items_only, batch_size, shuffle=False, mask=mask, rows=True):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.serving._saved_model import DEFAULT, SIZES, local_folder, signature_inputs
 
@@ -31,7 +32,8 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
 
     Raises:
       FileNotFoundError: there is no SavedModel at `path`.
-      ValueError: the SavedModel has no signature `serving_default`, or `path` is not local.
+      ValueError: the SavedModel has no signature `serving_default`, `path` is not local, or a port is below 1.
+      TypeError: a port is not an integer.
 
     Example:
 
@@ -46,6 +48,8 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
       curl -d '{"instances": [{"features": [[0.0], [0.1]], "sizes": 2}]}' http://localhost:8501/v1/models/ranker:predict
     ...
     """
+    grpc_port = arguments.positive_integer("grpc_port", grpc_port)
+    rest_port = arguments.positive_integer("rest_port", rest_port)
     folder = local_folder(path).resolve()
     specs = signature_inputs(folder, DEFAULT)
     request = {name: _made_up(name, spec) for name, spec in specs.items()}

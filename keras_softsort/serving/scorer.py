@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset, from_frame
+from keras_softsort.data.tables import table
 from keras_softsort.serving._extra_files import check_same, read_names
 from keras_softsort.serving._saved_model import DEFAULT, IDS, SCORES, SINGLE, SIZES, WITH_IDS, checked_array, has_items
 from keras_softsort.serving._versions import local_path
@@ -115,9 +116,18 @@ class Scorer:
                     f"group must be None, since {self.path} was exported without feature_names=: score_rows takes "
                     f"data.from_frame(frame, group=, features=), got {group!r}"
                 )
+            there = table(lists).names
+            absent = [name for name in self.feature_names if name not in there]
+            if absent:
+                raise ValueError(
+                    f"lists must have the columns of the model's feature_names, got a frame without {absent}"
+                )
             return self.score_rows(from_frame(lists, group=group, features=self.feature_names))
-        if hasattr(lists, "columns"):
-            raise TypeError("group must name the column of a data frame that identifies its lists, got None")
+        if hasattr(lists, "columns") or isinstance(lists, Mapping):
+            raise TypeError(
+                "group must name the column of a data frame that identifies its lists, got None; one list by input "
+                "is [list]"
+            )
         return [outputs[SCORES] for outputs in self._run(DEFAULT, lists, outputs=[SCORES])]
 
     def score_rows(self, lists: Any) -> np.ndarray:
@@ -134,7 +144,8 @@ class Scorer:
         """
         if not isinstance(lists, RankingDataset):
             raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
-        return lists.in_row_order(np.concatenate(self.score(lists)))
+        scores = self.score(lists)
+        return lists.in_row_order(np.concatenate(scores) if scores else np.zeros(0, np.float32))
 
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of the model, without padding: one dictionary of arrays per list.

@@ -74,6 +74,7 @@ def test_a_dataset_has_scores_list_by_list(scorer, labels):
         np.testing.assert_allclose(one, wanted()[FRAME["query"] == query], rtol=1e-5)
     own = np.isin(FRAME["query"], lists.query_ids)
     np.testing.assert_allclose(scorer.score_rows(lists), wanted()[own], rtol=1e-5)
+    assert scorer.score_rows(lists[:0]).shape == (0,)
     assert scorer.predict(lists)[0]["order"].tolist() == np.argsort(-scores[0], kind="stable").tolist()
     nameless = data.RankingDataset(lists.features, None, lists.sizes)
     np.testing.assert_array_equal(np.concatenate(scorer.score(nameless)), np.concatenate(scores))
@@ -97,8 +98,10 @@ def test_other_columns_are_refused(scorer, names, problem):
 
 
 def test_errors_of_frames(folder, scorer, tmp_path):
-    with pytest.raises(ValueError, match=r"features must name one column of .*, got 'stars', which is not there"):
-        scorer.score({name: FRAME[name] for name in ("query", "price", "age")}, group="query")
+    with pytest.raises(ValueError, match=r"lists must have the columns .*, got a frame without \['stars', 'age'\]"):
+        scorer.score({name: FRAME[name] for name in ("query", "price")}, group="query")
+    with pytest.raises(TypeError, match=r"group must name the column of a data frame .*, got None"):
+        scorer.score(FRAME)
     with pytest.raises(ValueError, match=r"group must name one column of .*, got 'day', which is not there"):
         scorer.score(FRAME, group="day")
     without = shutil.copytree(folder, tmp_path / "1")

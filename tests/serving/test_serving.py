@@ -109,6 +109,12 @@ def test_c_refuses_what_demands_xla(tmp_path):
     assert answer.outputs["y"].tolist() == [2.0]
 
 
+@pytest.mark.parametrize("name", ["grpc_port", "rest_port"])
+def test_ports_are_numbers(folder, name):
+    with pytest.raises(TypeError, match=f"{name} must be an integer, got 'a'"):
+        serving.print_client_commands(folder, **{name: "a"})
+
+
 def test_instructions_that_work(folder, capsys):
     serving.print_client_commands(folder, grpc_port=1234, rest_port=5678)
     printed = capsys.readouterr().out

@@ -156,8 +156,10 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
       with a NaN distance has NaN.
 
     Raises:
-      ValueError: `num_classes` is below 1, `votes` is unknown, or shapes do not match.
+      ValueError: `num_classes` is below 1, `votes` is unknown, shapes do not match, or `neighbors` has a number of no
+        reference.
       TypeError: `labels` or `neighbors` are not integers, or `distances` is not floating-point.
+      InvalidArgumentError: `neighbors` has a number of no reference, in a traced function. XLA drops that check.
 
     Cost: O(k num_classes) time and memory per query.
 
@@ -179,6 +181,10 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
         raise ValueError(f"distances must have the shape of neighbors, {neighbors.shape}, got {distances.shape}")
     num_classes = arguments.positive_integer("num_classes", num_classes)
     by_distance = arguments.one_of("votes", votes, VOTES) == "distance"
+    if tf.executing_eagerly():  # in a graph TensorFlow checks it
+        inside = tf.reduce_all(tf.logical_and(neighbors >= 0, neighbors < tf.cast(tf.size(labels), neighbors.dtype)))
+        rule = f"neighbors must be at least 0 and below {labels.shape[0]}, the number of references, got"
+        neighbors = arguments.checked(neighbors, inside, rule, neighbors)
     wide = tf.cast(distances, compute_dtype(distances.dtype))
     weights = tf.ones_like(wide)
     if by_distance:

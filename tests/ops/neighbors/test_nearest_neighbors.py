@@ -118,6 +118,8 @@ def test_bad_embeddings(arguments, error, message):
         ({"labels": [0.5, 1.0]}, TypeError, "labels must hold integers, got dtype float32"),
         ({"labels": [[0, 1]]}, ValueError, r"labels must have shape \[n\], got \(1, 2\)"),
         ({"neighbors": [0, 1]}, ValueError, r"neighbors must have shape \[q, k\], got \(2,\)"),
+        ({"neighbors": [[0, 9]]}, ValueError, "neighbors must be at least 0 and below 2, .*, got .*9"),
+        ({"neighbors": [[-1, 0]]}, ValueError, "neighbors must be at least 0 and below 2, .*, got .*-1"),
         ({"distances": [[0.5]]}, ValueError, r"distances must have the shape of neighbors, \(1, 2\), got \(1, 1\)"),
     ],
 )
