@@ -142,9 +142,9 @@ NAN_ROW = at(20, np.nan)
         ({"small": NAN_ROW}, {}, "column 'small' must hold finite float32 numbers, got nan in row 20"),
         ({"small": at(33, 1e39)}, {}, r"column 'small' must hold finite float32 numbers, got 1e\+39 in row 33"),
         (
-            {"small": NAN_ROW, "f1": ["a"] * ROWS, "flag": at(3, np.inf)},
+            {"small": at(2, np.nan), "f1": ["a"] * ROWS, "flag": at(3, np.inf)},
             {},
-            "column 'f1' must hold numbers, .*; column 'small' .*nan in row 20: impute it, or pass missing=\"keep\"",
+            "column 'f1' must .*; column 'small' .*nan in row 2: impute it, or pass missing=\"keep\"; column 'flag' .* row 3",
         ),
         (
             {"flag": at(3, np.inf)},
