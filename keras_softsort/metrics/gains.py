@@ -40,8 +40,8 @@ class NDCG(RankingMetric):
 
     With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. The result
     is NaN after a list with a NaN score or label, or with a label below 0 that is not padding. Empty lists do not
-    count. The numbers are those of TF-Ranking's `NDCGMetric`, except that it orders tied items at random, and gives
-    lists without gain the mean weight of the other lists in the batch.
+    count. The numbers are those of TF-Ranking's `NDCGMetric`, except that it orders tied items at random. It and
+    Keras-RS give lists without gain the mean weight of the other lists in the batch.
 
     Raises:
       TypeError: `y_pred` is not floating-point, or an argument has another type.
