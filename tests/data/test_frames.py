@@ -144,7 +144,7 @@ NAN_ROW = at(20, np.nan)
         (
             {"small": at(2, np.nan), "f1": ["a"] * ROWS, "flag": at(3, np.inf)},
             {},
-            "column 'f1' must .*; column 'small' .*nan in row 2: impute it, or pass missing=\"keep\"; column 'flag' .* row 3",
+            "'f1' .*; column 'small' .*nan in row 2: impute it, or pass missing=\"keep\"; column 'flag' .* row 3",
         ),
         (
             {"flag": at(3, np.inf)},
