@@ -3,6 +3,7 @@
 import inspect
 import json
 import pathlib
+import re
 import types
 import warnings
 
@@ -93,30 +94,43 @@ def complaints(files):
     held = [(file.__name__.rpartition(".")[2], names_in(file)) for file in files]
     for file in files:
         if (hasattr(file, "OPERATIONS") or hasattr(file, "LOSSES")) and not hasattr(file, "ORACLE"):
-            yield f"{file.__name__} has no ORACLE"
+            yield f"{file.__name__} has no ORACLE: name there its float64 truth, from tests/support/oracles"
     for name in sorted(operators | classes):
         found = [stem for stem, names in held if name in names]
-        if len(found) != 1 or (name in operators and found != [name]):
-            yield f"{name} stands in {found}"
+        if not found:
+            yield f"{name} has no case: write tests/support/cases/SUBJECT/{file_name(name)}.py as those beside it"
+        elif len(found) != 1 or (name in operators and found != [name]):
+            yield f"{name} has cases in {found}: keep them in one file, with the name of the operator"
     for stem, names in held:
         if stem.replace("_", "") not in {name.replace("_", "").lower() for name in names}:
-            yield f"{stem} holds {sorted(names)}"
+            yield f"{stem}.py has cases of {sorted(names)}: give it the name of one of them"
+
+
+def file_name(name):
+    """The name of the file of cases: that of the operator of a loss or metric."""
+    return name if name.islower() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def test_every_operator_and_class_has_one_file_of_cases():
-    assert [*complaints(collect.modules())] == []
+    found = [*complaints(collect.modules())]
+    assert not found, "\n".join(found)
 
 
 def test_a_file_of_cases_too_few_too_many_or_of_another_name_is_found():
     files = collect.modules()
     (harden,) = [file for file in files if file.__name__.endswith(".harden")]
     others = [file for file in files if file is not harden]
-    assert [*complaints(others)] == ["harden stands in []"]
-    assert [*complaints([*files, harden])] == ["harden stands in ['harden', 'harden']"]
+    file = "tests/support/cases/SUBJECT/harden.py"
+    assert [*complaints(others)] == [f"harden has no case: write {file} as those beside it"]
+    twice = "harden has cases in ['harden', 'harden']: keep them in one file, with the name of the operator"
+    assert [*complaints([*files, harden])] == [twice]
     without = types.SimpleNamespace(__name__="cases.harden", OPERATIONS=harden.OPERATIONS)
-    assert [*complaints([*others, without])] == ["cases.harden has no ORACLE"]
+    (complaint,) = complaints([*others, without])
+    assert complaint.startswith("cases.harden has no ORACLE: name there")
     renamed = types.SimpleNamespace(__name__="cases.hard", OPERATIONS=harden.OPERATIONS, ORACLE=harden.ORACLE)
-    assert [*complaints([*others, renamed])] == ["harden stands in ['hard']", "hard holds ['harden']"]
+    of_operator, of_file = complaints([*others, renamed])
+    assert of_operator.startswith("harden has cases in ['hard']: keep")
+    assert of_file == "hard.py has cases of ['harden']: give it the name of one of them"
 
 
 # The tests of losses and metrics named test_shared_arguments.py try these with every class, tests/losses/

@@ -56,8 +56,9 @@ def described(subject):
 def test_each_argument_has_an_entry(name):
     subject = PUBLIC[name]
     parameters = set(inspect.signature(subject).parameters) - {"self"}
-    assert parameters - described(subject) == set()
-    assert entries(subject.__doc__) - parameters == set()
+    missing, unknown = parameters - described(subject), entries(subject.__doc__) - parameters
+    assert not missing, f"describe {sorted(missing)} under `Args:` in the docstring of {name}"
+    assert not unknown, f"{name} has no argument {sorted(unknown)}: remove it from `Args:` of its docstring"
 
 
 def test_a_lost_line_is_found():
