@@ -9,8 +9,8 @@ Each program, value and gradient in float32, stands beside the formula that one 
 gives the same numbers. "us" is the estimate of the TPU's own compiler; it counts a loop once, and has no ratio then.
 "kernels" is how many operations the H100 launches, in loops as often as they run if the compiler knows it. "float64"
 and "int64" are the largest numbers of elements. A ratio takes estimates below 5 us as 5 us, since no launch takes less.
-A program that is not compiled within `--limit` seconds is given up. With `--keep` the programs stay in a folder, each
-with what the compiler made of it (`optimized.txt`).
+Seconds are those of the processor, and a program that needs more than `--limit` is given up. With `--keep` the
+programs stay in a folder, each with what the compiler made of it (`optimized.txt`).
 
 It needs jax with libtpu and the CUDA plugin (`nox -s accelerators` installs them), here or in environments of their
 own: TPU_PYTHON and GPU_PYTHON then name their interpreters. One compiler of a target works at a time: others wait.
@@ -29,7 +29,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import fcntl
 import json
 import os
-import select
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -45,8 +45,6 @@ from programs import PROGRAMS
 COMMITTED = harness.RESULTS / "accelerators.json"
 COMPILE = Path(__file__).with_name("compile.py")
 TARGETS = ("tpu", "gpu")
-# Seconds in which a compiler is imported, on a busy machine.
-STARTS_WITHIN = 300
 
 
 class Compiler:
@@ -58,11 +56,12 @@ class Compiler:
 
     def _start(self) -> None:
         python = os.environ.get(f"{self.target.upper()}_PYTHON", sys.executable)
-        command = [python, str(COMPILE), self.target]
+        command = [python, str(COMPILE), self.target, str(self.limit)]
         pipe = subprocess.PIPE
-        # Without buffers, of which `select` knows nothing.
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0)
-        self.versions = self._answer(STARTS_WITHIN)
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, bufsize=1
+        )
+        self.versions = self._answer()
         if "error" in self.versions:
             sys.exit(f"{self.target}: {self.versions['error']}; does {python} have jax and the plugin?")
 
@@ -71,31 +70,24 @@ class Compiler:
         with open(Path(tempfile.gettempdir()) / f"compiler_{self.target}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             assert self.process.stdin
-            self.process.stdin.write(f"{folder}\n".encode())
-            answer = self._answer(self.limit)
+            self.process.stdin.write(f"{folder}\n")
+            answer = self._answer()
         if "error" in answer and self.process.poll() is not None:
             self._start()
         return answer
 
-    def _answer(self, limit: float) -> dict[str, Any]:
-        """What the process says within `limit` seconds. It is ended if it says nothing."""
+    def _answer(self) -> dict[str, Any]:
         assert self.process.stdout
-        while select.select([self.process.stdout], [], [], limit)[0]:
-            word, _, answer = self.process.stdout.readline().partition(b" ")
-            if word == b"answer":
+        for line in self.process.stdout:
+            word, _, answer = line.partition(" ")
+            if word == "answer":
                 return json.loads(answer)
-            if not word:
-                self.process.wait()
-                error = f"the compiler ended with {self.process.returncode}"
-                break
-        else:
-            error = f"takes more than {limit:g} s"
         self.close()
-        return {"error": error}
+        code = self.process.returncode
+        return {"error": f"takes more than {self.limit:g} s" if code == -signal.SIGPROF else f"ended with {code}"}
 
     def close(self) -> None:
-        """End the process."""
-        self.process.kill()
+        """End the process, which ends when it has nothing more to read."""
         with self.process:
             pass
 
@@ -131,7 +123,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), metavar="PROGRAM")
     parser.add_argument("--shapes", nargs="+", help="batch x size, in place of those of each program")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds that a program may take to compile")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of the processor that a program may take")
     parser.add_argument("--keep", type=Path, help="a folder for programs, and what the compilers make of them")
     parser.add_argument("--check", nargs="?", type=Path, const=COMMITTED, help="fail if counts have grown since")
     options = parser.parse_args(arguments)

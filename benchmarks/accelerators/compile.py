@@ -1,9 +1,9 @@
 """Compile exported programs for a TPU v5e or an H100, on a machine that has neither, and tell what became of them.
 
-    echo /tmp/hlo/soft_sort-64x128-tpu | python benchmarks/accelerators/compile.py tpu
+    echo /tmp/hlo/soft_sort-64x128-tpu | python benchmarks/accelerators/compile.py tpu 60
 
 Reads names of folders with a `program.hlo` line by line, writes what the compiler makes of it (`optimized.txt`) beside
-it, and prints a line of JSON for each: seconds; operations that
+it, and prints a line of JSON for each: seconds of the processor; operations that
 are launched as kernels, those of a loop as often as it runs, and of branches those of the longest; loops; temporary
 memory; the largest numbers of elements of float64 and of 64-bit integers; and from the TPU's compiler its estimate in
 microseconds. Needs jax, and libtpu or the CUDA plugin; no driver and no device.
@@ -18,6 +18,7 @@ import collections
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -154,20 +155,23 @@ def estimate(program: Any) -> dict[str, float]:
     return {"us": round(micro + 1e6 * unknown, 2), "unknown": unknown}
 
 
-def answers(target: str, folders: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """First the versions, and then what became of each program."""
+def answers(target: str, limit: float, folders: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """First the versions, and then what became of each program. One that takes longer than `limit` ends the process."""
     compiled = compiler(target)
     yield {name: metadata.version(name) for name in LIBRARIES[target]}
     for folder in folders:
         path = Path(folder.strip())
         program = (path / "program.hlo").read_bytes()
-        start = time.perf_counter()
+        start = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, limit)
         try:
             executable, before = compiled(program)
         except Exception as error:
             yield {"error": told(error)}
             continue
-        row: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 1)}
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        row: dict[str, Any] = {"seconds": round(time.process_time() - start, 1)}
         text = executable.hlo_modules()[0].to_string()
         (path / "optimized.txt").write_text(text)
         module = Module(text)
@@ -180,5 +184,5 @@ def answers(target: str, folders: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    for answer in answers(sys.argv[1], iter(sys.stdin.readline, "")):
+    for answer in answers(sys.argv[1], float(sys.argv[2]), iter(sys.stdin.readline, "")):
         print("answer", json.dumps(answer), flush=True)
