@@ -19,7 +19,8 @@ def sinkhorn_with_slack(logits, tau, num_iterations, masses, penalty):
     row_masses, column_masses = masses
     logits = np.asarray(logits, np.float64) / tau
     surplus = np.sum(column_masses) - np.sum(row_masses)
-    level = np.min(np.max(logits, axis=1))
+    maxima = np.max(logits, axis=1)
+    level = np.min(maxima[np.isfinite(maxima)])
     if penalty is None and surplus > 1e-9:
         logits, row_masses = np.vstack([logits, np.full(m, level)]), np.append(row_masses, surplus)
     if penalty is None and surplus < -1e-9:
