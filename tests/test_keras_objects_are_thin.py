@@ -20,7 +20,7 @@ ALLOWED = {
     *("logical_not", "logical_or", "reduce_any"),
     *("bitwise.bitwise_xor", "random.uniform", "raw_ops.RngReadAndSkip", "unstack", "VariableAggregation"),
     *("VariableAggregation.ONLY_FIRST_REPLICA", "distribute.get_replica_context"),
-    *("custom_gradient", "ensure_shape"),
+    *("compat.v1.add_to_collection", "custom_gradient", "ensure_shape"),
     "distribute.get_strategy.experimental_local_results",
 }
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)

@@ -56,6 +56,13 @@ def test_the_memory_of_retrieval_is_that_of_the_first_replica(found):
     assert result["memory"] == [[*labels[8:12], *labels[:2]]] * 2
 
 
+def test_the_temperature_of_a_loss_is_annealed_on_all_replicas(found):
+    alone, before, within = found["annealed"]
+    assert len(set(alone)) == 3
+    np.testing.assert_allclose(before, alone, rtol=1e-5)
+    np.testing.assert_allclose(within, alone, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", two_replicas.TRAINED)
 def test_same_training_as_on_one_replica(found, name):
     alone, together = found["trained"][name]

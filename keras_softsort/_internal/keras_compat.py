@@ -35,6 +35,14 @@ def exp_of_weight(weight: Any) -> tf.Tensor:
     return tf.exp(tf.convert_to_tensor(weight))
 
 
+def number_of(value: Any) -> Any:
+    """The number that a scalar variable or eager tensor holds; another value unchanged."""
+    if not isinstance(value, (tf.Tensor, tf.Variable, keras.Variable if IS_KERAS_3 else tf.Variable)):
+        return value
+    known = np.asarray(tf.get_static_value(tf.convert_to_tensor(value)))
+    return value if known.ndim else known.item()
+
+
 def assign_parts(variable: Any, parts: list[Any]) -> None:
     """Fill a weight of a layer with arrays that follow each other on its first axis, and empty the list of them."""
     inner = variable.value if IS_KERAS_3 else variable

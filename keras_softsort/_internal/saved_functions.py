@@ -7,22 +7,23 @@ only as the name of a registered function, or of one in `custom_objects`.
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 
-# What `locals()` of a constructor holds besides its options.
-NOT_OPTIONS = ("self", "kwargs", "__class__")
+# What other libraries call an argument.
+OTHER_NAMES = {"sigma": ("tau", "tau, which is 1 / sigma"), "temperature": ("tau", "tau"), "topn": ("k", "k")}
 
 
 def written_option(value: Any) -> Any:
-    """An option as plain JSON values: the config of a function, a callable Keras object, or a lambda weight."""
-    if isinstance(value, LambdaWeight):
-        config = {name: written_option(each) for name, each in value.get_config().items()}
-        return {"class_name": "LambdaWeight", "config": config}
+    """An option as plain JSON values: the config of a function, a Keras object or a lambda weight."""
+    if hasattr(value, "get_config") and not callable(value):
+        # Keras' own form is another one in HDF5 files.
+        return {"registered": keras.utils.get_registered_name(type(value)), "config": value.get_config()}
     if not callable(value):
         return list(value) if isinstance(value, tuple) else value
     name = keras.utils.get_registered_name(value) if hasattr(value, "__name__") else "<lambda>"
@@ -38,25 +39,38 @@ def read_option(value: Any) -> Any:
     """The function, Keras object or lambda weight of a config; another value unchanged."""
     if not isinstance(value, dict):
         return value
-    if value.get("class_name") == "LambdaWeight":
-        return LambdaWeight(**{name: read_option(each) for name, each in value["config"].items()})
+    if "registered" in value:
+        known = keras.utils.get_registered_object(value["registered"])
+        return _known(known, f"class {value['registered']!r}").from_config(value["config"])
     # Keras writes "builtins" as the module of a function.
     if value.get("class_name") != "function" or value.get("module") == "builtins":
         return keras.utils.deserialize_keras_object(value)
-    function = keras.utils.get_registered_object(value["config"])
-    if function is None and value["module"].split(".")[0] == "keras":
-        function = _function_of_keras(value["config"])
-    if function is None:
+    function, is_of_keras = value["config"], value["module"].split(".")[0] == "keras"
+    found = keras.utils.get_registered_object(function) or (_function_of_keras(function) if is_of_keras else None)
+    return _known(found, f"function {function!r} of module {value['module']!r}")
+
+
+def _known(found: Any, title: str) -> Any:
+    """Check that what a config names was found."""
+    if found is None:
         raise TypeError(
-            f"function {value['config']!r} of module {value['module']!r} is unknown: register it with "
-            "keras.saving.register_keras_serializable, or pass it in custom_objects"
+            f"{title} is unknown: register it with keras.saving.register_keras_serializable, or pass it in "
+            "custom_objects"
         )
-    return function
+    return found
 
 
 def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the options among `given`, which may be the `locals()` of a constructor, also from a config."""
-    return {name: read_option(value) for name, value in given.items() if name not in NOT_OPTIONS}
+    """Read options, also from a config. Of the `locals()` of a constructor its arguments are taken, but no others."""
+    names = own_arguments(given["__class__"]) if "__class__" in given else given
+    return {name: read_option(given[name]) for name in names}
+
+
+@functools.cache
+def own_arguments(cls: Any) -> dict[str, Any]:
+    """The arguments of the constructor of this class, without `**kwargs`, and their defaults."""
+    parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
+    return {each.name: each.default for each in parameters if each.kind is not each.VAR_KEYWORD}
 
 
 def _function_of_keras(name: str) -> Any:
@@ -81,3 +95,58 @@ class KeepsOptions:
         """The constructor's arguments."""
         options = {name: written_option(getattr(self, name)) for name in self._option_names}
         return {**super().get_config(), **options}  # type: ignore[misc]  # of Keras
+
+
+class FixedOptions(KeepsOptions):
+    """A Keras object that shows its options, and whose options cannot be assigned, because traces of it hold them."""
+
+    # Further attributes that hold arguments. What the caller gave is in `_given_NAME` if Keras holds something else.
+    _fixed_names: tuple[str, ...] = ()
+
+    @classmethod
+    def _all_arguments(cls) -> dict[str, Any]:
+        """The arguments of the constructor with their defaults, also those of base classes."""
+        found: dict[str, Any] = {}
+        bases: tuple[Any, ...] = cls.__mro__
+        for base in bases:
+            if issubclass(base, KeepsOptions) and "__init__" in vars(base):
+                found = {**found, **{name: each for name, each in own_arguments(base).items() if name not in found}}
+        found.pop("options", None)  # by which a base class gets the arguments of others
+        return found
+
+    def _refuse(self, unknown: Mapping[str, Any]) -> None:
+        """Raise an error if there are arguments that the constructor does not have."""
+        for name in unknown:
+            known, cls = self._all_arguments(), type(self).__name__
+            wanted, hint = OTHER_NAMES.get(name, ("", ""))
+            close = [hint] if wanted in known else difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"{cls} has no argument {name!r}; {f'use {close[0]}' if close else f'it has {[*known]}'}")
+
+    def _holds(self, name: str, otherwise: Any) -> Any:
+        """What the caller gave for the argument `name`, if it is one that cannot be assigned."""
+        if name not in (*self._option_names, *self._fixed_names):
+            return otherwise
+        return vars(self).get(f"_given_{name}", vars(self).get(name, otherwise))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; an option only once."""
+        if self._holds(name, value) is not value:
+            cls = type(self).__name__
+            raise AttributeError(f"{cls}.{name} cannot be assigned; make a new {cls} with {name}={value!r}")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        """The class, and the options that are not the defaults."""
+        options = []
+        for name, default in self._all_arguments().items():
+            shown = _shown(getattr(self, name) if name in self._option_names else self._holds(name, default))
+            if shown != _shown(default):
+                options.append(f"{name}={shown}")
+        return f"{type(self).__name__}({', '.join(options)})"
+
+    def __str__(self) -> str:
+        return repr(self)  # Keras 2's metrics have another
+
+
+def _shown(value: Any) -> str:
+    return getattr(value, "__name__", repr(value))

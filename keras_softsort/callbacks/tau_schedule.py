@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import keras
@@ -14,7 +16,7 @@ FREQUENCIES = ("batch", "epoch")
 
 @export
 class TauSchedule(keras.callbacks.Callback):
-    """Set the temperature `layer.tau` of layers during `fit`: `tau = schedule(step)`.
+    """Set the temperature of layers and losses during `fit`: `tau = schedule(step)`.
 
     Training often starts with a high temperature, whose gradients reach all items, and ends with a low one, whose
     soft permutations are close to exact.
@@ -25,17 +27,17 @@ class TauSchedule(keras.callbacks.Callback):
       frequency: when tau is set. `"epoch"`: at the start of each epoch, and the step is the epoch. `"batch"`: before
         each training batch, and the step is the number of batches since training began. A model compiled with
         `steps_per_execution=n` runs n batches at a time, all at the temperature of the first of them.
-      layers: the layers to set, or their names. None sets every layer of the model that has a temperature, except
-        those that learn it (`learn_tau=True`).
+      targets: the layers and losses to set, or their names. None sets every layer of the model and every loss that it
+        was compiled with that has a temperature, except layers that learn it (`learn_tau=True`).
 
     The current temperature is logged at the end of each epoch, as `"tau"`. Changing it makes no new trace, even if the
     model is compiled with `jit_compile=True`.
 
     Raises:
-      TypeError: `schedule` is not callable, or `layers` is not a sequence. During training: `schedule` returns no
+      TypeError: `schedule` is not callable, or `targets` is not a sequence. During training: `schedule` returns no
         number.
-      ValueError: `frequency` is unknown. When training starts: no layer has a given name, a given layer has no
-        temperature to set, or no layer of the model has one. During training: a temperature is not positive.
+      ValueError: `frequency` is unknown. When training starts: no layer or loss has a given name, a given one has no
+        temperature to set, or the model has none with a temperature. During training: a temperature is not positive.
 
     Example:
 
@@ -45,28 +47,30 @@ class TauSchedule(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, schedule: Callable[[int], Any], *, frequency: str = "epoch", layers: Sequence[Any] | None = None
+        self, schedule: Callable[[int], Any], *, frequency: str = "epoch", targets: Sequence[Any] | None = None
     ) -> None:
         super().__init__()
         self.schedule = arguments.function("schedule", schedule)
         self.frequency = arguments.one_of("frequency", frequency, FREQUENCIES)
-        self.layers = None if layers is None else list(arguments.elements("layers", layers, "layers or their names"))
+        expected = "layers, losses or their names"
+        self.targets = None if targets is None else list(arguments.elements("targets", targets, expected))
         self.params: dict[str, Any] | None = None  # which Keras 2 sets only in `fit`
         self._earlier_epochs = self._last_batch = 0
         self._tau = 0.0
         self._targets: list[Any] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Find the layers to set."""
+        """Find the layers and losses to set."""
         self._earlier_epochs = self._last_batch = 0
         # The only method of both Keras 2 and 3 that returns layers inside layers.
-        every = list(self.model._flatten_layers(include_self=False, recursive=True))
-        if self.layers is None:
-            self._targets = [layer for layer in every if _has_tau(layer)]
+        layers = self.model._flatten_layers(include_self=False, recursive=True)
+        every = [*layers, *_losses(getattr(self.model, "loss", None))]
+        if self.targets is None:
+            self._targets = [each for each in every if _has_tau(each)]
             if not self._targets:
-                raise ValueError("TauSchedule found no layer with a temperature to set in the model")
+                raise ValueError("TauSchedule found no layer and no loss of the model with a temperature to set")
             return
-        self._targets = [_find(layer, every) for layer in self.layers]
+        self._targets = [_find(wanted, every) for wanted in self.targets]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Set the temperature of the epoch."""
@@ -99,19 +103,37 @@ class TauSchedule(keras.callbacks.Callback):
         if not 0 < tau < float("inf"):
             raise ValueError(f"schedule must return a positive, finite tau, got {tau!r} at {self.frequency} {step}")
         self._tau = tau
-        for layer in self._targets:
-            layer.tau.assign(tau)
+        for target in self._targets:
+            if _keeps_tau(target):
+                target.tau = tau
+            else:
+                target.tau.assign(tau)
 
 
-def _has_tau(layer: Any) -> bool:
-    return hasattr(getattr(layer, "tau", None), "assign")
+def _losses(nest: Any) -> list[Any]:
+    """The losses of a model, which may stand in lists, dictionaries and sums of losses."""
+    found = tf.nest.flatten(nest)
+    return [*found, *(part for loss in found for part in getattr(loss, "losses", []))]
 
 
-def _find(wanted: Any, layers: list[Any]) -> Any:
-    found = [layer for layer in layers if layer.name == wanted] if isinstance(wanted, str) else [wanted]
+def _has_tau(target: Any) -> bool:
+    """Whether the temperature of a layer or loss can be set."""
+    return _keeps_tau(target) or hasattr(getattr(target, "tau", None), "assign")
+
+
+def _keeps_tau(target: Any) -> bool:
+    """Whether it is a loss of this package, whose temperature is a number; that of a layer is a weight."""
+    return getattr(target, "has_tau", False)
+
+
+def _find(wanted: Any, every: list[Any]) -> Any:
+    names = [getattr(each, "name", None) for each in every]
+    found = [each for each, name in zip(every, names, strict=True) if name == wanted]
+    if not isinstance(wanted, str):
+        found = [wanted]
     if not found:
-        raise ValueError(f"layers must name layers of the model, got {wanted!r}; it has {[x.name for x in layers]}")
+        raise ValueError(f"targets must name layers or losses of the model, got {wanted!r}; it has {names}")
     if not _has_tau(found[0]):
         why = "has none" if getattr(found[0], "tau", None) is None else "learns its own"
-        raise ValueError(f"layers must have a temperature to set, got {wanted!r}, which {why}")
+        raise ValueError(f"targets must have a temperature to set, got {wanted!r}, which {why}")
     return found[0]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras
+from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
 from keras_softsort._internal.saved_functions import KeepsOptions
 from keras_softsort.ops._core import lists
 
@@ -98,10 +96,7 @@ class TemperatureLayer(CheckedOptions, keras.layers.Layer):
 
     @tau.setter
     def tau(self, value: Any) -> None:
-        if not isinstance(value, numbers.Real):
-            known = np.asarray(tf.get_static_value(tf.convert_to_tensor(value)))
-            value = value if known.ndim else known.item()
-        number = arguments.positive_number("tau", value)
+        number = arguments.positive_number("tau", number_of(value))
         if self.learn_tau:
             self.log_tau.assign(math.log(number))
         else:

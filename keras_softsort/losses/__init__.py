@@ -2,7 +2,7 @@
 
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.losses._base import ListLoss as ListLoss
-from keras_softsort.losses._score_loss import LambdaWeight as LambdaWeight
+from keras_softsort.losses._lambda_weight import LambdaWeight as LambdaWeight
 from keras_softsort.losses._score_loss import ScoreLoss as ScoreLoss
 from keras_softsort.losses.matching.set_loss import SetLoss as SetLoss
 from keras_softsort.losses.neighbors.dknn import DkNNLoss as DkNNLoss

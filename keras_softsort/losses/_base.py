@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import numbers
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import IS_KERAS_3, keras
-from keras_softsort._internal.saved_functions import KeepsOptions
+from keras_softsort._internal import arguments
+from keras_softsort._internal.export import PACKAGE, export
+from keras_softsort._internal.keras_compat import IS_KERAS_3, keras, number_of
+from keras_softsort._internal.saved_functions import FixedOptions
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import (
     Lists,
@@ -20,9 +22,10 @@ from keras_softsort._targets.lists import (
     reduced,
     weighted_list_losses,
 )
+from keras_softsort.losses._temperature import Temperature
 
 
-class WeightedLoss(KeepsOptions, keras.losses.Loss):
+class WeightedLoss(FixedOptions, keras.losses.Loss):
     """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
 
     Args:
@@ -32,27 +35,72 @@ class WeightedLoss(KeepsOptions, keras.losses.Loss):
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first, or a Keras dtype policy or the name of one, for its
         compute dtype. None: that of `y_pred`, and float32 for half precision. Half precision is computed in float32.
+      **unknown: other names are an error, which says what the argument is called here.
     """
 
+    _fixed_names: tuple[str, ...] = ("reduction", "dtype")
+    # Methods that are never called, and what a subclass overrides instead.
+    _instead: ClassVar[dict[str, str]] = {"call": "weighted_losses(y_true, y_pred, sample_weight)"}
+    _tau: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, hook in cls._instead.items():
+            overridden = next(base for base in cls.__mro__ if name in vars(base))
+            if not overridden.__module__.startswith(f"{PACKAGE}."):
+                raise TypeError(f"{cls.__name__} must not override {name}, which is not called: override {hook}")
+
     def __init__(
-        self, *, reduction: str | None = "sum_over_batch_size", name: str | None = None, dtype: Any = None
+        self,
+        *,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+        **unknown: Any,
     ) -> None:
+        self._refuse(unknown)
         reduction = checked_reduction(reduction)
         dtype = None if dtype is None else _floating_dtype(dtype)
         known = reduction if reduction in ("none", "sum") else "sum_over_batch_size"  # the names of Keras 2
         super().__init__(reduction=known, name=name, **({"dtype": dtype} if IS_KERAS_3 else {}))
-        self._given_reduction = reduction
         if IS_KERAS_3:  # Keras 2 needs its own name of the mean, to scale it by the number of replicas
-            self.reduction = reduction
+            object.__setattr__(self, "reduction", reduction)
+        self._given_reduction = reduction
         self._given_dtype = dtype
+
+    def compute_in(self, dtype: tf.DType) -> None:
+        """Tell the dtype of the computation that begins, in which traced functions read the temperature."""
+        if self.has_tau:
+            self._tau.dtype = dtype
+
+    @property
+    def has_tau(self) -> bool:
+        """Whether the loss has a temperature that can be assigned."""
+        return isinstance(self._tau, Temperature)
+
+    @property
+    def tau(self) -> Any:
+        """The temperature: a number, and in a traced function a tensor that changes when `tau` is assigned."""
+        if self._tau is None:
+            raise AttributeError(f"{type(self).__name__} has no tau")
+        return self._tau.read() if self.has_tau else self._tau
+
+    @tau.setter
+    def tau(self, value: Any) -> None:
+        if self.has_tau:
+            self._tau.assign(arguments.positive_number("tau", number_of(value)))
+        else:
+            is_number = isinstance(value, numbers.Real)
+            self._tau = Temperature(arguments.positive_number("tau", value)) if is_number else value
 
     @property
     def given_dtype(self) -> tf.DType | None:
         """The `dtype` of the constructor."""
         return None if self._given_dtype is None else tf.as_dtype(self._given_dtype)
 
-    def options(self) -> dict[str, Any]:
-        """The options of the loss, as its attributes hold them now."""
+    def options(self, dtype: tf.DType) -> dict[str, Any]:
+        """The options of the loss, the temperature in `dtype`."""
+        self.compute_in(dtype)
         return {name: getattr(self, name) for name in self._option_names}
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
@@ -112,6 +160,7 @@ class ListLoss(WeightedLoss):
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first. A Keras dtype policy, or its name, stands for its
         compute dtype. None takes the dtype of `y_pred`, or float32 if that is a half precision.
+      **unknown: other names are an error, which says what the argument is called here.
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
@@ -129,6 +178,9 @@ class ListLoss(WeightedLoss):
     per row: that of a group at its first row, and 0 at the others. XLA compiles one program for all batches with this
     number of rows. Losses that draw noise draw other noise than for
     padded lists. A group that is split between batches or replicas is several lists.
+
+    The temperature of a loss that has one can be assigned at any time, as in `loss.tau = 0.1`, or annealed by
+    `TauSchedule`; models that are already traced use the new one. Other options cannot be assigned.
 
     Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
     padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
@@ -153,6 +205,8 @@ class ListLoss(WeightedLoss):
     0.0
     """
 
+    _fixed_names = (*WeightedLoss._fixed_names, "lists", "padding")
+    _instead: ClassVar[dict[str, str]] = {"call": "list_losses(lists, y_pred)"}
     # What `y_pred` holds: "matrices" or "scores".
     predicts = "matrices"
     # Whether `list_losses` needs a NaN label to make all labels of its list NaN.
@@ -166,8 +220,9 @@ class ListLoss(WeightedLoss):
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
         dtype: Any = None,
+        **unknown: Any,
     ) -> None:
-        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self.lists = checked_lists(lists, self.predicts)
         self.padding = checked_padding(padding)
 
@@ -190,6 +245,7 @@ class ListLoss(WeightedLoss):
             predicts=self.predicts,
             dtype=self.given_dtype,
         )
+        self.compute_in(y_pred.dtype)
 
         def list_losses(lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
             return self.list_losses(lists.with_nan_spread() if self._spread_nan else lists, y_pred)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -14,12 +14,8 @@ from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import checked_scale, in_deviations
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import Derivatives
 from keras_softsort.ops.sorting._methods import checked_power
-
-# Plain Python in `ops`, which knows nothing of Keras; a Keras object here.
-export(folder="losses")(LambdaWeight)
 
 # The checks of options that are tensors for operators.
 COMMON_CHECKS = {"tau": arguments.positive_number, "seed": arguments.optional_integer}
@@ -35,7 +31,7 @@ class ScoreLoss(ListLoss):
     Args:
       options: options of the loss, by the names of the arguments of its constructor. Each becomes an attribute, and is
         written into the config and read from it. Values are plain JSON values, registered functions, or a
-        `LambdaWeight`.
+        `LambdaWeight`. A number `tau` can be assigned later, so in a traced function `self.tau` is a tensor.
       scale: `"std"` divides the scores of each list by the standard deviation of its valid items: a temperature then
         means the same for scores of any scale, and no score grows without end. Lists of equal scores are
         not divided. Losses of several logits per item refuse it. None does not divide.
@@ -69,6 +65,7 @@ class ScoreLoss(ListLoss):
     >>> model.compile("adam", loss=PairwiseHinge(margin=0.5))
     """
 
+    _fixed_names = (*ListLoss._fixed_names, "scale")
     predicts = "scores"
 
     def __init__(self, options: dict[str, Any] | None = None, *, scale: str | None = None, **kwargs: Any) -> None:
@@ -107,18 +104,21 @@ class OperatorLoss(ScoreLoss):
     and `seed`. The option `seed` is an integer or None, from which each call draws a seed. `derivatives` takes the same
     arguments as `operator`.
 
-    A constructor passes its `locals()` as `options`: all its arguments but the keyword arguments of `ListLoss`.
+    A constructor passes its `locals()` as `options`, of which its arguments are taken.
     """
 
     _operator: Any
     _derivatives: Any = None
     _spread_nan = False
+    _instead: ClassVar[dict[str, str]] = dict.fromkeys(["call", "score_losses"], "list_losses(lists, y_pred)")
 
     def __init_subclass__(cls, operator: Any = None, derivatives: Any = None) -> None:
         super().__init_subclass__()
         if operator is not None:
             cls._operator = staticmethod(operator)
             cls._derivatives = staticmethod(derivatives) if derivatives else None  # not those of a base class
+        elif cls.list_losses is not OperatorLoss.list_losses:
+            cls._derivatives = None  # which are those of the operator
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
@@ -142,7 +142,7 @@ class OperatorLoss(ScoreLoss):
         return self._called(self._derivatives, lists, y_pred)
 
     def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
-        options = self.options()
+        options = self.options(y_pred.dtype)
         if "seed" in options:
             options["seed"] = fresh_seed(options["seed"]) if options.get("stochastic", True) else None
         weights = lists.weights if lists.weighted else None

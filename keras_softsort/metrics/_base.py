@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.keras_compat import keras
-from keras_softsort._internal.saved_functions import KeepsOptions, read_options
+from keras_softsort._internal.saved_functions import FixedOptions, read_options
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments, metric_options
@@ -18,7 +18,7 @@ from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments,
 NO_RELEVANT = ("one", "skip", "zero")
 
 
-class ListMetric(KeepsOptions, keras.metrics.Mean):
+class ListMetric(FixedOptions, keras.metrics.Mean):
     """Base class of metrics that measure each list and take the weighted mean over lists.
 
     Args:
@@ -28,6 +28,7 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
         `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
       name: name of the metric.
       dtype: dtype of the result.
+      **unknown: other names are an error, which says what the argument is called here.
 
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.
@@ -52,7 +53,9 @@ class ListMetric(KeepsOptions, keras.metrics.Mean):
         padding: str | None = "negative_labels",
         name: str | None = None,
         dtype: Any = None,
+        **unknown: Any,
     ) -> None:
+        self._refuse(unknown)
         # Keras' own default would number the metrics of one class.
         own_name = re.sub("([a-z])([A-Z])", r"\1_\2", type(self).__name__).lower()
         super().__init__(name=name or own_name, dtype=dtype)

@@ -150,9 +150,11 @@ class SumOfLosses(keras.losses.Loss):
 
     def __init__(self, losses: list[Any], weights: Sequence[float], name: str | None = None) -> None:
         super().__init__(reduction=losses[0].reduction, name=name)
-        self._parts = list(zip(losses, weights, strict=True))
+        self.losses = losses  # where `TauSchedule` finds them
+        self._weights = weights
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
         """The sum."""
-        return sum(weight * loss(y_true, y_pred, sample_weight) for loss, weight in self._parts)
+        parts = zip(self.losses, self._weights, strict=True)
+        return sum(weight * loss(y_true, y_pred, sample_weight) for loss, weight in parts)

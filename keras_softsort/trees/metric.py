@@ -63,6 +63,9 @@ class Metric:
         if k is not None and name != "ndcg":
             raise ValueError(f"k must be None with name={name!r}, got {k!r}")
 
+    def __repr__(self) -> str:
+        return f"metric({self.name!r}{'' if self.k is None else f', k={self.k}'})"
+
     # LightGBM counts these arguments to tell what an estimator's evaluation function takes.
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple:
         """`(name, value)` for XGBoost, `(name, value, True)` for LightGBM: higher is better."""

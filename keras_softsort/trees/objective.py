@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from typing import Any
 
@@ -33,6 +34,12 @@ class Objective:
         self.normalize_lists = arguments.boolean("normalize_lists", normalize_lists)
         self._dtype = loss.given_dtype or tf.float32
         self._trace = functools.cache(self._traced)
+
+    def __repr__(self) -> str:
+        options = {name: getattr(self, name) for name in ("hessian", "unit_scale", "normalize_lists")}
+        defaults = inspect.signature(objective).parameters
+        given = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name].default]
+        return f"objective({', '.join([repr(self.loss), *given])})"
 
     # LightGBM counts these arguments to tell what an estimator's objective takes.
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -111,9 +118,9 @@ def objective(
     `bagging_by_query` learns nothing from them.
 
     Args:
-      loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Every row is a valid item:
-        `padding` does not matter, and neither do `lists` and `reduction`. The computation is in the loss's `dtype`,
-        float32 by default.
+      loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Each call uses its present
+        `tau`. Every row is a valid item: `padding` does not matter, and neither do `lists` and `reduction`. The
+        computation is in the loss's `dtype`, float32 by default.
       hessian: `"auto"`: the exact diagonal for `RankNetLoss`, `PairwiseMSELoss`, `SoftmaxLoss` (without
         `poly_epsilon`), `ListNetLoss` and `PlackettLuceLoss`, with lambda weights as constants, and `"absolute"` for
         other losses and for `scale="std"`. `"absolute"`: the absolute value of the gradient, at least a twentieth of

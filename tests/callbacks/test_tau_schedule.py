@@ -1,4 +1,4 @@
-"""TauSchedule: what it sets, when, on which layers, and that a compiled model sees it."""
+"""TauSchedule: what it sets, when, on which layers and losses, and that a compiled model sees it."""
 
 import re
 
@@ -125,7 +125,7 @@ def two_sorters():
 )
 def test_sets_the_chosen_layers(choose, expected):
     model, first, second = two_sorters()
-    fit(model, ks.TauSchedule(lambda epoch: 0.5, layers=choose(first, second)), epochs=1)
+    fit(model, ks.TauSchedule(lambda epoch: 0.5, targets=choose(first, second)), epochs=1)
     assert (float(first.tau), float(second.tau)) == expected
 
 
@@ -148,13 +148,13 @@ def inner_model(layer):
 
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("nest", [inner_model, Wrapper], ids=["model", "layer"])
-@pytest.mark.parametrize("layers", [None, ["deep"]], ids=["all", "name"])
-def test_reaches_nested_layers(nest, layers):
+@pytest.mark.parametrize("targets", [None, ["deep"]], ids=["all", "name"])
+def test_reaches_nested_layers(nest, targets):
     layer = ks.NeuralSortLayer(tau=3.0, name="deep")
     dense, squeeze = models.head()[1:]  # no Masking, which a model inside a model need not support
     inputs = keras.Input((None, 3))
     model = keras.Model(inputs, nest(layer)(squeeze(dense(inputs))))
-    fit(model, ks.TauSchedule(lambda epoch: 0.25, layers=layers), epochs=1)
+    fit(model, ks.TauSchedule(lambda epoch: 0.25, targets=targets), epochs=1)
     assert float(layer.tau) == 0.25
 
 
@@ -226,30 +226,115 @@ def test_schedule_may_return_any_number(convert):
     assert float(layer.tau) == float(convert(0.5))
 
 
-@pytest.mark.parametrize("layers", [5, "sorter", {"sorter": 1}], ids=repr)
-def test_layers_must_be_a_sequence(layers):
-    message = rf"layers must be a sequence of layers or their names, got {re.escape(repr(layers))}"
+@pytest.mark.parametrize("targets", [5, "sorter", {"sorter": 1}], ids=repr)
+def test_targets_must_be_a_sequence(targets):
+    message = rf"targets must be a sequence of layers, losses or their names, got {re.escape(repr(targets))}"
     with pytest.raises(TypeError, match=message):
-        ks.TauSchedule(lambda epoch: 1.0, layers=layers)
+        ks.TauSchedule(lambda epoch: 1.0, targets=targets)
 
 
 @pytest.mark.parametrize(
-    ("layers", "message"),
+    ("targets", "message"),
     [
-        (["missing"], "layers must name layers of the model, got 'missing'; it has .*'plain'"),
-        (["plain"], "layers must have a temperature to set, got 'plain', which has none"),
+        (["missing"], "targets must name layers or losses of the model, got 'missing'; it has .*'plain'"),
+        (["plain"], "targets must have a temperature to set, got 'plain', which has none"),
     ],
 )
-def test_layers_that_cannot_be_set(layers, message):
+def test_targets_that_cannot_be_set(targets, message):
     inputs = keras.Input((None, 3))
     outputs = keras.layers.Dense(1, name="plain")(inputs)
     model = keras.Model(inputs, ks.NeuralSortLayer()(models.Squeeze()(outputs)))
     with pytest.raises(ValueError, match=message):
-        fit(model, ks.TauSchedule(lambda epoch: 1.0, layers=layers))
+        fit(model, ks.TauSchedule(lambda epoch: 1.0, targets=targets))
 
 
 def test_model_without_a_temperature():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3)])
     model.compile("sgd", loss="mse")
-    with pytest.raises(ValueError, match="found no layer with a temperature to set"):
+    with pytest.raises(ValueError, match="found no layer and no loss of the model with a temperature to set"):
         model.fit(np.ones((2, 3)), np.ones((2, 3)), verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 1.0)])
+
+
+def compiled(loss, outputs=2, **options):
+    """A model with outputs "a" and "b" whose weights stand still, so that its losses depend on temperatures alone."""
+    inputs = keras.Input((5,))
+    made = {name: keras.layers.Dense(5, kernel_initializer="identity", name=name)(inputs) for name in "ab"[:outputs]}
+    model = keras.Model(inputs, made if outputs > 1 else made["a"])
+    model.compile(keras.optimizers.SGD(0.0), loss=loss, **options)
+    return model
+
+
+def spearman(tau=3.0, **arguments):
+    return ks.SpearmanLoss(tau, padding=None, **arguments)
+
+
+X = models.scores(4, 5)
+Y = models.scores(4, 5, seed=8)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_compiled_model_sees_each_tau_of_its_loss_without_a_new_trace(jit_compile):
+    traces = []
+
+    class Counted(ks.SpearmanLoss):
+        def list_losses(self, lists, y_pred):
+            traces.append(y_pred)
+            return super().list_losses(lists, y_pred)
+
+    loss = Counted(3.0, padding=None)
+    model = compiled(loss, 1, jit_compile=jit_compile)
+    counts = []
+    after_epoch = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: counts.append(len(traces)))
+    schedule = ks.TauSchedule(lambda epoch: [2.0, 0.5, 0.1][epoch])
+    history = model.fit(X, Y, epochs=3, batch_size=4, verbose=0, callbacks=[schedule, after_epoch]).history
+    assert history["tau"] == [2.0, 0.5, 0.1]
+    np.testing.assert_allclose(history["loss"], [float(spearman(tau)(Y, X)) for tau in history["tau"]], rtol=1e-4)
+    assert counts[0] == counts[-1]
+    assert loss.tau == loss.get_config()["tau"] == 0.1
+
+
+def nested_losses():
+    """Losses as `compile` takes them: the nest, and those that have a temperature."""
+    first, second = spearman(name="first"), spearman(name="second")
+    yield "dict", {"a": first, "b": second}, [first, second]
+    first, second = spearman(name="first"), spearman(name="second")
+    yield "some", {"a": first, "b": "mse"}, [first]
+
+
+@pytest.mark.parametrize(("loss", "found"), [pytest.param(*each, id=name) for name, *each in nested_losses()])
+def test_finds_losses(loss, found):
+    model = compiled(loss)
+    model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 0.5)])
+    assert [each.tau for each in found] == [0.5] * len(found)
+
+
+def test_sets_the_chosen_losses():
+    first, second = spearman(name="first"), spearman(name="second")
+    model = compiled({"a": first, "b": second})
+    for targets in (["second"], [second]):
+        second.tau = 3.0
+        schedule = ks.TauSchedule(lambda epoch: 0.5, targets=targets)
+        model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[schedule])
+        assert (first.tau, second.tau) == (3.0, 0.5)
+    schedule = ks.TauSchedule(lambda epoch: 0.5, targets=[ks.MeanSquaredLoss()])
+    with pytest.raises(ValueError, match=r"temperature to set, got MeanSquaredLoss\(\), which has none"):
+        model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[schedule])
+
+
+def test_layers_and_losses_together():
+    layer, loss = ks.SoftRankLayer(tau=3.0), spearman()
+    model = models.features_model("functional", layer)
+    model.compile("sgd", loss=loss)
+    model.fit(*models.features(), verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 0.5)])
+    assert (float(layer.tau), loss.tau) == (0.5, 0.5)
+
+
+def test_training_goes_on_where_a_saved_model_was(tmp_path):
+    model = compiled(spearman(), 1)
+    model.fit(X, Y, epochs=2, verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 0.5 ** (epoch + 1))])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.loss.tau == 0.25
+    np.testing.assert_allclose(loaded.evaluate(X, Y, verbose=0), float(spearman(0.25)(Y, X)), rtol=1e-5)
+    loaded.loss.tau = 2.0
+    np.testing.assert_allclose(loaded.evaluate(X, Y, verbose=0), float(spearman(2.0)(Y, X)), rtol=1e-5)

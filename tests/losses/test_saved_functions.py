@@ -98,6 +98,15 @@ def test_function_of_keras(name):
         assert ks.SetLoss.from_config(config).matched_loss is function
 
 
+@pytest.mark.parametrize("option", ["gain", "discount"])
+def test_a_lambda_weight_comes_back_by_itself(option):
+    weight = ks.losses.LambdaWeight("ndcg", **{option: REGISTERED["exponential"]})
+    written = json.loads(json.dumps(keras.utils.serialize_keras_object(weight)))
+    again = keras.utils.deserialize_keras_object(written)
+    assert getattr(again, option) is REGISTERED["exponential"]
+    assert repr(again) == repr(weight)
+
+
 def test_keras_object_and_lambda():
     loss = ks.SetLoss(REGISTERED["identity"], keras.losses.MeanSquaredError())
     assert isinstance(again(loss).matched_loss, keras.losses.MeanSquaredError)

@@ -41,6 +41,7 @@ def main(folder):
         "noisy_training": noisy_training(strategy),
         "trained": {name: [result for _, result in pair] for name, pair in trainings.items()},
         "memory": remembered(strategy),
+        "annealed": [annealed(None, False), annealed(strategy, False), annealed(strategy, True)],
         "saved": saved(strategy, trainings["PlackettLuceLoss"][1][0], pathlib.Path(folder)),
     }
     print(json.dumps(found))
@@ -55,6 +56,20 @@ def remembered(strategy):
     losses = model.fit(x, y, batch_size=BATCH, epochs=2, shuffle=False, verbose=0).history["loss"]
     copies = strategy.experimental_local_results(model.loss._memory.labels)
     return {"labels": y.tolist(), "memory": [copy.numpy().tolist() for copy in copies], "losses": losses}
+
+
+def annealed(strategy, within):
+    """The losses of a training that anneals the temperature of its loss, which is made in the strategy or before."""
+    x, y = data()
+    before = ks.SpearmanLoss(9.0)
+    with scope_of(strategy):
+        loss = ks.SpearmanLoss(9.0) if within else before
+        model = models.features_model("functional")
+        for layer in model.layers:
+            layer.set_weights([np.full_like(weight, 0.5) for weight in layer.get_weights()])
+        model.compile(keras.optimizers.SGD(0.0), loss=loss, jit_compile=False)
+    schedule = ks.TauSchedule(lambda epoch: [2.0, 0.5, 0.1][epoch])
+    return model.fit(x, y, batch_size=BATCH, epochs=3, shuffle=False, verbose=0, callbacks=[schedule]).history["loss"]
 
 
 def scope_of(strategy):

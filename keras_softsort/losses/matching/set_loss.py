@@ -55,6 +55,7 @@ class SetLoss(WeightedLoss):
         mean, with targets or sets counted by their weight.
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
+      **unknown: other names are an error, which says what the argument is called here.
 
     Call arguments:
       y_true: targets, a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take
@@ -122,8 +123,9 @@ class SetLoss(WeightedLoss):
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "set_loss",
         dtype: Any = None,
+        **unknown: Any,
     ) -> None:
-        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(
             pair_cost=arguments.function("pair_cost", read_option(pair_cost)),
             matched_loss=arguments.function("matched_loss", read_option(matched_loss)),

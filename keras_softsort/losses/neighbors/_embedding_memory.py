@@ -73,7 +73,8 @@ class EmbeddingMemory:
             raise ValueError("y_pred must have a known last axis with memory_size, got [batch, None]")
         shape = [self.size, dimension]
         with tf.init_scope():
-            options = {"trainable": False, "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
+            options: dict[str, Any] = {"trainable": False, "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
+            options["experimental_enable_variable_lifting"] = False  # with it, `tf.function` would trace twice
             self.embeddings = tf.Variable(tf.zeros(shape, dtype), name="memory_embeddings", **options)
             self.labels = tf.Variable(
                 tf.broadcast_to(tf.constant(EMPTY, label_dtype), shape[:1]), name="memory_labels", **options

@@ -24,7 +24,7 @@ class DkNNLoss(WeightedLoss):
     Args:
       k: number of neighbors, below the number of candidates.
       tau: temperature of `method`, a positive number. Its unit is that of the logits: for NeuralSort distances times
-        the number of candidates, for SoftSort distances.
+        the number of candidates, for SoftSort distances. It can be assigned at any time, see `ListLoss`.
       num_queries: the first `num_queries` items of the batch are the queries, and the others the candidates. None:
         every item is a query and the rest of the batch its candidates.
       objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a
@@ -44,6 +44,7 @@ class DkNNLoss(WeightedLoss):
         None or `"none"` (one loss per query).
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
+      **unknown: other names are an error, which says what the argument is called here.
 
     Call arguments: `y_true` holds classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of
     classes, whose inner product replaces `[y_i = y_j]`. `y_pred` holds embeddings `[batch, d]`. `sample_weight`
@@ -100,8 +101,9 @@ class DkNNLoss(WeightedLoss):
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "dknn",
         dtype: Any = None,
+        **unknown: Any,
     ) -> None:
-        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(
             **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
             tau=arguments.positive_number("tau", tau),
@@ -115,7 +117,7 @@ class DkNNLoss(WeightedLoss):
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [q], 0 for padding, and how many queries there are."""
         batch = labelled_embeddings(y_true, y_pred, sample_weight, self.given_dtype)
-        options = self.options()
+        options = self.options(batch.embeddings.dtype)
         is_stochastic = options.pop("stochastic")
         options |= {"seed": fresh_seed(self.seed)} if is_stochastic else {"num_samples": None, "seed": None}
         losses = ops.dknn_loss(batch.embeddings, batch.labels, mask=batch.mask, **options)

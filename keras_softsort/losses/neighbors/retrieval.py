@@ -28,7 +28,7 @@ class RetrievalLoss(WeightedLoss):
       metric: `"average_precision"` (Smooth-AP), `"ndcg"`, `"mrr"`, `"precision"` or `"recall"`.
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
       tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
-        of trained embeddings differ by about 1.
+        of trained embeddings differ by about 1. It can be assigned at any time, see `ListLoss`.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
       scale: `"std"` divides the distances of each query by their standard deviation: tau then means
         the same for distances of any scale. Masked candidates do not count. None does not divide.
@@ -40,6 +40,7 @@ class RetrievalLoss(WeightedLoss):
         None or `"none"` (one loss per query).
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
+      **unknown: other names are an error, which says what the argument is called here.
 
     Call arguments: `y_pred` holds embeddings `[batch, d]` and `y_true` classes `[batch]` or `[batch, 1]`, or rows
     `[batch, classes]`; two rows are relevant to each other if their inner product is above 0. With two towers `y_pred`
@@ -86,8 +87,9 @@ class RetrievalLoss(WeightedLoss):
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "retrieval",
         dtype: Any = None,
+        **unknown: Any,
     ) -> None:
-        super().__init__(reduction=reduction, name=name, dtype=dtype)
+        super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(
             **checked_metric(metric=metric, k=k, distance=distance, scale=scale),
             tau=arguments.positive_number("tau", tau),
@@ -98,7 +100,7 @@ class RetrievalLoss(WeightedLoss):
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each query [batch], 0 for padding, and how many queries there are."""
         queries, candidates = queries_and_candidates(y_true, y_pred, sample_weight, self.given_dtype)
-        options = self.options()
+        options = self.options(queries.embeddings.dtype)
         del options["memory_size"]
         if self._memory is not None:
             if queries.labels.shape.rank != 1:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.export import export
+from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking.pairwise import (
     pairwise_hinge_loss,
     pairwise_mse_derivatives,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.export import export
+from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking.ranknet import ranknet_derivatives, ranknet_loss
 
 
@@ -14,8 +14,9 @@ from keras_softsort.ops.ranking.ranknet import ranknet_derivatives, ranknet_loss
 class RankNetLoss(OperatorLoss, operator=ranknet_loss, derivatives=ranknet_derivatives):
     """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
-    The standard loss of learning to rank. Start with `RankNetLoss(lambda_weight="ndcg")` for graded relevance, and
-    with `RankNetLoss()` for plain preferences. By default a label below 0 marks padding.
+    Use `RankNetLoss()` for preferences between items, and `RankNetLoss(lambda_weight="ndcg")`, which is LambdaRank, to
+    compare with LightGBM's LambdaMART. For graded relevance start with `UniqueSoftmaxLoss` or `ApproxRankMSELoss`. By
+    default a label below 0 marks padding.
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
     i, the more relevant one, times the lambda weight of the pair. The loss of a list is the sum over its pairs, divided

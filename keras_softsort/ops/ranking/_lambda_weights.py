@@ -43,61 +43,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Any], Any]]] = {
 
 
 class LambdaWeight:
-    """The weight of each pair in a pairwise loss: the change of a metric if the two items of the pair were swapped.
-
-    Pass it as `lambda_weight` if the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
-    The weight has no gradient. With ranks r in the current order of the scores, gains g, discount D, and the ideal DCG
-    m, the weights of pairs are:
-
-    - `"ndcg"`: `|g_i - g_j| |D(r_i) - D(r_j)| / m` (LambdaRank);
-    - `"dcg"`: the same with m = 1;
-    - `"mrr"`: the same as `"ndcg"` with g the label and D(r) = 1 / r;
-    - `"map"`: the change of average precision;
-    - `"precision"`: 1 if the swap changes the number of relevant items among the first `k`, else 0;
-    - `"label_diff"`: `|label_i - label_j|`, which does not depend on the ranks.
-
-    Args:
-      metric: one of these names.
-      k: number of ranks that the metric counts, None for all. Required for `"precision"`.
-      gain: for `"ndcg"` and `"dcg"`: `"exponential"`, 2^label - 1 (the default), `"linear"`, the label, or a function
-        of the labels `[batch, n]`.
-      discount: for `"ndcg"` and `"dcg"`: `"log2"`, 1 / log2(1 + r) (the default), `"reciprocal"`, 1 / r, or a function
-        of a tensor of ranks, which count from 1.
-      smooth_fraction: for `"ndcg"`, `"dcg"` and `"mrr"`: 1 is LambdaRank (the default), 0 is LambdaLoss, and between
-        them the two are mixed. LambdaLoss replaces `|D(r_i) - D(r_j)|` by `D(|r_i - r_j|) - D(|r_i - r_j| + 1)` for
-        pairs with an item among the first `k`.
-      version: for the same metrics: 1 (the default), or 2 for LambdaLoss over all pairs, as TF-Ranking's
-        `NDCGLambdaWeightV2`. Version 2 divides the weight of a pair with an item after the first `k` by
-        `1 - D(max(r_i, r_j))`.
-      neighbors_only: for the same metrics: whether only pairs of neighbors in the current order have a weight, as in
-        `YetiLogisticLoss`. The default is False.
-      min_label: for `"map"` and `"precision"`: the smallest label of a relevant item. The default is 1.
-
-    To save a model with functions of your own, register them with `keras.saving.register_keras_serializable`.
-
-    TF-Ranking's weights are n times as large, except for `PrecisionLambdaWeight` and `LabelDiffLambdaWeight`. See the
-    documentation, "Coming from TF-Ranking: losses".
-
-    Raises:
-      ValueError: a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; `version` is not 1
-        or 2; or the metric does not use an option that is given.
-      TypeError: an argument has another type.
-
-    Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> @tf.keras.utils.register_keras_serializable(package="mine")
-    ... def discount(ranks):
-    ...     return 1 / tf.sqrt(ranks)
-    >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=discount)
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
-    >>> round(float(ks.RankNetLoss(lambda_weight=weight)(labels, scores)), 4)
-    0.2485
-
-    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li, N.
-    Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
-    """
+    """The checked options of a lambda weight; `losses.LambdaWeight` describes them."""
 
     def __init__(
         self,
@@ -123,21 +69,13 @@ class LambdaWeight:
         if version == 2 and smooth_fraction is not None:
             raise ValueError(f"smooth_fraction must be None with version=2, got {smooth_fraction!r}")
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"metric": self.metric, **{name: getattr(self, name) for name in OPTIONS}}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
-        """The weight with these arguments."""
-        return cls(**config)
-
-    def _given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """The arguments that are not None."""
-        return {name: value for name, value in self.get_config().items() if value is not None}
+        values = {name: getattr(self, name) for name in ("metric", *OPTIONS)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
-        metric, *options = (f"{name}={value!r}" for name, value in self._given().items())
+        metric, *options = (f"{name}={value!r}" for name, value in self.given().items())
         return f"LambdaWeight({', '.join([metric.removeprefix('metric='), *options])})"
 
 
@@ -166,7 +104,7 @@ def metric_options(name: str, lambda_weight: Any) -> MetricOptions | None:
     if not isinstance(weight, LambdaWeight):
         weight = LambdaWeight(arguments.one_of(name, weight, METRICS))
     defaults = {"gain": "linear", "discount": "reciprocal"} if weight.metric == "mrr" else {}
-    return MetricOptions(**{**defaults, **weight._given()})
+    return MetricOptions(**{**defaults, **weight.given()})
 
 
 class DeltaFeatures(NamedTuple):

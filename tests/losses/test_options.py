@@ -1,0 +1,306 @@
+"""Options of every loss and metric: which can be assigned, what is shown, and which methods a subclass may override."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import models
+from support.cases import objects
+
+import keras_softsort as ks
+from keras_softsort._internal.saved_functions import FixedOptions, own_arguments
+
+keras = tf.keras
+LOSSES = objects.first_of_class(objects.LOSSES)
+each_loss = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.cls.__name__)
+
+
+def with_and_without_jit():
+    """Every loss with a temperature in a graph, and one of each kind compiled; with everything, all."""
+    for case in LOSSES:
+        if case.make().has_tau:
+            yield case, False
+            yield pytest.param(case, True, marks=[] if case.cls in objects.KINDS else [pytest.mark.nightly])
+
+
+def inputs(case):
+    """Labels and predictions of the loss."""
+    x, y = models.features(3, 4)
+    return case.labels(y), models.features_model("functional", *case.predictors())(x)
+
+
+@pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit()], ids=str)
+def test_tau_is_assigned_after_a_trace(case, jit_compile):
+    y_true, y_pred = inputs(case)
+    loss, traces = case.make(tau=2.0), []
+
+    @tf.function(jit_compile=jit_compile)
+    def traced(y_true, y_pred):
+        traces.append(y_pred)
+        return loss(y_true, y_pred)
+
+    found = []
+    for tau in (2.0, 0.3):
+        loss.tau = tau
+        assert loss.tau == loss.get_config()["tau"] == tau
+        tf.random.set_seed(0)
+        found.append([float(tf.reduce_sum(traced(y_true, y_pred)))])
+        if not case.draws_noise:
+            for other in (loss, case.make(tau=tau)):
+                found[-1].append(float(tf.reduce_sum(other(y_true, y_pred))))
+    assert len(traces) == 1
+    for values in found:
+        np.testing.assert_allclose(values, values[0], rtol=1e-4, atol=1e-6)
+    assert case.draws_noise or abs(found[0][0] - found[1][0]) > 1e-4
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, "low", None, np.ones(2), True], ids=repr)
+def test_tau_that_cannot_be_assigned(value):
+    loss = ks.RankNetLoss(0.5)
+    with pytest.raises((TypeError, ValueError), match="tau must be"):
+        loss.tau = value
+    assert loss.tau == 0.5
+
+
+def test_tau_is_assigned_from_a_tensor_or_a_variable():
+    loss = ks.RankNetLoss(0.5)
+    for value in (tf.constant(0.25), tf.Variable(0.125), np.float32(4.0), 2):
+        loss.tau = value
+        assert loss.tau == float(value)
+
+
+def test_losses_without_a_temperature():
+    loss = ks.MeanSquaredLoss()
+    assert not loss.has_tau
+    assert not hasattr(loss, "tau")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_digits_of_tau(dtype):
+    """In float64 the number is not rounded to float32; a number too small for float32 is its smallest."""
+    labels, scores = np.array([[0, 2, 1]], dtype), np.array([[0.3, 0.2, 0.9]], dtype)
+    loss = ks.SoftmaxLoss(0.1)
+    traced = tf.function(lambda scores: loss(labels, scores))
+    np.testing.assert_allclose(traced(scores), loss(labels, scores), rtol=1e-6 if dtype == "float32" else 1e-14)
+    loss.tau = 1e-50
+    assert loss.tau == 1e-50
+    assert np.isfinite(traced(np.zeros_like(scores)))
+
+
+def test_a_loss_that_is_made_in_a_trace():
+    made = []
+
+    @tf.function
+    def traced(labels, scores):
+        made.append(ks.SpearmanLoss(0.5))
+        return made[-1](labels, scores)
+
+    labels, scores = np.float32([[0, 2, 1]]), np.float32([[0.3, 0.2, 0.9]])
+    np.testing.assert_allclose(traced(labels, scores), ks.SpearmanLoss(0.5)(labels, scores), rtol=1e-6)
+    assert len(made) == 1
+    with pytest.raises(ValueError, match="made in a traced function"):
+        made[0].tau = 1.0
+
+
+def test_a_trace_outlives_the_loss():
+    def trace():
+        return tf.function(ks.SpearmanLoss(0.5)).get_concrete_function(labels, scores)
+
+    labels, scores = tf.constant([[0.0, 2, 1]]), tf.constant([[0.3, 0.2, 0.9]])
+    concrete = trace()
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = concrete(labels, scores)
+    np.testing.assert_allclose(value, ks.SpearmanLoss(0.5)(labels, scores), rtol=1e-6)
+    assert np.any(tape.gradient(value, scores) != 0)
+
+
+class OwnSoftmax(ks.losses.ScoreLoss):
+    """A loss of one's own with a temperature."""
+
+    def __init__(self, tau=1.0, **kwargs):
+        super().__init__({"tau": tau}, **kwargs)
+
+    def score_losses(self, scores, labels, *, mask, weights):
+        logits = tf.where(mask, scores / self.tau, -1e9)
+        return -tf.reduce_sum(labels * tf.nn.log_softmax(logits), axis=-1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tau_of_a_loss_of_ones_own(dtype):
+    labels, scores = np.array([[0, 2, 1]], dtype), np.array([[0.3, 0.2, 0.9]], dtype)
+    loss = OwnSoftmax()
+    traced = tf.function(lambda scores: loss(labels, scores))
+    objective = ks.trees.objective(loss)
+    for tau in (1.0, 0.1):
+        loss.tau = tau
+        expected = ks.SoftmaxLoss(tau)
+        np.testing.assert_allclose(traced(scores), expected(labels, scores), rtol=1e-6)
+        if dtype == "float32":
+            given = (labels[0], scores[0], None, [3])
+            np.testing.assert_allclose(objective(*given)[0], ks.trees.objective(expected)(*given)[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("hessian", ["auto", "absolute"])
+def test_objective_of_trees_takes_the_present_tau(hessian):
+    loss, given = ks.RankNetLoss(1.0), ([1.0, 0, 2], [0.1, 0.2, 0.3], None, [3])
+    objective = ks.trees.objective(loss, hessian=hessian)
+    objective(*given)
+    loss.tau = 0.1
+    for found, expected in zip(
+        objective(*given), ks.trees.objective(ks.RankNetLoss(0.1), hessian=hessian)(*given), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "case", objects.first_of_class([*objects.LOSSES, *objects.METRICS, *objects.LAMBDA_WEIGHTS]), ids=str
+)
+def test_other_options_cannot_be_assigned(case):
+    made = case.make()
+    config = made.get_config()
+    for name in {*config} - {"tau", "name"}:
+        if name == "dtype" and isinstance(made, keras.metrics.Metric):
+            continue  # which belongs to Keras
+        with pytest.raises(AttributeError):
+            setattr(made, name, "another")
+    assert made.get_config() == config
+
+
+def test_the_error_of_an_assignment():
+    loss = ks.RankNetLoss()
+    with pytest.raises(AttributeError, match=r"RankNetLoss.ties cannot be assigned; make a new .* with ties='half'"):
+        loss.ties = "half"
+
+
+HOOKS = [(case.cls, "call") for case in LOSSES]
+HOOKS += [(case.cls, "score_losses") for case in LOSSES if issubclass(case.cls, ks.losses.ScoreLoss)]
+
+
+@pytest.mark.parametrize(("cls", "name"), HOOKS, ids=lambda each: getattr(each, "__name__", each))
+def test_overriding_a_method_that_is_not_called(cls, name):
+    hook = "list_losses" if issubclass(cls, ks.losses.ListLoss) else "weighted_losses"
+    with pytest.raises(TypeError, match=rf"Own must not override {name}, which is not called: override {hook}\("):
+        type("Own", (cls,), {name: lambda self, *arguments, **options: 0.0})
+    mixin = type("Mixin", (), {name: lambda self, *arguments, **options: 0.0})
+    with pytest.raises(TypeError, match="Own must not override"):
+        type("Own", (mixin, cls), {})
+
+
+@each_loss
+def test_overriding_the_method_that_is_called(case):
+    if issubclass(case.cls, ks.losses.ListLoss):
+
+        class Own(case.cls):
+            def list_losses(self, lists, y_pred):
+                return 100 * super().list_losses(lists, y_pred)
+    else:
+
+        class Own(case.cls):
+            def weighted_losses(self, y_true, y_pred, sample_weight):
+                found = super().weighted_losses(y_true, y_pred, sample_weight)
+                return found._replace(values=100 * found.values)
+
+    given, found = inputs(case), []
+    for cls in (case.cls, Own):
+        tf.random.set_seed(0)
+        found.append(cls(**case.arguments)(*given))
+    np.testing.assert_allclose(found[1], 100 * found[0], rtol=1e-5)
+
+
+def test_trees_see_an_overridden_method():
+    class Own(ks.RankNetLoss):
+        def list_losses(self, lists, y_pred):
+            return 100 * super().list_losses(lists, y_pred)
+
+    given = ([1.0, 0, 2], [0.1, 0.2, 0.3], None, [3])
+    plain = ks.trees.objective(ks.RankNetLoss())(*given)[0]
+    np.testing.assert_allclose(ks.trees.objective(Own())(*given)[0], 100 * plain, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in objects.METRICS if not case.subject.takes_topics and "statistic" not in case.arguments],
+    ids=str,
+)
+def test_overriding_methods_of_metrics(case):
+    labels, scores = np.float32([[2, 1, 3]]), np.float32([[0.3, 0.2, 0.9]])
+
+    class Own(case.cls):
+        def measure(self, y_pred, lists, *more):
+            values, weights = super().measure(y_pred, lists, *more)
+            return values + 7, weights
+
+    plain, own = (cls(**{**case.arguments, "lists": "rows"}) for cls in (case.cls, Own))
+    for metric in (plain, own):
+        metric.update_state(labels, scores)
+    np.testing.assert_allclose(own.result(), plain.result() + 7, rtol=1e-5)
+
+
+@pytest.mark.parametrize("case", [*objects.LOSSES, *objects.METRICS, *objects.LAMBDA_WEIGHTS], ids=str)
+def test_what_is_shown(case):
+    shown = repr(case.make())
+    assert shown == str(case.make())
+    assert shown.startswith(f"{case.cls.__name__}(")
+    for name, value in case.arguments.items():
+        if name not in {"name", "dtype"} and not isinstance(case.make(), ks.losses.LambdaWeight):
+            assert f"{name}={getattr(value, '__name__', '')}" in shown
+
+
+def test_what_is_shown_of_a_search():
+    loss = ks.RankNetLoss(0.5, lambda_weight=ks.losses.LambdaWeight("ndcg", k=3), reduction="sum", padding=None)
+    shown = "RankNetLoss(tau=0.5, lambda_weight=LambdaWeight('ndcg', k=3), padding=None, reduction='sum')"
+    assert repr(loss) == shown
+    loss.tau = 1.0
+    assert (
+        repr(ks.trees.objective(loss, unit_scale=True))
+        == f"objective({shown.replace('tau=0.5, ', '')}, unit_scale=True)"
+    )
+    assert repr(ks.trees.metric("ndcg", k=5)) == "metric('ndcg', k=5)"
+    assert repr(ks.NDCG(k=5)) == "NDCG(k=5)"
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "message"),
+    [
+        (ks.ApproxNDCGLoss, {"temperature": 0.1}, "ApproxNDCGLoss has no argument 'temperature'; use tau"),
+        (ks.RankNetLoss, {"sigma": 1}, "RankNetLoss has no argument 'sigma'; use tau, which is 1 / sigma"),
+        (ks.DkNNLoss, {"k": 1, "temperature": 1}, "DkNNLoss has no argument 'temperature'; use tau"),
+        (ks.RetrievalLoss, {"temperature": 1}, "RetrievalLoss has no argument 'temperature'; use tau"),
+        (ks.MeanSquaredLoss, {"temperature": 1}, r"MeanSquaredLoss has no argument 'temperature'; it has \["),
+        (ks.SoftmaxLoss, {"normalisation": 1}, r"SoftmaxLoss has no argument 'normalisation'; it has \['tau'"),
+        (ks.RankNetLoss, {"normalisation": 1}, "RankNetLoss has no argument 'normalisation'; use normalization"),
+        (ks.NDCG, {"topn": 3}, "NDCG has no argument 'topn'; use k"),
+        (ks.KendallTau, {"list": "batch"}, "KendallTau has no argument 'list'; use lists"),
+        (OwnSoftmax, {"sigma": 1}, "OwnSoftmax has no argument 'sigma'; use tau"),
+    ],
+)
+def test_arguments_that_there_are_not(cls, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        cls(**arguments)
+
+
+@pytest.mark.parametrize("case", objects.ALL, ids=str)
+def test_comes_back_by_itself(case):
+    """As Keras writes and reads any object, not only within a model."""
+    made = case.make()
+    written = json.loads(json.dumps(keras.utils.serialize_keras_object(made)))
+    again = keras.utils.deserialize_keras_object(written)
+    assert type(again) is case.cls
+    assert again.get_config() == made.get_config()
+
+
+def test_local_variables_are_no_options():
+    class Own(ks.losses.ScoreLoss):
+        def __init__(self, margin=1.0, **kwargs):
+            doubled = 2 * margin
+            super().__init__(locals(), **kwargs)
+
+    config = Own(3.0).get_config()
+    assert config["margin"] == 3.0
+    assert "doubled" not in config
+    classes = [case.cls for case in objects.ALL if issubclass(case.cls, FixedOptions)]
+    for cls in classes:
+        assert set(own_arguments(cls)) <= set(inspect.signature(cls).parameters)
