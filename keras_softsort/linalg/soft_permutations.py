@@ -10,7 +10,7 @@ import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists
+from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists, with_static_shape
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
@@ -104,7 +104,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
     def _to_dense(self) -> tf.Tensor:
         args, _, leading = self._flat_arguments()
-        return tf.ensure_shape(_with_leading(_dispatch.permutation(args), leading), self.shape)
+        return with_static_shape(_with_leading(_dispatch.permutation(args), leading), self.shape)
 
     def _matmul(self, x: tf.Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> tf.Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x

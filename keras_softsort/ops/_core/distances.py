@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.lists import with_static_shape
+
 DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 
 
@@ -94,6 +96,6 @@ def cityblock_distances(queries: tf.Tensor, candidates: tf.Tensor) -> tuple:
 
         pairs = tf.map_fn(slopes, tf.range(dimensions), fn_output_signature=(upstream.dtype, upstream.dtype))
         d_queries, d_candidates = (tf.einsum("d...->...d", each) for each in pairs)
-        return tf.ensure_shape(d_queries, queries.shape), tf.ensure_shape(d_candidates, candidates.shape)
+        return with_static_shape(d_queries, queries.shape), with_static_shape(d_candidates, candidates.shape)
 
     return total, gradient

@@ -53,8 +53,17 @@ def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> lis
         result = tf.broadcast_to(tensor, tf.concat([leading, shape[split:]], axis=0))
         rank = tensor.shape.rank
         known = tf.TensorShape(None) if rank is None else static.concatenate(tensor.shape[rank - own :])
-        results.append(tf.ensure_shape(result, known))
+        results.append(with_static_shape(result, known))
     return results
+
+
+def with_static_shape(tensor: tf.Tensor, shape: Any) -> tf.Tensor:
+    """Return `tensor`, which has this `shape` where it is known, with this knowledge.
+
+    Unlike `tf.ensure_shape` it adds no operation, which forward mode and LiteRT would refuse, and checks nothing.
+    """
+    tensor.set_shape(shape)
+    return tensor
 
 
 def _split(tensor: tf.Tensor, inner: int) -> Any:
@@ -133,7 +142,7 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     # An item that is not in the order has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
     ranks = count - group_sums(from_last, order, count if size is None else size)
-    return tf.ensure_shape(ranks, order.shape) if size is None else ranks
+    return with_static_shape(ranks, order.shape) if size is None else ranks
 
 
 def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import tie_groups
-from keras_softsort.ops._core.tracing import is_compiled
+from keras_softsort.ops._core.tracing import below_forward_mode, is_compiled
 
 # Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.
 # However sizes vary, lists of 17 to 4096 rows then take fewer than 4 cells per row, and shorter ones at most 16.
@@ -75,7 +75,7 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
 
         return tuple(result[:size] for result in tf.nest.flatten(results)), gradient
 
-    return tf.nest.pack_sequence_as(structure, at_first_rows(*parts))
+    return tf.nest.pack_sequence_as(structure, below_forward_mode(at_first_rows, parts)(*parts))
 
 
 def _with_slopes(function: Callable[..., Any], *parts: tf.Tensor) -> tuple[Any, dict[tuple[int, int], tf.Tensor]]:

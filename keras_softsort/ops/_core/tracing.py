@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
@@ -48,6 +48,16 @@ def is_compiled() -> bool:
     )
 
 
+def below_forward_mode(function: Callable[..., Any], arguments: Iterable[Any]) -> Callable[..., Any]:
+    """The `function`, in a graph of its own if `tf.autodiff.ForwardAccumulator` watches one of its `arguments`.
+
+    In the caller's graph forward mode ignores custom gradients, and cannot hash the attributes of some operations. The
+    derivative of a call of a graph is found from its gradient.
+    """
+    watched = is_watched([each for each in arguments if tf.is_tensor(each)])
+    return tf.function(function, autograph=False) if watched else function
+
+
 def traced_if_eager(function: Function) -> Function:
     """Run `function` as one traced function for all shapes when it is called eagerly.
 
@@ -67,7 +77,7 @@ def traced_if_eager(function: Function) -> Function:
     def run(*args: Any, **options: Any) -> Any:
         if not tf.executing_eagerly():
             args, options = tf.nest.map_structure(_of_unknown_sizes, (args, options))
-            return plain(*args, **options)
+            return below_forward_mode(plain, tf.nest.flatten((args, options)))(*args, **options)
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
             return function(*args, **options)
         leaves = tf.nest.flatten((args, options))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops._core.distances import paired_distances
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import take, with_static_shape
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
@@ -62,9 +62,9 @@ def nearest_references(
     size = max(min(block_size, -(-count // chunk_size) * chunk_size) // chunk_size, 1) * chunk_size
     # Squared distances have the same order as their roots.
     measure = "squared_euclidean" if distance == "euclidean" else distance
-    search = Search(references, k, measure, size, chunk_size, approximate)
+    search = Search(tf.stop_gradient(references), k, measure, size, chunk_size, approximate)
     is_usual = is_searchable(queries, references, distance)
-    ids = _by_number(tf.where(is_usual, queries, tf.zeros_like(queries)), is_usual, search)
+    ids = _by_number(tf.stop_gradient(tf.where(is_usual, queries, tf.zeros_like(queries))), is_usual, search)
     # The other queries have equal distances to all references (NaN, infinity, or 1 from a vector of zeros), or
     # distances whose squares may over- or underflow.
     ids = tf.where(is_usual, ids, tf.range(k))
@@ -80,7 +80,7 @@ def _by_number(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
         return _of_one(queries, search)
     is_one = tf.equal(tf.shape(queries)[0], 1)
     ids = tf.cond(is_one, lambda: _of_one(queries, search), lambda: _in_groups(queries, is_usual, search))
-    return tf.ensure_shape(ids, [None, search.k])
+    return with_static_shape(ids, [None, search.k])
 
 
 def _of_one(queries: tf.Tensor, search: Search) -> tf.Tensor:
@@ -121,7 +121,7 @@ def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
         fn_output_signature=tf.TensorSpec([None, search.k], tf.int32),
         parallel_iterations=1,
     )
-    return tf.ensure_shape(tf.reshape(ids, [groups * size, search.k])[:total], [count, search.k])
+    return with_static_shape(tf.reshape(ids, [groups * size, search.k])[:total], [count, search.k])
 
 
 def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:

@@ -10,6 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.distances import DISTANCES
+from keras_softsort.ops._core.lists import with_static_shape
 from keras_softsort.ops.neighbors._exact import nearest_references
 
 VOTES = ("count", "distance")
@@ -101,9 +102,13 @@ def nearest_neighbors(
     if arguments.positive_integer("k", k) > largest:
         left = "" if exclude is None else " minus 1 with exclude"
         raise ValueError(f"k must be at most the number of references{left}, {largest}, got {k}")
+    if queries.shape[1] is None:
+        received = tf.shape(queries)[1]
+        rule = f"queries must have as many features as the references, {shape[1]}, got"
+        queries = arguments.checked(queries, tf.equal(received, shape[1]), rule, received)
     dtype = compute_dtype(queries.dtype)
     neighbors, distances = nearest_references(
-        tf.ensure_shape(tf.cast(queries, dtype), [queries.shape[0], shape[1]]),
+        with_static_shape(tf.cast(queries, dtype), [queries.shape[0], shape[1]]),
         tf.cast(references, dtype),
         k if exclude is None else k + 1,
         arguments.one_of("distance", distance, DISTANCES),

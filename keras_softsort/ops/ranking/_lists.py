@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list
+from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list, with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 # The check of the option that losses of items share.
@@ -198,7 +198,7 @@ def with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
     if like.shape.rank == 2:
         return results
     shape, static = (tf.shape(like), like.shape) if results.shape.rank == 2 else (tf.shape(like)[:-1], like.shape[:-1])
-    return tf.ensure_shape(tf.reshape(results, shape), static)
+    return with_static_shape(tf.reshape(results, shape), static)
 
 
 def _for_logits(numbers: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:

@@ -12,6 +12,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
+from keras_softsort.ops._core.lists import with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxations import relaxed_choice, relaxed_subset, threshold_memberships
 
@@ -199,7 +200,7 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
         hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, is_allowed, choice.k))
         soft = straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
     if not soft.shape.is_fully_defined():
-        soft = tf.ensure_shape(soft, choice.logits.shape)
+        soft = with_static_shape(soft, choice.logits.shape)
     return _moved(soft, soft.shape.rank - 1, choice.axis)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.lists import deviations, flatten_lists, in_deviations, take
+from keras_softsort.ops._core.lists import deviations, flatten_lists, in_deviations, take, with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
@@ -230,4 +230,4 @@ def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:
     """Leading axes and dtype as those of the scores."""
     scores, result = args.scores, tf.cast(result, args.scores.dtype)
     shaped = tf.reshape(result, tf.concat([tf.shape(scores)[:-1], tf.shape(result)[1:]], axis=0))
-    return tf.ensure_shape(shaped, scores.shape[:-1].concatenate(result.shape[1:]))
+    return with_static_shape(shaped, scores.shape[:-1].concatenate(result.shape[1:]))
