@@ -133,6 +133,10 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     else:
         counted = tf.cast(_leading_ranks(lists) < k_lists, lists.scores.dtype)
         soft = _transposed_product(args, lists, counted[:, :, tf.newaxis])[:, :, 0]
+        if lists.mask is not None:  # masked items share the ranks beyond the valid ones
+            counts, size = lists.valid_counts(), tf.shape(soft)[1]
+            rest = tf.cast(tf.maximum(k_lists - counts, 0) / tf.maximum(size - counts, 1), soft.dtype)
+            soft = tf.where(lists.mask, soft, _or_nan(lists, rest))
     if hard:
         soft = straight_through(_or_nan(lists, tf.cast(lists.in_order().ranks < k_lists, soft.dtype)), soft)
     return _finish(soft, args)

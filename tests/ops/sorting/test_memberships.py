@@ -140,3 +140,19 @@ def test_a_number_k_per_list(method, hard):
 def test_bad_numbers_per_list(k, error, message):
     with pytest.raises(error, match=message):
         ops.soft_top_k_membership(tf.constant(SCORES), k)
+
+
+@pytest.mark.parametrize("method", ["soft_sort", "neural_sort", "lapsum", "projection", "projection_kl"])
+@pytest.mark.parametrize("unknown", [False, True])
+def test_counts_as_tensors_are_those_as_integers(method, unknown):
+    """Also where fewer than k items are valid, and in lists that have a score that is not finite."""
+    scores = tf.constant([[0.5, -1.0, 2.0, 1.0], [0.1, 0.2, 0.3, 0.4], [np.nan, 1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
+    mask = tf.constant([[True, True, False, False], [True] * 4, [True, True, False, False], [False] * 4])
+
+    def memberships(k):
+        return ops.soft_top_k_membership(scores, k, method=method, mask=mask)
+
+    signature = [tf.TensorSpec([], tf.int32)]
+    run = tf.function(memberships, input_signature=signature, autograph=False) if unknown else memberships
+    for k in (1, 3, 4):
+        np.testing.assert_allclose(run(tf.constant(k)), memberships(k), rtol=1e-6, atol=1e-7)
