@@ -154,7 +154,7 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
       distances: floating-point `[q, k]`, their distances, at least 0.
       num_classes: number of classes.
       votes: weight of a neighbor. `"count"`: 1. `"distance"`: 1 / distance; neighbors at distance 0 then outvote all
-        others.
+        others, and neighbors at infinite distance count only if all are.
 
     Returns:
       `[q, num_classes]` in the dtype of `distances`; half precision is computed in float32. A row sums to 1. A query
@@ -193,9 +193,10 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
     wide = tf.cast(distances, compute_dtype(distances.dtype))
     weights = tf.ones_like(wide)
     if by_distance:
-        # Relative to the nearest, so that nothing overflows.
+        # Relative to the nearest, so that nothing overflows. Neighbors as near get 1, also at a distance 0 or infinity.
         nearest = tf.reduce_min(wide, axis=-1, keepdims=True)
-        weights = tf.where(tf.equal(wide, 0), weights, tf.math.divide_no_nan(nearest, wide))
+        is_nearest = tf.equal(wide, nearest)
+        weights = tf.where(is_nearest, weights, nearest / tf.where(is_nearest, weights, wide))
     weights = tf.where(tf.math.is_nan(wide), wide, weights)
     weights /= tf.reduce_sum(weights, axis=-1, keepdims=True)
     is_class = tf.one_hot(tf.gather(labels, neighbors), num_classes, dtype=weights.dtype)

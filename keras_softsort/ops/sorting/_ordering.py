@@ -16,7 +16,6 @@ from keras_softsort.ops._core.lists import (
     temperature_per_list,
     tie_groups,
     tied_ranks,
-    with_static_shape,
 )
 
 # Larger quotients of scores and temperatures count as this.

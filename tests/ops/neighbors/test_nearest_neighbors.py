@@ -34,6 +34,22 @@ def test_votes(votes):
         np.testing.assert_allclose(shares[i], oracles.votes(ids, distances, LABELS, 4, votes), rtol=1e-9)
 
 
+@pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
+def test_votes_of_infinite_distances(jit_compile):
+    """They count evenly if all are infinite, and not at all beside a finite one; the gradient is finite."""
+
+    @tf.function(jit_compile=jit_compile, autograph=False)
+    def votes(distances):
+        with tf.GradientTape() as tape:
+            tape.watch(distances)
+            shares = ops.neighbor_votes([0, 1, 1], [[0, 1, 2]] * 3, distances, 2, votes="distance")
+        return shares, tape.gradient(shares, distances, tf.constant([[1.0, 2.0]] * 3))
+
+    shares, gradient = votes(tf.constant([[np.inf] * 3, [1.0, np.inf, np.inf], [2.0, 1.0, 1.0]]))
+    np.testing.assert_allclose(shares, [[1 / 3, 2 / 3], [1, 0], [0.2, 0.8]], rtol=1e-6)
+    assert np.all(np.isfinite(gradient))
+
+
 def test_gradient_is_that_of_the_distances():
     check_gradients(lambda queries: ops.nearest_neighbors(queries, REFERENCES, 3).distances, QUERIES)
 
