@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from support.cases import collect
 
 import keras_softsort as ks
@@ -149,6 +150,23 @@ def test_errors(name):
         if (name, argument) not in THEIRS
     ]
     assert [text for each in tried if (text := complaint(function, arguments, *each))] == []
+
+
+OPERATORS = [name for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_keras_tensors(name):
+    """Every operator says where a Keras tensor can be used, for each argument that may be one."""
+    function = getattr(ks.ops, name)
+    valid = valid_arguments(name, function)
+    tensors = [each for each, value in valid.items() if isinstance(value, np.ndarray)]
+    assert tensors
+    for argument in tensors:
+        with pytest.raises(
+            TypeError, match=rf"^{argument} must be a tensor, got a Keras tensor .*keras\.layers\.Lambda"
+        ):
+            function(**{**valid, argument: tf.keras.Input(np.shape(valid[argument])[1:])})
 
 
 def test_every_entry_is_of_an_argument():

@@ -141,6 +141,11 @@ def dense_tensor(name: str, value: Any) -> tf.Tensor:
     """Return `value` as a dense tensor of any dtype."""
     if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
         raise TypeError(f"{name} must be a dense tensor, got {type(value).__name__}; pad it and pass a mask")
+    if type(value).__name__.endswith("KerasTensor"):
+        raise TypeError(
+            f"{name} must be a tensor, got a Keras tensor {value.shape}; call the operator in keras.layers.Lambda, or "
+            "use its layer, as SoftRankLayer for soft_rank"
+        )
     try:
         return tf.convert_to_tensor(value)
     # TensorFlow raises one or the other, without the name of the argument.
