@@ -149,6 +149,8 @@ def _with_list_axis(inputs: ListInputs, lists: str) -> ListInputs:
         if isinstance(value, tf.RaggedTensor) or (value is not None and value.shape.rank not in ranks):
             title = "the labels of y_true" if name == "y_true" and lists == "groups" else name
             raise ValueError(f"{title} must have shape [batch] or [batch, 1] with lists={lists!r}, got {value.shape}")
+    if sample_weight is not None and sample_weight.shape.rank is None:
+        sample_weight = tf.reshape(sample_weight, [-1])
     if sample_weight is not None and sample_weight.shape.rank == 1:
         if not sample_weight.shape.is_compatible_with(y_true.shape):
             raise ValueError(

@@ -148,6 +148,9 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
     if sample_weight is None:
         return valid
     weights = tf.cast(_dense("sample_weight", sample_weight, size), dtype)
+    if weights.shape.rank is None:  # as Keras makes it where a model was trained with weights of other ranks
+        lists = tf.shape(weights)[0]
+        weights = tf.reshape(weights, [lists, tf.maximum(tf.size(weights) // tf.maximum(lists, 1), 1)])
     if weights.shape.rank == 1:
         weights = weights[:, tf.newaxis]
     fits = weights.shape.rank == 0 or (

@@ -76,8 +76,8 @@ def row_weights(sample_weight: Any, rows: tf.Tensor) -> tf.Tensor:
     """Convert weights (a number, [batch] or [batch, 1]) to one weight [batch] for each of `rows` [batch, ...]."""
     weights = arguments.real_tensor("sample_weight", 1.0 if sample_weight is None else sample_weight)
     shape = weights.shape
-    if shape.rank == 2 and shape[1] == 1:
-        weights = weights[:, 0]
+    if shape.rank is None or (shape.rank == 2 and shape[1] == 1):
+        weights = tf.reshape(weights, [-1])
     if weights.shape.rank == 0:
         return tf.broadcast_to(weights, tf.shape(rows)[:1])
     if not weights.shape.is_compatible_with(rows.shape[:1]):

@@ -448,3 +448,31 @@ def test_a_keras_mask_that_does_not_fit_is_told(shape):
     assert np.isfinite(loss(tf.ones([3, 3]), tf.ones([3, 3]), tf.ones([3, 3], tf.bool)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="the Keras mask of y_pred"):
         loss(tf.ones([3, 3]), tf.ones([3, 3]), tf.ones(shape, tf.bool))
+
+
+@pytest.mark.parametrize("lists", [None, "batch", "groups"])
+def test_weights_of_unknown_rank(lists):
+    """Keras traces them where the weights of an earlier training had another rank."""
+    loss = ks.SoftmaxLoss() if lists is None else ks.SoftmaxLoss(lists=lists)
+    scores, labels = tf.constant([[0.5, 1.0], [0.1, 0.2], [2.0, 3.0]]), tf.constant([[1.0, 0], [0, 1], [1, 1]])
+    shapes = [(3,), (3, 1), (3, 2)]
+    if lists is not None:
+        scores, labels, shapes = scores[:, 0], labels[:, 0], shapes[:2]
+    y_true = (tf.constant([1, 2, 1]), labels) if lists == "groups" else labels
+    traced = tf.function(
+        lambda weights: loss(y_true, scores, weights), input_signature=[tf.TensorSpec(None)], autograph=False
+    )
+    for shape in shapes:
+        weights = tf.reshape(tf.range(1.0, 1 + np.prod(shape)), shape)
+        np.testing.assert_allclose(traced(weights), loss(y_true, scores, weights), rtol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="sample_weight must have"):
+        traced(tf.ones([4]))
+
+
+def test_weights_of_lists_and_then_of_items_in_fit():
+    model = tf.keras.Sequential([tf.keras.Input((None, 3)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", loss=ks.SoftmaxLoss())
+    x, y = np.ones([4, 3, 3], "float32"), np.eye(4, 3, dtype="float32")
+    for weights in (np.ones(4), np.ones([4, 3]), np.ones(4)):
+        history = model.fit(x, y, sample_weight=weights, verbose=0).history
+        np.testing.assert_allclose(history["loss"], [0.75 * np.log(3)], rtol=1e-5)
