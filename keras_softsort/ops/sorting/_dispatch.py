@@ -182,7 +182,7 @@ def _product(
 
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
-            def slopes(multiply: Callable[[OrderedLists, tf.Tensor], tf.Tensor]) -> Any:
+            def slopes(multiply: Callable[[Lists, tf.Tensor], tf.Tensor]) -> Any:
                 with tf.GradientTape() as tape:
                     tape.watch([scores, tau, values])
                     found = multiply(given, values)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core.lists import checked_scale, deviations
+from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
@@ -138,7 +139,7 @@ def _is_long(method: str, power: float, size: int | None) -> bool | None:
     matrix_free = METHODS[method].matrix_free
     if matrix_free is None or power != 1:
         return False
-    return None if size is None else size >= matrix_free.min_size
+    return None if size is None else size >= matrix_free.min_size and not by_comparison(size)
 
 
 # The smallest sizes are measured by benchmarks/dense_matrix_free_threshold.py.

@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.sorting._ordering import Lists
 
 
 class MatrixRows(NamedTuple):
     """The rows at some ranks of a differentiable matrix of each list. It has the methods of `SoftRows`."""
 
-    lists: OrderedLists
-    ranks: tf.Tensor  # [B, r] int32
+    lists: Lists
+    ranks: tf.Tensor  # [B or 1, r] int32
     whole: tf.Tensor  # [B, n, n], of which entries between a valid and a masked item do not count
 
     def matrix(self, log: bool = False) -> tf.Tensor:
