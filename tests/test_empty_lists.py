@@ -96,6 +96,23 @@ def check(results, shape):
 FIRST = {name.partition(",")[0]: name for name in reversed(FUNCTIONS)}.values()
 
 
+def test_static_shapes():
+    """In a graph they are those of lists that are not empty, with 0 for the list size."""
+    wrong = {}
+    for name in FIRST:
+        with tf.Graph().as_default():
+            empty, one, two = (
+                [each.shape.as_list() for each in tf.nest.flatten(FUNCTIONS[name](tf.zeros(shape)))]
+                for shape in ((2, 0), (2, 1), (2, 4))
+            )
+        expected = [
+            [0 if b != a else a for a, b in zip(few, many, strict=True)] for few, many in zip(one, two, strict=True)
+        ]
+        if empty != expected:
+            wrong[name] = empty, expected
+    assert wrong == {}
+
+
 @pytest.mark.parametrize(
     "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.nightly) for name in FUNCTIONS]
 )

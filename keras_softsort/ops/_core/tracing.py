@@ -76,8 +76,16 @@ def traced_if_eager(function: Function) -> Function:
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
         if not tf.executing_eagerly():
-            args, options = tf.nest.map_structure(_of_unknown_sizes, (args, options))
-            return below_forward_mode(plain, tf.nest.flatten((args, options)))(*args, **options)
+            given = args, options
+            args, options = tf.nest.map_structure(_of_unknown_sizes, given)
+            results = below_forward_mode(plain, tf.nest.flatten((args, options)))(*args, **options)
+            if any(old is not new for old, new in zip(*map(tf.nest.flatten, (given, (args, options))), strict=True)):
+                # The sizes of results are those of a trace that never runs.
+                args, options = tf.nest.map_structure(_of_this_size, given)
+                like = tf.function(function, autograph=False).get_concrete_function(*args, **options).structured_outputs
+                for result, spec in zip(tf.nest.flatten(results), tf.nest.flatten(like), strict=True):
+                    result.set_shape(spec.shape)
+            return results
         if not _trace_eager_calls or tf.config.functions_run_eagerly():
             return function(*args, **options)
         leaves = tf.nest.flatten((args, options))
@@ -111,6 +119,10 @@ def _of_unknown_sizes(leaf: Any) -> Any:
     if not tf.is_tensor(leaf) or is_compiled() or leaf.shape.rank is None or 0 not in leaf.shape.as_list():
         return leaf
     return tf.compat.v1.placeholder_with_default(leaf, [None] * leaf.shape.rank)
+
+
+def _of_this_size(leaf: Any) -> Any:
+    return tf.TensorSpec(leaf.shape, leaf.dtype) if tf.is_tensor(leaf) else leaf
 
 
 def _of_any_size(leaf: Any) -> Any:
