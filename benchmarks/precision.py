@@ -14,7 +14,6 @@ import tensorflow as tf
 
 import keras_softsort as ks
 
-
 # How the scores differ from standard normal ones: what is added to all, and what the first one is.
 KINDS = {"around 0": (0, None), "around 1,000": (1000, None), "an outlier of 1e30": (0, 1e30)}
 

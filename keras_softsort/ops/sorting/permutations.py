@@ -26,9 +26,9 @@ def neural_sort(
     """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
     Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums
-    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts. The
-    computation uses differences of neighbors in the sorted list. It is several digits more accurate in float32 than the
-    formula, and finite for every tau.
+    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts.
+    Scores are taken relative to a middle score of the list. So neither a large offset nor an outlier costs digits, and
+    the result is finite for every tau.
 
     Args:
       scores: `[..., n]`, float16, bfloat16, float32 or float64.
