@@ -245,12 +245,12 @@ def test_adapters_are_attributes(monkeypatch):
     import keras_softsort as ks
 
     assert set(ADAPTERS) == ks._ADAPTERS
-    monkeypatch.delattr(ks, "serving", raising=False)
+    monkeypatch.delitem(vars(ks), "serving", raising=False)
     assert ks.serving is importlib.import_module(f"{NAME}.serving")
     monkeypatch.setitem(sys.modules, "apache_beam", None)  # as where it is not installed
     for module in [f"{NAME}.beam", *(module for module in sys.modules if module.startswith(f"{NAME}.beam."))]:
         monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.delattr(ks, "beam", raising=False)
+    monkeypatch.delitem(vars(ks), "beam", raising=False)
     with pytest.raises(ImportError, match="needs Apache Beam"):
         ks.beam  # noqa: B018
     assert not {*ADAPTERS} & set(ks.__all__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,15 +40,15 @@ class Groups:
 
     def __init__(self, values: np.ndarray, name: str) -> None:
         is_object = values.dtype.kind == "O"
+        unhashable = next((value for value in values if not _is_hashable(value)), None) if is_object else None
+        if unhashable is not None:
+            raise ValueError(f"group {name!r} must hold values such as numbers or strings, got {unhashable!r}")
         missing = [_is_no_value(value) for value in values] if is_object else values != values  # noqa: PLR0124  (NaN, NaT)
         if np.any(missing):
             at = int(np.argmax(missing))
             raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
         starts, self.sizes = _arrays.runs(values)
         numbers: dict[Any, int] = {}
-        for at in starts if is_object else ():
-            if not isinstance(values[at], Hashable):
-                raise ValueError(f"group {name!r} must hold values such as numbers or strings, got {values[at]!r}")
         group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
         self.ids = values[starts][np.unique(group_of_run, return_index=True)[1]]
         self.rows: np.ndarray | None = None
@@ -57,10 +57,16 @@ class Groups:
             self.sizes, self.rows = np.bincount(groups), np.argsort(groups, kind="stable")
 
 
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def _is_no_value(value: Any) -> bool:
     try:
         return value is None or bool(value != value)  # noqa: PLR0124  (NaN)
     except TypeError:  # pandas' NA
         return True
-    except ValueError:  # an array
-        return False
