@@ -142,14 +142,11 @@ def dense_tensor(name: str, value: Any) -> tf.Tensor:
     if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
         raise TypeError(f"{name} must be a dense tensor, got {type(value).__name__}; pad it and pass a mask")
     if type(value).__name__.endswith("KerasTensor"):
-        raise TypeError(
-            f"{name} must be a tensor, got a Keras tensor {value.shape}; call the operator in keras.layers.Lambda, or "
-            "use its layer, as SoftRankLayer for soft_rank"
-        )
+        way = "call the operator in keras.layers.Lambda, or use its layer, as SoftRankLayer for soft_rank"
+        raise TypeError(f"{name} must be a tensor, got a Keras tensor {value.shape}; {way}")
     try:
         return tf.convert_to_tensor(value)
-    # TensorFlow raises one or the other, without the name of the argument.
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:  # one or the other, without the name of the argument
         raise TypeError(f"{name} must be a tensor or convertible to one, got {reprlib.repr(value)}") from error
 
 
@@ -279,9 +276,8 @@ def of_shape(name: str, tensor: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
     """Check at run time that `tensor` has the shape `expected`, unless both are known, so that it never broadcasts."""
     if tensor.shape.is_fully_defined() and tf.get_static_value(expected) is not None:
         return tensor
-    fits = tf.reduce_all(tf.equal(tf.shape(tensor), expected))
     message = f"{name} must have the same batch and list size, expected and received shape:"
-    return checked(tensor, fits, message, expected, tf.shape(tensor))
+    return checked(tensor, tf.reduce_all(tf.equal(tf.shape(tensor), expected)), message, expected, tf.shape(tensor))
 
 
 def at_most_list_size(name: str, k: Any, tensor: tf.Tensor) -> tf.Tensor:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import tensorflow as tf
-from tensorflow.python.eager import forwardprop_util  # TensorFlow has no public way to ask
+
+from keras_softsort.ops._core.tracing import is_watched
 
 
 def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
@@ -34,11 +34,6 @@ def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.T
 def nan_lists(failed: tf.Tensor, results: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Make `results` [B] NaN where `failed` [B] holds, with a NaN gradient for `scores` [B, ...]."""
     return nan_where(failed, results, tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank))))
-
-
-def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
-    """Whether `tf.autodiff.ForwardAccumulator` watches one of `tensors`."""
-    return bool(forwardprop_util.pack_tangents(list(tensors)).indices)
 
 
 def refuse_forward_mode(operator: str, *tensors: tf.Tensor) -> None:

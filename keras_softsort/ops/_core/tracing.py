@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
+from tensorflow.python.eager import forwardprop_util
 from tensorflow.python.ops import control_flow_util, gradients_util  # TensorFlow has no public way to ask
-
-from keras_softsort.ops._core.gradients import is_watched
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
@@ -46,6 +45,11 @@ def is_compiled() -> bool:
     return not tf.executing_eagerly() and bool(
         control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
     )
+
+
+def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
+    """Whether `tf.autodiff.ForwardAccumulator` watches one of `tensors`."""
+    return bool(forwardprop_util.pack_tangents(list(tensors)).indices)
 
 
 def below_forward_mode(function: Callable[..., Any], arguments: Iterable[Any]) -> Callable[..., Any]:
