@@ -42,7 +42,7 @@ def _target() -> str:
     chosen = _chosen.get()
     if chosen is not None:
         return chosen
-    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy):
+    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy) or tf.config.list_physical_devices("TPU"):
         return "tpu"
     # Without XLA, a GPU would store all pairs of a list.
     return "gpu" if tf.config.list_physical_devices("GPU") and is_compiled() else "cpu"

@@ -1,0 +1,81 @@
+"""Operators, losses and metrics have the same values and gradients in the form for a TPU, which compares all pairs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import models
+from support.cases import objects, operators
+from support.gradients import tape_gradients
+
+import keras_softsort as ks
+from keras_softsort.ops._core import lists, target
+
+pytestmark = pytest.mark.default_stack_only
+
+ONE_OF_EACH = {each.name: each for each in reversed(operators.OPERATIONS) if each.name in ks.ops.__all__}
+OPERATIONS = [
+    pytest.param(each, marks=[] if ONE_OF_EACH.get(each.name) is each else [pytest.mark.nightly])
+    for each in operators.OPERATIONS
+]
+# Losses with noise draw other noise in each call; their operators take a seed.
+WITHOUT_NOISE = [case for case in objects.LOSSES if "seed" not in case.arguments]
+FIRST = objects.first_of_class(WITHOUT_NOISE)
+LOSSES = [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in WITHOUT_NOISE]
+
+
+def assert_same_on_a_tpu(compute):
+    """That the arrays of `compute()` do not depend on the target."""
+    expected = compute()
+    with target.lowering_for("tpu"):
+        found = compute()
+    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_operator(operation):
+    tensors = [tf.constant(each) for each in operation.tensors]
+
+    def compute():
+        if operation.forward_only:
+            return operation.function(*tensors)
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            values = operation.function(*tensors)
+        return values, tape.gradient(values, tensors)
+
+    assert_same_on_a_tpu(compute)
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=str)
+def test_loss(case):
+    labels, predicted = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]]), models.scores(2)
+    if case.subject.takes in {"permutation", "logits"}:
+        predicted = np.full([2, 5, 2 if case.subject.takes == "logits" else 5], 0.2, "f")
+    if case.subject.takes == "embeddings":
+        labels, predicted = np.int32([0, 1, 0, 1, 1]), models.scores(5, 3)
+
+    def compute():
+        return tape_gradients(lambda scores: case.make()(labels, scores), [tf.constant(predicted)], np.float32(1))
+
+    assert_same_on_a_tpu(compute)
+
+
+def test_a_tpu_gathers_by_comparison():
+    """The program for a TPU has no gather and no segment sum, which take a tile of memory for each number."""
+    values, order = tf.constant([[3.0, 5.0, 4.0]]), tf.constant([[1, 2, 0]])
+
+    def operations(name):
+        with target.lowering_for(name):
+            trace = tf.function(lambda: (lists.take(values, order), lists.inverse(order))).get_concrete_function()
+        return {each.type for each in trace.graph.get_operations()}
+
+    slow = {"GatherV2", "UnsortedSegmentSum"}
+    assert slow <= operations("cpu")
+    assert not slow & operations("tpu")
+
+
+@pytest.mark.parametrize("name", ["TPU", None])
+def test_an_unknown_target_is_an_error(name):
+    with pytest.raises((TypeError, ValueError), match=r"target .*got"), target.lowering_for(name):
+        pass
