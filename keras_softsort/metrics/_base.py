@@ -166,6 +166,7 @@ class SortMetric(ListMetric):
         """The value and the weight of each list."""
         if y_pred.shape.rank == 4:
             y_pred = tf.reduce_mean(y_pred, axis=1)
+        lists = lists._replace(weights=arguments.non_negative_tensor("weights", lists.weights))
         values, counts = self.compare(y_pred, lists)
         weights = lists.list_weights()
         return values, tf.where(counts, weights, tf.zeros_like(weights))

@@ -67,7 +67,7 @@ class PermutationAccuracy(OrderMetric):
 
     Raises:
       ValueError: `target`, `direction`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
-        `target="ranks"`; shapes do not match, or a list can hold only one item.
+        `target="ranks"`; shapes do not match; a list can hold only one item; or a weight is negative.
       TypeError: `y_pred` is not floating-point.
 
     Cost: O(n^2) time per list for a matrix, O(n log n) for scores.

@@ -127,7 +127,7 @@ class KendallTau(CorrelationMetric):
 
     Raises:
       ValueError: `target`, `direction`, `statistic`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
-        `target="ranks"`; shapes do not match, or a list can hold only one item.
+        `target="ranks"`; shapes do not match; a list can hold only one item; or a weight is negative.
       TypeError: `y_pred` is not floating-point.
 
     Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
