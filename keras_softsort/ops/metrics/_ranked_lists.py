@@ -122,7 +122,7 @@ class RankedLists(NamedTuple):
 
     def sum_of_first(self, k: int | None, values: tf.Tensor) -> tf.Tensor:
         """The sum [B] of `values` [B, n] over the first `k` ranks."""
-        return tf.linalg.matvec(self.at_ranks(values), self.counted(k, values.dtype))
+        return tf.reduce_sum(self.at_ranks(values) * self.counted(k, values.dtype), axis=-1)
 
 
 def sizes_of_first(lists: RankingLists, k: int | None) -> tf.Tensor:

@@ -90,7 +90,7 @@ def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOp
     weights = tf.gather(lists.weights, order, batch_dims=1)
     rank_weights = rank_discounts(tf.shape(order)[1], gains.dtype, options.k, options.discount)
     relevant = tf.cast(lists.labels > 0, gains.dtype)
-    found = by_relevance(lists, tf.linalg.matvec(weights * gains, rank_weights), relevant)
+    found = by_relevance(lists, tf.reduce_sum(weights * gains * rank_weights, axis=-1), relevant)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 

@@ -122,7 +122,7 @@ def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The NDCG of each list."""
     gains = relative_gains(lists.labels, lists.mask, options.gain)
     weighted, rank_weights = lists.weights * gains, _rank_weights(gains, options)
-    total = tf.linalg.matvec(ranked_lists(lists, options.ties).at_ranks(weighted), rank_weights)
+    total = tf.reduce_sum(ranked_lists(lists, options.ties).at_ranks(weighted) * rank_weights, axis=-1)
     return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
 
 
@@ -131,7 +131,7 @@ def dcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The DCG of each list."""
     gains = absolute_gains(lists.labels, lists.mask, options.gain)
     ranked_gains = ranked_lists(lists, options.ties).at_ranks(lists.weights * gains)
-    found = by_relevance(lists, tf.linalg.matvec(ranked_gains, _rank_weights(gains, options)), gains)
+    found = by_relevance(lists, tf.reduce_sum(ranked_gains * _rank_weights(gains, options), axis=-1), gains)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 

@@ -63,7 +63,7 @@ def average_relevance_position_measures(lists: RankingLists, options: MetricOpti
     """The average position of each list, which weighs as much as the sum of its labels."""
     ranked = ranked_lists(lists, options.ties)
     relevance = lists.weights * lists.labels
-    total = tf.linalg.matvec(ranked.at_ranks(relevance), ranked.ranks(relevance.dtype))
+    total = tf.reduce_sum(ranked.at_ranks(relevance) * ranked.ranks(relevance.dtype), axis=-1)
     return _of_sums(total, tf.reduce_sum(relevance, axis=-1))
 
 

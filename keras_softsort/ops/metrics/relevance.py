@@ -239,14 +239,14 @@ def mrr(
 @of_relevant_items
 def hits_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The hits of each list."""
-    return tf.linalg.matvec(_probability_of_first(ranked, relevant), ranked.counted(k, relevant.dtype))
+    return tf.reduce_sum(_probability_of_first(ranked, relevant) * ranked.counted(k, relevant.dtype), axis=-1)
 
 
 @of_relevant_items
 def mrr_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The reciprocal rank of the first relevant item of each list."""
     reciprocals = ranked.counted(k, relevant.dtype) / ranked.ranks(relevant.dtype)
-    return tf.linalg.matvec(_probability_of_first(ranked, relevant), reciprocals)
+    return tf.reduce_sum(_probability_of_first(ranked, relevant) * reciprocals, axis=-1)
 
 
 def _probability_of_first(ranked: RankedLists, relevant: tf.Tensor) -> tf.Tensor:

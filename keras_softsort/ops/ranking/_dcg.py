@@ -105,7 +105,7 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     best, _ = descending(gains)
     if gains.shape[1] is None or gains.shape[1] != rank_weights.shape[0]:
         best = best[:, : tf.shape(rank_weights)[0]]
-    return tf.linalg.matvec(best, rank_weights)
+    return tf.reduce_sum(best * rank_weights, axis=-1)
 
 
 def normalized_gains(

@@ -131,7 +131,7 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None
     else:
         ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
         ordered = ordered[..., :rows]
-    dcg = tf.linalg.matvec(ordered, rank_weights)
+    dcg = tf.reduce_sum(ordered * rank_weights, axis=-1)
     return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if noise is not None else dcg, gains, rank_weights)
 
 

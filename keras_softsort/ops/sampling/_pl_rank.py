@@ -35,7 +35,7 @@ def expected_reward(
 
     @tf.custom_gradient
     def estimate(logits: tf.Tensor) -> tuple:
-        value = mean(tf.linalg.matvec(take(every_reward, orders), rank_weights))
+        value = mean(tf.reduce_sum(take(every_reward, orders) * rank_weights, axis=-1))
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             scores = tf.where(mask, logits, minus_infinity)
