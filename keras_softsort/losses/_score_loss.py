@@ -67,6 +67,8 @@ class ScoreLoss(ListLoss):
 
     _fixed_names = (*ListLoss._fixed_names, "scale")
     predicts = "scores"
+    # Whether an offset of all scores of a list may change its loss.
+    _depends_on_offset = True
 
     def __init__(self, options: dict[str, Any] | None = None, *, scale: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -90,7 +92,9 @@ class ScoreLoss(ListLoss):
         return None
 
     def _scaled(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
-        return scores if self.scale is None else in_deviations(scores, lists.mask)
+        if self.scale is None:
+            return scores
+        return in_deviations(scores, lists.mask, from_origin=not self._depends_on_offset)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -110,6 +114,7 @@ class OperatorLoss(ScoreLoss):
     _operator: Any
     _derivatives: Any = None
     _spread_nan = False
+    _depends_on_offset = False
     _instead: ClassVar[dict[str, str]] = dict.fromkeys(["call", "score_losses"], "list_losses(lists, y_pred)")
 
     def __init_subclass__(cls, operator: Any = None, derivatives: Any = None) -> None:

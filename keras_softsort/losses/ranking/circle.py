@@ -49,5 +49,7 @@ class CircleLoss(OperatorLoss, operator=circle_loss):
     Similarity Optimization", CVPR 2020.
     """
 
+    _depends_on_offset = True
+
     def __init__(self, tau: float = 1 / 64, *, margin: float = 0.25, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

@@ -54,6 +54,8 @@ class ClickEMLoss(OperatorLoss, operator=click_em_loss):
 
     predicts = "logits"
 
+    _depends_on_offset = True
+
     def __init__(
         self,
         *,
@@ -109,6 +111,8 @@ class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
 
     predicts = "logits"
 
+    _depends_on_offset = True
+
     def __init__(self, *, max_weight: float = 20.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
@@ -155,6 +159,8 @@ class MixtureEMLoss(OperatorLoss, operator=mixture_em_loss):
     """
 
     predicts = "logits"
+
+    _depends_on_offset = True
 
     def __init__(self, *, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

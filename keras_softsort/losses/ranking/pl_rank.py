@@ -67,6 +67,8 @@ class PLRankLoss(OperatorLoss, operator=pl_rank_loss):
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
 
+    _depends_on_offset = True  # the estimate of its gradient does, by chance
+
     def __init__(
         self,
         *,

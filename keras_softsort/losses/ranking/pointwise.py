@@ -45,6 +45,8 @@ class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
     Source: least squares; for ranking D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
 
+    _depends_on_offset = True
+
     def __init__(self, *, normalization: str = "list", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
@@ -85,6 +87,8 @@ class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss)
     Source: the negative log-likelihood of independent Bernoulli variables; for ranking W. Cooper, F. Gey, D. Dabney,
     "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
+
+    _depends_on_offset = True
 
     def __init__(self, *, normalization: str = "list", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

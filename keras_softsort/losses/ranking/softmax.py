@@ -155,6 +155,8 @@ class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
     Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
 
+    _depends_on_offset = True
+
     def __init__(
         self,
         tau: float = 1.0,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.arguments import compute_dtype, dtype_tiny
 from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops._core.tracing import is_compiled
 
@@ -92,19 +92,22 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     return tf.gather(values, indices, batch_dims=1)
 
 
-def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, unchanged_at_one: bool = False) -> tf.Tensor:
+def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, of_pairs: bool = False) -> tf.Tensor:
     """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked items get -inf.
 
     The loss depends on differences of scores only. Relative to the largest score, the quotients and the gradient of tau
-    keep their precision. A loss that takes differences itself sets `unchanged_at_one`. Scores are then not changed if
-    tau is 1, so that their differences are exact beside a score that is far from all others.
+    keep their precision. A loss that takes differences of pairs itself says so by `of_pairs`. Its scores are relative
+    to the one nearest 0, so that those near each other keep their digits beside one that is far from all others. They
+    are not changed if tau is 1: their differences are then exact.
     """
     lowest = tf.constant(-math.inf, scores.dtype)
     counts = tf.logical_and(mask, tf.math.is_finite(scores))
-    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
-    if unchanged_at_one:
-        peak = tf.where(tf.equal(tau, 1), tf.zeros_like(peak), peak)
-    below = tf.where(counts, scores - peak, tf.zeros_like(scores)) / tau
+    if of_pairs:
+        origin = nearest_to_zero(scores, counts)
+        origin = tf.where(tf.equal(tau, 1), tf.zeros_like(origin), origin)
+    else:
+        origin = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
+    below = tf.where(counts, scores - origin, tf.zeros_like(scores)) / tau
     return tf.where(counts, below, lowest)
 
 
@@ -234,28 +237,68 @@ def checked_scale(scale: Any) -> str | None:
     return None if scale is None else arguments.one_of("scale", scale, ("std",))
 
 
-def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The standard deviation [...] of the valid scores of each list [..., n]; 1, without gradient, where it is 0.
+class Deviations(NamedTuple):
+    """The standard deviations of lists, as a factor without a gradient times a number near 1 with one: [..., 1] each.
 
-    It has a gradient. Without it, a loss of divided scores could make all scores shrink, and the next step grow by as
-    much, until nothing is left of them.
+    No square of a deviation is computed, neither here nor in a gradient: it would overflow or underflow. The gradient
+    keeps a loss of divided scores from making all scores shrink, and the next step grow, until nothing is left of them.
     """
+
+    origin: tf.Tensor  # the score nearest 0, without a gradient
+    factor: tf.Tensor
+    rest: tf.Tensor
+
+    def total(self) -> tf.Tensor:
+        """The standard deviation; 1, without gradient, where it is 0."""
+        return self.factor * self.rest
+
+    def of(self, scores: tf.Tensor) -> tf.Tensor:
+        """The `scores` [..., n], or differences of scores, in these deviations."""
+        return scores / self.factor / self.rest
+
+
+def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> Deviations:
+    """The standard deviations of the valid scores of each list [..., n] in the compute dtype."""
     scores = tf.cast(scores, compute_dtype(scores.dtype))
     valid = tf.ones_like(scores) if mask is None else tf.cast(mask, scores.dtype)
     scores = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
-    counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
-    apart = valid * (scores - tf.reduce_sum(scores, axis=-1, keepdims=True) / counts)
-    # Relative to the largest, whose square could overflow.
+    origin = nearest_to_zero(scores, mask)
+    # From a score of the list, so that equal scores are exactly 0 apart, which they need not be from their mean.
+    apart = valid * (scores - origin)
     largest = tf.stop_gradient(tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True))
-    largest = tf.where(largest > 0, largest, tf.ones_like(largest))
-    variances = tf.reduce_sum(tf.square(apart / largest), axis=-1) / counts[..., 0]
-    is_zero = tf.equal(variances, 0)
-    found = largest[..., 0] * tf.sqrt(tf.where(is_zero, tf.ones_like(variances), variances))
-    return tf.where(is_zero, tf.ones_like(variances), found)
+    is_zero = largest < dtype_tiny(scores.dtype)
+    largest = tf.where(is_zero, tf.ones_like(largest), largest)
+    counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
+    apart /= largest
+    from_mean = valid * (apart - tf.reduce_sum(apart, axis=-1, keepdims=True) / counts)
+    variances = tf.reduce_sum(tf.square(from_mean), axis=-1, keepdims=True) / counts
+    return Deviations(origin, largest, tf.sqrt(tf.where(is_zero, tf.ones_like(variances), variances)))
 
 
-def in_deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The scores [..., n] of each list, divided by the standard deviation of its valid ones; 0 where masked."""
+def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The valid score nearest 0 of each list [..., n], without a gradient: [..., 1]; 0 for a list without valid items.
+
+    Relative to it, scores with a common offset are small, and one that is far from the others takes no digits of them.
+    """
+    largest = tf.constant(scores.dtype.max, scores.dtype)
+    valid = scores if mask is None else tf.where(mask, scores, largest)
+    sizes = tf.abs(valid)
+    least = tf.reduce_min(sizes, axis=-1, keepdims=True)
+    # Both may be there, and either will do.
+    found = tf.reduce_max(tf.where(tf.equal(sizes, least), valid, -largest), axis=-1, keepdims=True)
+    return tf.stop_gradient(tf.where(least < largest, found, tf.zeros_like(found)))
+
+
+def in_deviations(scores: tf.Tensor, mask: tf.Tensor | None, *, from_origin: bool = False) -> tf.Tensor:
+    """The scores [..., n] of each list, divided by the standard deviation of its valid ones; 0 where masked.
+
+    `from_origin`: the differences from one score of the list, which lose no digits by an offset of all scores.
+    """
     # Without the zeros, masked scores that are not finite would reach the gradient of the deviation: 0 * NaN is NaN.
     valid = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
-    return valid / deviations(scores, mask)[..., tf.newaxis]
+    units = deviations(valid, mask)
+    valid = tf.cast(valid, units.rest.dtype)
+    if from_origin:
+        valid -= units.origin
+        valid = valid if mask is None else tf.where(mask, valid, tf.zeros_like(valid))
+    return units.of(valid)

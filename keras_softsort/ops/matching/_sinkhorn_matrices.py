@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.lists import deviations, flatten_lists, is_nan_or_infinity
+from keras_softsort.ops._core.lists import flatten_lists, in_deviations, is_nan_or_infinity
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
 EQUAL_MASS = {tf.float32: 1e-5, tf.float64: 1e-10}
@@ -105,16 +105,19 @@ def sinkhorn_matrices(
     )
 
 
-def logits_in_deviations(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """The logits [..., n, m] of each matrix, divided by the standard deviation of its valid finite ones."""
+def logits_in_deviations(
+    logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None, *, from_origin: bool
+) -> tf.Tensor:
+    """The logits [..., n, m] of each matrix, or differences of them, in the deviation of its valid finite ones."""
     counts = tf.math.is_finite(logits)
     for mask, axis in ((row_mask, -1), (column_mask, -2)):
         counts = counts if mask is None else tf.logical_and(counts, tf.expand_dims(mask, axis))
     shape = tf.shape(logits)
     entries = tf.concat([shape[:-2], [shape[-2] * shape[-1]]], axis=0)
-    found = deviations(tf.reshape(logits, entries), tf.reshape(counts, entries))[..., tf.newaxis, tf.newaxis]
     # Entries that do not count may be infinite or NaN, which would reach the gradient of the deviation.
-    return tf.where(counts, tf.where(counts, logits, tf.zeros_like(logits)) / found, logits)
+    finite = tf.where(counts, logits, tf.zeros_like(logits))
+    found = in_deviations(tf.reshape(finite, entries), tf.reshape(counts, entries), from_origin=from_origin)
+    return tf.where(counts, tf.reshape(found, shape), logits)
 
 
 def checked_sums(name: str, sums: Any, mask: tf.Tensor | None, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:

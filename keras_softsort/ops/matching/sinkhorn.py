@@ -226,7 +226,10 @@ class SinkhornArguments(NamedTuple):
     def scaled_logits(self, dtype: tf.DType) -> tf.Tensor:
         """The logits in `dtype`, in their standard deviations if `scale` says so."""
         logits = tf.cast(self.logits, dtype)
-        return logits if self.scale is None else logits_in_deviations(logits, self.row_mask, self.column_mask)
+        if self.scale is None:
+            return logits
+        # What the sums of a row differ by has a price relative to logits themselves, not to differences.
+        return logits_in_deviations(logits, self.row_mask, self.column_mask, from_origin=self.penalty is None)
 
 
 def _checked(

@@ -163,7 +163,7 @@ def _losses(
     is_relevant = tf.logical_and(is_candidate, agrees > 0)
     tau = tf.broadcast_to(tau, tf.shape(queries.mask))
     if options["scale"] is not None:
-        tau *= deviations(similarities, is_candidate)
+        tau *= deviations(similarities, is_candidate).total()[:, 0]
     members = tf.ones_like(similarities)
     if k is not None:
         members = soft_top_k_membership(similarities, k, tau, mask=is_candidate)

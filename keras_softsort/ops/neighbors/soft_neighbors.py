@@ -269,7 +269,7 @@ def _sorted_candidates(
     of_any = None if mask is None else tf.reduce_any(mask, axis=-2)
     scores = -pairwise_distances(queries, candidates, options.distance, of_any)
     if options.scale is not None:  # before the noise, which is in the units of tau
-        scores = in_deviations(scores, mask)
+        scores = in_deviations(scores, mask, from_origin=True)
     shape = tf.concat([[options.num_samples or 1], tf.shape(scores)], axis=0)
     scores = scores[tf.newaxis]
     if options.num_samples is not None:

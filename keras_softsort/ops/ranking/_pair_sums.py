@@ -97,7 +97,7 @@ def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
 
 def _scaled_scores(lists: RankingLists) -> tf.Tensor:
     """The scores [B, n] of pairs in units of the temperature, up to a constant; 0 where masked."""
-    scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
+    scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
     return tf.where(lists.mask, scores, tf.zeros_like(scores))
 
 

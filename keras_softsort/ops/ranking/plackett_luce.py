@@ -181,7 +181,7 @@ def _in_order(
     """The items [B, n] in the order of their labels, and their scores in units of tau, weights and choices."""
     dtype = lists.scores.dtype
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
-    scores = relative_scores(lists.scores, lists.mask, lists.tau, unchanged_at_one=True)
+    scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
     below_all = tf.constant(-math.inf, dtype)
     ordered, order = descending(tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all))
     choices = OrderedChoices(*tied_ranks(ordered)) if options.ties == "breslow" else OrderedChoices()

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.lists import deviations, flatten_lists, in_deviations, take, with_static_shape
+from keras_softsort.ops._core.lists import deviations, flatten_lists, take, with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
@@ -108,13 +108,13 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
     lists = args.lists()
-    if args.scale is None:
-        values = method.sorted_scores(lists.in_order())
-    else:  # The units of tau are not those of the scores, so it is the scores that are divided.
-        unit = tf.reshape(deviations(args.scores, args.mask), [-1, 1])
-        divided = args._replace(scores=in_deviations(args.scores, args.mask), scale=None)
-        values = unit * method.sorted_scores(divided.lists().in_order())
-    values = values[:, :top_k] if args.direction == "DESCENDING" else -values[:, :top_k]
+    values = method.sorted_scores(lists.in_order())[:, :top_k]
+    values = values if args.direction == "DESCENDING" else -values
+    if args.scale is not None:
+        units = deviations(args.scores, args.mask)
+        origin, factor, rest = (tf.reshape(part, [-1, 1]) for part in units)
+        restored = values * rest * factor + origin
+        values = tf.where(_leading_ranks(lists, top_k) < lists.valid_counts(), restored, values)
     if hard:
         exact = _hard_product(lists.in_order(), _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
         values = straight_through(exact, values)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.lists import checked_scale, deviations
+from keras_softsort.ops._core.lists import checked_scale
 from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
@@ -101,10 +101,8 @@ class SortArguments(NamedTuple):
 
     def lists(self) -> Lists:
         """The lists, flattened to one leading axis."""
-        tau = self.tau
-        if self.scale is not None:  # instead of the scores, so that values keep their scale
-            tau = tau * deviations(self.scores, self.mask) ** self.power
-        return flat_lists(self.scores, tau, self.mask, self.direction)
+        lists = flat_lists(self.scores, self.tau, self.mask, self.direction)
+        return lists if self.scale is None else lists.in_deviations()
 
 
 def sort_arguments(

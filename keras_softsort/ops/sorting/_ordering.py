@@ -11,6 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core.lists import (
     descending,
     flatten_lists,
+    in_deviations,
     inverse,
     take,
     temperature_per_list,
@@ -31,12 +32,17 @@ class Lists:
     scores: tf.Tensor  # [B, n], negated for ASCENDING; 0 where masked
     tau: tf.Tensor  # [B, 1]; NaN for a list with a score that is not finite
     mask: tf.Tensor | None  # [B, n]
+    keys: tf.Tensor  # [B, n]: what they are sorted by, the scores in their own units
 
     def valid_counts(self) -> tf.Tensor:
         """The number of valid items of each list: [B, 1]."""
         if self.mask is None:
             return tf.fill([tf.shape(self.scores)[0], 1], self.scores.shape[1] or tf.shape(self.scores)[1])
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
+
+    def in_deviations(self) -> Lists:
+        """These lists with differences of scores, in their standard deviations; order and ties are those of scores."""
+        return dataclasses.replace(self, scores=in_deviations(self.scores, self.mask, from_origin=True))
 
     def of_valid(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` [B, n] or [B, n, d] of items, 0 where masked."""
@@ -46,16 +52,16 @@ class Lists:
         return tf.where(mask, values, tf.zeros_like(values))
 
     def sort_keys(self) -> tf.Tensor:
-        """The scores [B, n] with masked items below all others."""
+        """The keys [B, n] with masked items below all others."""
         if self.mask is None:
-            return self.scores
-        lowest = tf.constant(self.scores.dtype.min, self.scores.dtype)
-        return tf.where(self.mask, tf.maximum(self.scores, lowest / 2), lowest)
+            return self.keys
+        lowest = tf.constant(self.keys.dtype.min, self.keys.dtype)
+        return tf.where(self.mask, tf.maximum(self.keys, lowest / 2), lowest)
 
     def in_order(self) -> OrderedLists:
         """The lists with their order."""
         keys, order = descending(self.sort_keys())
-        return OrderedLists(self.scores, self.tau, self.mask, order, inverse(order), keys)
+        return OrderedLists(self.scores, self.tau, self.mask, self.keys, order, inverse(order), keys)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +133,8 @@ def flat_lists(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direct
     # A NaN temperature makes every result and gradient of this list NaN, and of no other list. The order stays valid.
     all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
     tau = tf.where(all_finite, tau, tf.constant(math.nan, scores.dtype))
-    return Lists(tf.where(finite, scores, tf.zeros_like(scores)), tau, mask)
+    scores = tf.where(finite, scores, tf.zeros_like(scores))
+    return Lists(scores, tau, mask, keys=tf.stop_gradient(scores))
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
