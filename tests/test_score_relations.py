@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from support import modes
 from support.cases import objects
+from support.gradients import fixed_weights
 
 from keras_softsort import ops
+from keras_softsort.ops.sorting import _methods
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -39,3 +42,100 @@ def test_long_lists_keep_their_digits(name, rng):
     operator = getattr(ops, name)
     wanted = operator(tf.constant(scores, tf.float64), labels, **LONG[name])
     np.testing.assert_allclose(operator(scores, labels, **LONG[name]), wanted, rtol=1e-6)
+
+
+LABELS = np.float32([[3, 2, 1, 1, 0, 0]])
+SCORES = np.array([[0.25, 2.03125, -1.0625, 0.515625, 0.484375, -0.25]])
+# Losses of one score per item.
+LOSSES = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes == "scores" and loss.operator}
+CLASSES = {cls.__name__: cls for cls, loss in objects.SUBJECTS.items() if loss.operator in LOSSES}
+MODES = ["traced", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("unknown_shape", "xla"))]
+
+
+def outcome(function, scores, mode="op_by_op", dtype="float32"):
+    """The values, and the gradient of their weighted sum."""
+    shape = function(tf.constant(scores, dtype)).shape
+    weights = np.asarray(fixed_weights(tuple(shape)), dtype)
+    value, (gradient,) = modes.run(mode, lambda given, _: function(given), [tf.constant(scores, dtype)], weights)
+    return value.numpy(), gradient.numpy()
+
+
+def with_first(score):
+    return np.where(np.arange(SCORES.shape[1]) == 0, score, SCORES)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_one_item_far_away_does_not_change_the_gradient_of_the_others(name, mode):
+    dtype = "float32" if "seed" in LOSSES[name].call else "float64"  # the noise depends on it
+    for sign in (1, -1):
+        near, farther = (
+            outcome(lambda s: LOSSES[name].of(s, LABELS), with_first(sign * far), dtype=dtype)[1][:, 1:]
+            for far in (1e3, 2e3)
+        )
+        if not np.allclose(near, farther, rtol=1e-6, atol=1e-9):
+            continue  # The others feel how far it is.
+        for far in (1e8, 1e17, 1e30):
+            _, gradient = outcome(lambda s: LOSSES[name].of(s, LABELS), with_first(sign * far), mode)
+            np.testing.assert_allclose(gradient[:, 1:], near, rtol=1e-4, atol=2e-6, err_msg=f"{sign * far}")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_equal_scores_are_not_divided(name):
+    basic = LOSSES[objects.SUBJECTS[CLASSES[name]].operator].basic
+    options = {**basic, "reduction": "none", **({"seed": 1} if objects.SUBJECTS[CLASSES[name]].noisy else {})}
+
+    def losses(scores, **more):
+        tf.random.set_seed(1)  # of losses that draw noise
+        return CLASSES[name](**options, **more)(LABELS, scores)
+
+    # The mean of six times 0.7 rounds.
+    value, gradient = outcome(lambda s: losses(s, scale="std"), np.full([1, 6], 0.7))
+    expected, slopes = outcome(losses, np.full([1, 6], 0.7))
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-6)
+
+
+SORTING = {
+    **{
+        f"soft_rank, {method}": lambda s, method=method: ops.soft_rank(s, method=method, scale="std")
+        for method in _methods.names("ranks")
+    },
+    **{
+        f"soft_top_k_membership, {method}": lambda s, method=method: ops.soft_top_k_membership(
+            s, 2, method=method, scale="std"
+        )
+        for method in _methods.names("membership")
+    },
+    **{f"{name}": lambda s, name=name: getattr(ops, name)(s, scale="std") for name in ("neural_sort", "soft_sort")},
+    "soft_rank, power": lambda s: ops.soft_rank(s, method="soft_sort", power=2.0, scale="std"),
+    "sinkhorn": lambda s: ops.sinkhorn(tf.reshape(s, [2, 3]), 0.3, scale="std"),
+    "retrieval_loss": lambda s: ops.retrieval_loss(tf.reshape(s, [6, 1]), labels=[0, 1] * 3, scale="std"),
+}
+BY_VALUE = {
+    f"soft_values, {method}": lambda s, method=method: ops.soft_values(s, method=method, scale="std")
+    for method in _methods.names("values")
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [*SORTING, *BY_VALUE])
+def test_a_scale_and_an_offset_change_nothing_in_deviations(name, mode):
+    function = SORTING.get(name) or BY_VALUE[name]
+    value, gradient = outcome(function, SCORES, dtype="float64")
+    for factor, offset in ((1e-30, 0), (1e-21, 0), (1e15, 0), (1e25, 0), (1, 4096)):
+        if name == "retrieval_loss" and factor != 1:
+            continue  # Squared distances overflow, or underflow.
+        found, slopes = outcome(function, factor * SCORES + offset, mode)
+        if name in BY_VALUE:
+            found, slopes = (found - offset) / factor, slopes / factor
+        loss = 1e-3 if name in BY_VALUE and offset else 2e-5  # Results have the digits of the offset.
+        np.testing.assert_allclose(found, value, rtol=2e-5, atol=loss, err_msg=f"{factor} {offset}")
+        np.testing.assert_allclose(slopes * factor, gradient, rtol=1e-3, atol=1e-4, err_msg=f"{factor} {offset}")
+
+
+@pytest.mark.parametrize("name", [*SORTING, *BY_VALUE])
+def test_operators_do_not_divide_equal_scores(name):
+    value, gradient = outcome(SORTING.get(name) or BY_VALUE[name], np.full([1, 6], 0.7))
+    assert np.all(np.isfinite(value))
+    assert np.max(np.abs(gradient)) < 10

@@ -45,8 +45,8 @@ def largest_span(count: Any) -> Any:
 class ExponentialSums:
     """Ranks by a sum of exponentials, which separates the two items of a pair.
 
-    The scores [B, n] are float32 between `-largest_span(count)` and 0, in units of the temperature. Masked items have
-    scores so low that exp gives 0.
+    The scores [B, n] are float32 within `largest_span(count)` temperatures [B, 1] of the largest of their list. Masked
+    items have the lowest finite score. Below, s are the scores relative to the largest, in temperatures.
 
     With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and 1 / A is the integral of exp(-t A) over t > 0.
     In log t the trapezoidal rule with step h is off by about |Gamma(1 + 2 pi i / h)| of the result, whatever A is. With
@@ -59,9 +59,10 @@ class ExponentialSums:
     nodes replaces the nodes below 1, where exp(-t A) is nearly straight.
     """
 
-    def __init__(self, scores: tf.Tensor, count: Any) -> None:
+    def __init__(self, scores: tf.Tensor, tau: tf.Tensor, count: Any) -> None:
+        self._tau, self._below = tau, _below_largest(scores, tau)
         self._shares = tf.constant(_SHARES)[:count]
-        exponents = tf.exp(scores)[:, :, tf.newaxis] * -tf.constant(_TIMES)[:count]
+        exponents = tf.exp(self._below)[:, :, tf.newaxis] * -tf.constant(_TIMES)[:count]
         self._falls = tf.exp(exponents)
         self._steps = exponents * self._falls  # below 0
 
@@ -70,12 +71,15 @@ class ExponentialSums:
         # As in a sum over pairs, an item adds 0.5 to its own rank.
         return 0.5 - tf.reduce_sum(self._falls * self._totals()[:, tf.newaxis, :], axis=2)
 
-    def gradient(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The gradient of item k: `sum_i (d_i - d_k) slope_ik`."""
+    def gradient(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The gradient of the score k, `sum_i (d_i - d_k) slope_ik / tau`, and that of tau."""
         upstream = upstream[:, :, tf.newaxis]
         weighted = self._shares * tf.reduce_sum(self._steps * upstream, axis=1)
         differences = weighted[:, tf.newaxis, :] - upstream * self._totals()[:, tf.newaxis, :]
-        return tf.reduce_sum(self._steps * differences, axis=2)
+        slopes = tf.reduce_sum(self._steps * differences, axis=2) / self._tau
+        # Masked items may be infinitely low, and their slope is 0.
+        falls = tf.reduce_sum(tf.math.multiply_no_nan(self._below, slopes), axis=1, keepdims=True)
+        return slopes, -falls
 
     def _totals(self) -> tf.Tensor:
         """`w_k sum_j -a_j exp(-t_k a_j)` of the weights w_k: [B, nodes]."""
@@ -83,22 +87,34 @@ class ExponentialSums:
 
 
 class Pairs:
-    """The pairs of lists [B, n] of finite scores in units of the temperature."""
+    """The pairs of lists [B, n] of scores, with temperatures [B, 1]. Masked items have the lowest finite score.
 
-    def __init__(self, scores: tf.Tensor) -> None:
-        # The sigmoid of the lead of item j over item i: [B, i, j].
-        self._shares = tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
+    Scores are subtracted before anything else is done to them: beside a score that is far from all others, the
+    differences of these are exact.
+    """
+
+    def __init__(self, scores: tf.Tensor, tau: tf.Tensor) -> None:
+        self._tau = tau
+        # The lead of item j over item i in temperatures, and its sigmoid: [B, i, j].
+        self._leads = (scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]) / tau[:, :, tf.newaxis]
+        self._shares = tf.sigmoid(self._leads)
 
     def ranks(self) -> tf.Tensor:
-        """1 + sum_{j != i} sigmoid(s_j - s_i): [B, n]."""
+        """1 + sum_{j != i} sigmoid((s_j - s_i) / tau): [B, n]."""
         # The sum contains sigmoid(0) = 0.5 of the item itself, which does not belong to the rank.
         return 0.5 + tf.reduce_sum(self._shares, axis=2)
 
-    def gradient(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The gradient of item k: `sum_i (d_i - d_k) slope_ik`, since the slope of the sigmoid is even."""
+    def gradient(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The gradient of the score k, `sum_i (d_i - d_k) slope_ik / tau`, and that of tau.
+
+        The slope of the sigmoid is even, and the lead is odd.
+        """
         differences = upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]
         # One operation for `differences * shares * (1 - shares)`.
-        return tf.reduce_sum(tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences), axis=1)
+        slopes = tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences)
+        # A lead may be infinite, and its slope is then 0.
+        falls = tf.reduce_sum(tf.math.multiply_no_nan(self._leads, slopes), axis=[1, 2]) / 2
+        return tf.reduce_sum(slopes, axis=1) / self._tau, -falls[:, tf.newaxis] / self._tau
 
 
 # Nodes for scores that span up to 11 temperatures. Longer lists have a second choice, a node for every 3 items, which
@@ -106,7 +122,7 @@ class Pairs:
 COUNT, MIN_SIZE = 32, 100
 ITEMS_PER_NODE, MORE_MIN_SIZE = 3, 200
 
-Way = Callable[[tf.Tensor], Pairs | ExponentialSums]
+Way = Callable[[tf.Tensor, tf.Tensor], Pairs | ExponentialSums]
 
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -114,40 +130,41 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tens
 
     `tau` is a scalar or [B, 1].
     """
-    limit = scores.dtype.max / 8
     # So low that a masked item is ahead of none.
-    lowest, zeros = tf.constant(-2 * limit, scores.dtype), tf.zeros_like(scores)
-    # Ranks depend on differences: relative to the largest score, the gradient of tau keeps the digits of them.
-    peak = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=1, keepdims=True))
-    relative = tf.maximum(tf.where(mask, scores - peak, zeros) / tau, -limit)
-    return _ranks(tf.where(mask, relative, lowest), -tf.reduce_min(relative))
+    scores = tf.where(mask, scores, tf.constant(scores.dtype.min, scores.dtype))
+    return _ranks(scores, tau + tf.zeros_like(scores[:, :1]))
 
 
 @tf.custom_gradient
-def _ranks(scores: tf.Tensor, span: tf.Tensor) -> tuple:
-    """The ranks of finite scores of at most 0, in units of the temperature, the valid ones of at least `-span`."""
-    if is_at_most(scores.shape[1], MIN_SIZE - 1):
-        pairs = Pairs(scores)
-        return pairs.ranks(), lambda upstream: (pairs.gradient(upstream), None)
+def _ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+    """The ranks of finite scores with temperatures [B, 1]. Masked items have the lowest finite score."""
+    if scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1):
+        pairs = Pairs(scores, tau)
+        return pairs.ranks(), pairs.gradient
 
     # The gradient computes again what would take n^2 numbers to store: `tf.cond` stores the results of every branch.
     def gradient(upstream: tf.Tensor) -> tuple:
-        return _by_cheapest(scores, span, lambda way: way(scores).gradient(upstream)), None
+        return _by_cheapest(scores, tau, lambda way: way(scores, tau).gradient(upstream))
 
-    return _by_cheapest(scores, span, lambda way: way(scores).ranks()), gradient
+    return _by_cheapest(scores, tau, lambda way: way(scores, tau).ranks()), gradient
 
 
-def _by_cheapest(scores: tf.Tensor, span: tf.Tensor, compute: Callable[[Way], tf.Tensor]) -> tf.Tensor:
+def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any]) -> Any:
     """Call `compute` with the fewest nodes that suffice, or with all pairs."""
-    if scores.dtype != tf.float32:
-        return compute(Pairs)
     size = tf.shape(scores)[1]
     more = tf.minimum(size // ITEMS_PER_NODE, MAX_COUNT)
+    below = _below_largest(scores, tau)
+    span = -tf.reduce_min(tf.where(scores > scores.dtype.min, below, tf.zeros_like(below)))
 
-    def with_nodes(count: Any, min_size: int) -> tuple[tf.Tensor, Callable[[], tf.Tensor]]:
+    def with_nodes(count: Any, min_size: int) -> tuple[tf.Tensor, Callable[[], Any]]:
         """Whether so many nodes suffice, and the result with them."""
         suffice = tf.logical_and(span <= largest_span(count), size >= min_size)
         return suffice, lambda: compute(functools.partial(ExponentialSums, count=count))
 
     ways = [with_nodes(COUNT, MIN_SIZE), with_nodes(more, MORE_MIN_SIZE)]
     return tf.case(ways, default=lambda: compute(Pairs))
+
+
+def _below_largest(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+    """The scores [B, n] relative to the largest of their list, in temperatures."""
+    return (scores - tf.reduce_max(scores, axis=1, keepdims=True)) / tau

@@ -214,7 +214,7 @@ def unique_softmax_loss(
 @per_list(finite_with_gain)
 def _unique_losses(lists: RankingLists) -> tf.Tensor:
     dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
-    scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
+    scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype), of_pairs=True)
     weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
     # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))

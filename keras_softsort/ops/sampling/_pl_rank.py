@@ -59,14 +59,16 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
     dtype of `logits`.
     """
     peak = tf.reduce_max(logits, axis=-1, keepdims=True)
-    logits -= tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+    below = logits - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
     rewards, rank_weights = tf.cast(rewards, logits.dtype), tf.cast(rank_weights, logits.dtype)
-    chances = ChoiceChances(logits, orders, inverse(orders, tf.shape(logits)[-1]))
+    chances = ChoiceChances(below, orders, inverse(orders, tf.shape(logits)[-1]))
     later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
     terms = (tf.zeros_like(later) + rank_weights, later)
     # NaN counts as in range: sums of exponentials keep it within its list.
-    wide = tf.reduce_any(tf.logical_and(logits > -math.inf, logits < -SAFE_RANGE[logits.dtype]))
-    weights, losses = tf.cond(wide, lambda: chances.by_logarithms(*terms), lambda: chances.by_sums(*terms))
+    wide = tf.reduce_any(tf.logical_and(below > -math.inf, below < -SAFE_RANGE[logits.dtype]))
+    # Not relative to the largest: the others would lose their digits if it is far from them.
+    of_any_range = chances._replace(logits=logits)
+    weights, losses = tf.cond(wide, lambda: of_any_range.by_logarithms(*terms), lambda: chances.by_sums(*terms))
     after = take(tf.pad(later, [[0, 0], [0, 2]]), chances.ranks + 1)
     return after + rewards * weights - losses
 
@@ -74,7 +76,7 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
 class ChoiceChances(NamedTuple):
     """Sums over the ranks i up to that of item d. They add exp(s_d) / Z_i, the chance of d at rank i, times a term."""
 
-    logits: tf.Tensor  # [lists, n], at most 0
+    logits: tf.Tensor  # [lists, n]; at most 0 for `by_sums`
     orders: tf.Tensor  # [lists, k]
     ranks: tf.Tensor  # [lists, n]; k for items that are not among the first k
 

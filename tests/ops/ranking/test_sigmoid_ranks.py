@@ -120,9 +120,9 @@ def test_as_many_nodes_as_the_scores_need(size, span, count, monkeypatch):
     counts = []
 
     class Counted(module.ExponentialSums):
-        def __init__(self, scores, count):
+        def __init__(self, scores, tau, count):
             counts.append(int(count))
-            super().__init__(scores, count)
+            super().__init__(scores, tau, count)
 
     monkeypatch.setattr(module, "ExponentialSums", Counted)
     scores, mask, _ = lists(size, span)
