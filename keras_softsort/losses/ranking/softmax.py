@@ -179,6 +179,8 @@ class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
 
     Args:
       tau: temperature, a positive number in units of the scores.
+      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y. Labels such as positions or
+        prices need `"linear"`: 2^y is not finite from 128 on in float32.
       **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
 
     `y_true`, `y_pred`, masks and weights: see `ListLoss`. Lists without a label above 0, and empty lists, give 0. A
@@ -188,6 +190,7 @@ class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
 
     Raises:
       ValueError: `tau` is not positive, a name is unknown, or shapes do not match.
+      InvalidArgumentError: labels are too large for exponential gains. It is not checked under XLA.
       TypeError: an argument has another type, or `y_pred` is not floating-point.
 
     Cost: that of `ops.unique_softmax_loss`.
@@ -203,5 +206,5 @@ class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
     """
 
-    def __init__(self, tau: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, tau: float = 1.0, *, gain: str = "exponential", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

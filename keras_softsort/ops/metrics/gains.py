@@ -102,7 +102,8 @@ def dcg(
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
 
-    Results for masked and empty lists, errors and cost are those of `ndcg`.
+    Results for masked and empty lists, errors and cost are those of `ndcg`. Labels that are too large for exponential
+    gains, about 127 in float32, are an InvalidArgumentError, which is not checked under XLA.
 
     Example:
 

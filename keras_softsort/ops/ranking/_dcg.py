@@ -77,11 +77,24 @@ def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> 
 def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of labels: 2^label - 1, the label, or what a function makes of it; 0 where masked.
 
-    Labels are 0 where masked.
+    Labels are 0 where masked. Exponential gains without a finite sum are an error, except under XLA.
     """
     if callable(gain):
         return tf.where(mask, tf.cast(gain(labels), labels.dtype), tf.zeros_like(labels))
-    return labels if gain == "linear" else tf.pow(tf.constant(2, labels.dtype), labels) - 1
+    if gain == "linear":
+        return labels
+    gains = tf.pow(tf.constant(2, labels.dtype), labels) - 1
+    # The sum, which is at least any DCG with the discounts by name.
+    is_finite = tf.reduce_all(tf.math.is_finite(tf.reduce_sum(gains, axis=-1)))
+    return checked_gains(gains, is_finite, labels)
+
+
+def checked_gains(values: tf.Tensor, are_finite: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Return `values`, which are made of the exponential gains of `labels`, if they are finite."""
+    limit = round(math.log2(labels.dtype.max))
+    message = f"labels must be small enough for gains 2^label - 1 in {labels.dtype.name}, at most about {limit - 1}; "
+    remedy = "for larger ones take gain='linear', or float64 up to 1,023. The largest label is"
+    return arguments.checked(values, are_finite, message + remedy, tf.reduce_max(labels))
 
 
 def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:

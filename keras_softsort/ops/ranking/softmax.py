@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, is_at_most, relative_scores, take, tied_ranks
-from keras_softsort.ops.ranking._dcg import absolute_gains
+from keras_softsort.ops.ranking._dcg import GAINS, absolute_gains, checked_gains
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
     Derivatives,
@@ -24,6 +24,8 @@ from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, 
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
 
 SOFTMAX_CHECKS = {"lambda_weight": softmax_metric, "poly_epsilon": arguments.number}
+# With smaller labels a loss is only infinite because of its scores.
+LARGE = 64
 
 
 @export
@@ -165,12 +167,13 @@ def _calibrated_losses(lists: RankingLists, virtual_label: float, options: Softm
 
 
 @export
-@checks()
+@checks(gain=arguments.choice(*GAINS))
 def unique_softmax_loss(
     scores: Any,
     labels: Any,
     *,
     tau: Any = 1.0,
+    gain: str = "exponential",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -184,6 +187,7 @@ def unique_softmax_loss(
       labels: `[..., n]` numbers of at least 0: relevance.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
+      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y, for labels that are large.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
@@ -193,7 +197,9 @@ def unique_softmax_loss(
 
     Raises:
       TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, or shapes do not match.
+      ValueError: `tau` is not positive, `gain` is unknown, or shapes do not match.
+      InvalidArgumentError: labels are too large for exponential gains: about 127 in float32, 1,023 in float64. It is
+        not checked under XLA, where the result is infinite or NaN.
 
     Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures, all lists of the batch take
     O(n^1.5). Lists of more than 1,000 items, and of a size that is unknown when traced, are computed in float64. There
@@ -208,14 +214,14 @@ def unique_softmax_loss(
 
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
     """
-    return _unique_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
+    return _unique_losses(ranking_arguments(scores, labels, mask, weights, tau=tau), gain)
 
 
 @per_list(finite_with_gain)
-def _unique_losses(lists: RankingLists) -> tf.Tensor:
+def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
     dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype), of_pairs=True)
-    weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, "exponential"), dtype)
+    weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, gain), dtype)
     # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)
@@ -224,4 +230,9 @@ def _unique_losses(lists: RankingLists) -> tf.Tensor:
     ordered, order = descending(tf.where(lists.mask, lists.labels, lowest))
     choices = ChoicesAgainstLater(*tied_ranks(ordered))
     losses = choice_costs(take(scores, order), take(weights, order), choices)
-    return tf.cast(losses * largest[:, 0], lists.scores.dtype)
+    losses = tf.cast(losses * largest[:, 0], lists.scores.dtype)
+    if gain == "linear":
+        return losses
+    # Labels near the limit, with finite gains.
+    is_finite = tf.reduce_all(tf.logical_or(tf.math.is_finite(losses), tf.reduce_max(lists.labels, axis=-1) < LARGE))
+    return checked_gains(losses, is_finite, lists.labels)

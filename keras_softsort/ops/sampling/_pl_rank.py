@@ -31,7 +31,8 @@ def expected_reward(
 
     def mean(values: tf.Tensor) -> tf.Tensor:
         """Average the values of each list over its samples."""
-        return tf.reduce_mean(tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0)), axis=0)
+        samples = tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0))
+        return tf.reduce_sum(samples / tf.cast(shape[0], samples.dtype), axis=0)  # a sum of them may overflow
 
     @tf.custom_gradient
     def estimate(logits: tf.Tensor) -> tuple:

@@ -118,11 +118,11 @@ def approx_mrr(labels, scores, weights, *, tau=0.1):
     return -np.sum(weights * labels / ranks) / np.sum(labels) if np.any(labels) else 0.0
 
 
-def unique_softmax(labels, scores, weights, *, tau=1.0):
+def unique_softmax(labels, scores, weights, *, tau=1.0, gain="exponential"):
     strengths, total = np.exp(scores / tau), 0.0
     for i, label in enumerate(labels):
         against = strengths[i] + np.sum(strengths[labels < label])
-        total -= weights[i] * (2**label - 1) * np.log(strengths[i] / against)
+        total -= weights[i] * GAINS[gain](label) * np.log(strengths[i] / against)
     return total
 
 

@@ -8,12 +8,12 @@ ORACLE = truth.unique_softmax
 LOSSES = [
     Loss(
         ks.UniqueSoftmaxLoss,
-        [{"tau": 2.0, "reduction": "sum", "name": "mine"}],
+        [{"tau": 2.0, "gain": "linear", "reduction": "sum", "name": "mine"}],
         "unique_softmax_loss",
         oracle=ORACLE,
         labels="relevance",
         grows_with_scores=True,
         quick_modes=(),  # of unknown shape as an operator
-        values={"unique softmax": {"tau": 2.0}},
+        values={"unique softmax": {"tau": 2.0}, "unique softmax linear": {"gain": "linear"}},
     )
 ]
