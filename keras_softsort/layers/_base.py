@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
 from keras_softsort._internal.saved_functions import KeepsOptions
-from keras_softsort.ops._core import lists
+from keras_softsort.ops._core import deviations, lists
 
 # How the options of layers are checked.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -24,7 +24,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "dropout": arguments.fraction,
     "input_noise_stddev": arguments.optional(arguments.positive_number),
     "noise_scale": arguments.non_negative_number,
-    "scale": lambda _, value: lists.checked_scale(value),
+    "scale": lambda _, value: deviations.checked_scale(value),
     "seed": arguments.optional_integer,
     "tolerance": arguments.optional(arguments.non_negative_number),
 }

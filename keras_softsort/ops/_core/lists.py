@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.arguments import compute_dtype, dtype_tiny
 from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops._core.tracing import is_compiled
 
@@ -90,6 +89,20 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     if indices.shape[0] == 1:
         return tf.gather(values, indices[0], axis=1)
     return tf.gather(values, indices, batch_dims=1)
+
+
+def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The valid score nearest 0 of each list [..., n], without a gradient: [..., 1]; 0 for a list without valid items.
+
+    Relative to it, scores with a common offset are small, and one that is far from the others takes no digits of them.
+    """
+    largest = tf.constant(scores.dtype.max, scores.dtype)
+    valid = scores if mask is None else tf.where(mask, scores, largest)
+    sizes = tf.abs(valid)
+    least = tf.reduce_min(sizes, axis=-1, keepdims=True)
+    # Both may be there, and either will do.
+    found = tf.reduce_max(tf.where(tf.equal(sizes, least), valid, -largest), axis=-1, keepdims=True)
+    return tf.stop_gradient(tf.where(least < largest, found, tf.zeros_like(found)))
 
 
 def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, of_pairs: bool = False) -> tf.Tensor:
@@ -230,75 +243,3 @@ def of_all_entries(name: str, mask: Any, tensor: tf.Tensor) -> tf.Tensor | None:
     mask = arguments.of_shape(name, mask, tf.shape(tensor)[:rank])
     missing = [1] * (tensor.shape.rank - rank)
     return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(tensor))
-
-
-def checked_scale(scale: Any) -> str | None:
-    """Check `scale`: None, or "std" for scores in their standard deviations."""
-    return None if scale is None else arguments.one_of("scale", scale, ("std",))
-
-
-class Deviations(NamedTuple):
-    """The standard deviations of lists, as a factor without a gradient times a number near 1 with one: [..., 1] each.
-
-    No square of a deviation is computed, neither here nor in a gradient: it would overflow or underflow. The gradient
-    keeps a loss of divided scores from making all scores shrink, and the next step grow, until nothing is left of them.
-    """
-
-    origin: tf.Tensor  # the score nearest 0, without a gradient
-    factor: tf.Tensor
-    rest: tf.Tensor
-
-    def total(self) -> tf.Tensor:
-        """The standard deviation; 1, without gradient, where it is 0."""
-        return self.factor * self.rest
-
-    def of(self, scores: tf.Tensor) -> tf.Tensor:
-        """The `scores` [..., n], or differences of scores, in these deviations."""
-        return scores / self.factor / self.rest
-
-
-def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> Deviations:
-    """The standard deviations of the valid scores of each list [..., n] in the compute dtype."""
-    scores = tf.cast(scores, compute_dtype(scores.dtype))
-    valid = tf.ones_like(scores) if mask is None else tf.cast(mask, scores.dtype)
-    scores = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
-    origin = nearest_to_zero(scores, mask)
-    # From a score of the list, so that equal scores are exactly 0 apart, which they need not be from their mean.
-    apart = valid * (scores - origin)
-    largest = tf.stop_gradient(tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True))
-    is_zero = largest < dtype_tiny(scores.dtype)
-    largest = tf.where(is_zero, tf.ones_like(largest), largest)
-    counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
-    apart /= largest
-    from_mean = valid * (apart - tf.reduce_sum(apart, axis=-1, keepdims=True) / counts)
-    variances = tf.reduce_sum(tf.square(from_mean), axis=-1, keepdims=True) / counts
-    return Deviations(origin, largest, tf.sqrt(tf.where(is_zero, tf.ones_like(variances), variances)))
-
-
-def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The valid score nearest 0 of each list [..., n], without a gradient: [..., 1]; 0 for a list without valid items.
-
-    Relative to it, scores with a common offset are small, and one that is far from the others takes no digits of them.
-    """
-    largest = tf.constant(scores.dtype.max, scores.dtype)
-    valid = scores if mask is None else tf.where(mask, scores, largest)
-    sizes = tf.abs(valid)
-    least = tf.reduce_min(sizes, axis=-1, keepdims=True)
-    # Both may be there, and either will do.
-    found = tf.reduce_max(tf.where(tf.equal(sizes, least), valid, -largest), axis=-1, keepdims=True)
-    return tf.stop_gradient(tf.where(least < largest, found, tf.zeros_like(found)))
-
-
-def in_deviations(scores: tf.Tensor, mask: tf.Tensor | None, *, from_origin: bool = False) -> tf.Tensor:
-    """The scores [..., n] of each list, divided by the standard deviation of its valid ones; 0 where masked.
-
-    `from_origin`: the differences from one score of the list, which lose no digits by an offset of all scores.
-    """
-    # Without the zeros, masked scores that are not finite would reach the gradient of the deviation: 0 * NaN is NaN.
-    valid = scores if mask is None else tf.where(mask, scores, tf.zeros_like(scores))
-    units = deviations(valid, mask)
-    valid = tf.cast(valid, units.rest.dtype)
-    if from_origin:
-        valid -= units.origin
-        valid = valid if mask is None else tf.where(mask, valid, tf.zeros_like(valid))
-    return units.of(valid)

@@ -10,8 +10,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops._core.deviations import checked_scale, in_deviations
 from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._core.lists import checked_scale, in_deviations
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import agreement, checked_candidates, class_rows, number_of
 from keras_softsort.ops.sorting import _dispatch, _methods

@@ -14,8 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.deviations import deviations
 from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.lists import deviations, flatten_lists, take, with_static_shape
+from keras_softsort.ops._core.lists import flatten_lists, take, with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows

@@ -8,10 +8,10 @@ import math
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops._core.deviations import in_deviations
 from keras_softsort.ops._core.lists import (
     descending,
     flatten_lists,
-    in_deviations,
     inverse,
     take,
     temperature_per_list,
