@@ -6,6 +6,7 @@ import math
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops._core.tracing import is_compiled
 
 BLOCK = 64
@@ -100,6 +101,16 @@ def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None
     The `positions` p `[L, n]` must not decrease. The `values` v are `[L, d, n]`. `dtype` is that of exponentials, see
     `decay_scan`.
     """
+    size = positions.shape[1]
+    if by_comparison(size):
+        apart = tf.abs(positions[:, :, tf.newaxis] - positions[:, tf.newaxis, :])
+        decays = _decay(-apart, dtype or values.dtype, values)[:, tf.newaxis]
+        terms = decays * values[:, :, tf.newaxis, :]
+        places = tf.range(size)
+        is_before = places <= places[:, tf.newaxis]
+        zero = tf.zeros([], values.dtype)
+        before = tf.reduce_sum(tf.where(is_before, terms, zero), axis=3)
+        return before, tf.reduce_sum(tf.where(tf.transpose(is_before), terms, zero), axis=3)
     # One scan for both directions is half the program to compile.
     both_ways = tf.concat([positions, -tf.reverse(positions, axis=[1])], axis=0)
     values = tf.concat([values, tf.reverse(values, axis=[2])], axis=0)

@@ -1,7 +1,7 @@
 """LapSum: ranks and memberships by sums of Laplace distributions around the scores, in O(n log n).
 
-Sums over all other items decay exponentially along the sorted list. The scores are used in float64 and in units of tau,
-so that scores far from 0 and low temperatures keep their precision.
+Sums over all other items decay exponentially along the sorted list. The scores are used in units of tau and in float64,
+or in float32 on a TPU, so that scores far from 0 and low temperatures keep their precision.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
 def lapsum_membership(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
     """`F((s_i - b) / tau)` with the threshold b for which they sum to k: [L, n]."""
     positions, valid = _positions(lists)
-    counts = tf.cast(lists.valid_counts(), tf.float64)
+    counts = tf.cast(lists.valid_counts(), positions.dtype)
     # There is no threshold for k >= counts; its value is not used.
-    reachable = tf.minimum(tf.cast(k, tf.float64), tf.maximum(counts, 1) - 0.5)
+    reachable = tf.minimum(tf.cast(k, positions.dtype), tf.maximum(counts, 1) - 0.5)
     found = _threshold(tf.stop_gradient(positions), valid, reachable)
     distance = _attached(found, positions, valid) - positions
     below = distance < 0
@@ -89,10 +89,10 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
 
     Between two neighbors that sum is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation.
     """
-    weights = tf.cast(valid, tf.float64)
+    weights = tf.cast(valid, positions.dtype)
     size = tf.shape(positions)[1]
     before, after = _from_both_sides(positions, weights)
-    at_ranks = tf.cast(tf.range(size), tf.float64) + (1 + after - before) / 2
+    at_ranks = tf.cast(tf.range(size), positions.dtype) + (1 + after - before) / 2
     reached = tf.logical_and(valid, at_ranks <= k)
     count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)
     total = tf.reduce_sum(tf.cast(valid, tf.int32), axis=1, keepdims=True)
@@ -101,7 +101,7 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
     left_sum, right_sum = (tf.maximum(take(sums, rank), 1) for sums, rank in ((before, left), (after, right)))
     left_end, right_end = take(positions, left), take(positions, right)
     gap = right_end - left_end
-    excess = tf.cast(count, tf.float64) - k
+    excess = tf.cast(count, positions.dtype) - k
     root = tf.sqrt(excess * excess + left_sum * right_sum * tf.exp(-gap))
     # Of two forms of the solution, use the one without cancellation or underflow.
     inside = tf.where(
@@ -111,7 +111,7 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
     )
     inside = tf.where(tf.equal(excess, 0), left_end + (gap - tf.math.log(right_sum / left_sum)) / 2, inside)
     ahead = right_end + tf.math.log(2 * k / right_sum)
-    beyond = left_end - tf.math.log(2 * (tf.cast(total, tf.float64) - k) / left_sum)
+    beyond = left_end - tf.math.log(2 * (tf.cast(total, positions.dtype) - k) / left_sum)
     return tf.where(count < 1, ahead, tf.where(count < total, inside, beyond))
 
 
@@ -126,7 +126,7 @@ def _attached(threshold: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor) -> t
 
     def weights(threshold: tf.Tensor) -> tf.Tensor:
         distance = tf.abs(threshold - positions)
-        return tf.nn.softmax(tf.where(valid, -distance, tf.constant(-1e305, distance.dtype)))
+        return tf.nn.softmax(tf.where(valid, -distance, tf.constant(distance.dtype.min, distance.dtype)))
 
     def add(weights: tf.Tensor) -> tf.Tensor:
         return threshold + tf.reduce_sum(weights * moved, axis=1, keepdims=True)

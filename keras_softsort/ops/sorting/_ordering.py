@@ -18,9 +18,10 @@ from keras_softsort.ops._core.lists import (
     tie_groups,
     tied_ranks,
 )
+from keras_softsort.ops._core.target import by_comparison
 
 # Larger quotients of scores and temperatures count as this.
-LARGEST = 1e300
+LARGEST = {tf.float32: 1e30, tf.float64: 1e300}
 # A weight is 0 if its logit is below the largest of its row by this gap.
 MAX_GAP = {tf.float32: 110.0, tf.float64: 760.0}
 
@@ -80,13 +81,14 @@ class OrderedLists(Lists):
         return take(self.order, tf.minimum(ranks, tf.maximum(self.valid_counts() - 1, 0)))
 
     def positions(self, origin: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Minus the sorted scores [B, n] in units of tau, in float64, and which ranks are valid.
+        """Minus the sorted scores [B, n] in units of tau, in the working dtype, and which ranks are valid.
 
         They are relative to the score at the rank `origin` [B, 1]. Masked items have the last valid one's position.
         """
         scores = take(self.scores, self.order_of_valid())
         padded = tf.pad(scores, [[0, 0], [0, 1]])  # there is an origin in an empty list too
-        apart = tf.cast(tf.stop_gradient(take(padded, tf.maximum(origin, 0))), tf.float64) - tf.cast(scores, tf.float64)
+        dtype = working_dtype(scores)
+        apart = tf.cast(tf.stop_gradient(take(padded, tf.maximum(origin, 0))), dtype) - tf.cast(scores, dtype)
         return in_temperatures(apart, self.tau), tf.range(tf.shape(self.scores)[1]) < self.valid_counts()
 
     def completed_membership(self, shares: tf.Tensor, positions: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
@@ -137,7 +139,12 @@ def flat_lists(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direct
     return Lists(scores, tau, mask, keys=tf.stop_gradient(scores))
 
 
+def working_dtype(scores: tf.Tensor) -> tf.DType:
+    """The dtype in which vectors of the lists `scores` [B, n] are summed: float64, or theirs where that is emulated."""
+    return scores.dtype if by_comparison(scores.shape[1]) else tf.float64
+
+
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-    """`scores / tau` in float64, clipped so that no difference overflows."""
-    quotients = tf.cast(scores, tf.float64) / tf.cast(tau, tf.float64)
-    return tf.clip_by_value(quotients, -LARGEST, LARGEST)
+    """`scores` [B, n] / tau in the working dtype, clipped so that no difference overflows."""
+    dtype = working_dtype(scores)
+    return tf.clip_by_value(tf.cast(scores, dtype) / tf.cast(tau, dtype), -LARGEST[dtype], LARGEST[dtype])

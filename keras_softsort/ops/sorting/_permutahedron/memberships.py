@@ -13,7 +13,6 @@ from keras_softsort.ops.sorting._ordering import OrderedLists
 
 # The threshold lies between -2 and 0. So many halvings leave an interval of float64's resolution.
 HALVINGS = 52
-NEVER = -1e305  # a finite logit of weight 0
 
 
 def projected_membership(lists: OrderedLists, k: tf.Tensor, entropic: bool) -> tf.Tensor:
@@ -58,5 +57,5 @@ def _entropic_shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     is_one = tf.logical_and(valid, sums[:, 0] < k - ranks)
     ones = tf.cast(is_one, z.dtype)
     left = k - tf.reduce_sum(ones, axis=1, keepdims=True)
-    others = tf.nn.softmax(tf.where(tf.logical_or(is_one, tf.logical_not(valid)), tf.constant(NEVER, z.dtype), z))
+    others = tf.nn.softmax(tf.where(tf.logical_or(is_one, tf.logical_not(valid)), tf.constant(z.dtype.min, z.dtype), z))
     return tf.where(is_one, ones, left * others)

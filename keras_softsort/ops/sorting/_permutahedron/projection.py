@@ -9,7 +9,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sorting._ordering import OrderedLists, in_temperatures
+from keras_softsort.ops.sorting._ordering import LARGEST, OrderedLists, in_temperatures, working_dtype
 from keras_softsort.ops.sorting._permutahedron.isotonic import Level, PooledBlocks, blocks
 
 
@@ -20,13 +20,14 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     the block is divided by a softmax of `-scores / tau`.
     """
     scores = take(lists.scores, lists.order)
+    dtype = working_dtype(scores)
 
     def mean_rank(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        return tf.cast(first + last, tf.float64) / 2
+        return tf.cast(first + last, dtype) / 2
 
     def log_of_ranks(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         """The logarithm of `(first + 1) + ... + (last + 1)`."""
-        return tf.math.log(tf.cast(last - first + 1, tf.float64) * (mean_rank(first, last) + 1))
+        return tf.math.log(tf.cast(last - first + 1, dtype) * (mean_rank(first, last) + 1))
 
     level = Level(entropic, log_of_ranks if entropic else mean_rank)
     found = PooledBlocks(*blocks(in_temperatures(scores, lists.tau), lists.valid_counts(), level))
@@ -48,22 +49,23 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """
     scores = _shared_by_ties(lists)
     lists_count, size = tf.unstack(tf.shape(scores))
-    steep = tf.stop_gradient(in_temperatures(tf.ones_like(lists.tau), lists.tau))
+    dtype = working_dtype(scores)
+    steep = tf.stop_gradient(tf.minimum(1 / tf.cast(lists.tau, dtype), LARGEST[dtype]))
     every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
 
     def mean_rank(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        return -every * tf.cast(first + last, tf.float64) / 2
+        return -every * tf.cast(first + last, dtype) / 2
 
     def log_of_ranks(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         """The logarithm of `exp(-first / tau) + ... + exp(-last / tau)`, a geometric series."""
-        count, start = (tf.cast(number, tf.float64) for number in (last - first + 1, first))
+        count, start = (tf.cast(number, dtype) for number in (last - first + 1, first))
         return tf.math.log(tf.math.expm1(-count * every) / tf.math.expm1(-every)) - start * every
 
     level = Level(entropic, log_of_ranks if entropic else mean_rank)
-    found = PooledBlocks(*blocks(-tf.cast(scores, tf.float64), lists.valid_counts(), level))
+    found = PooledBlocks(*blocks(-tf.cast(scores, dtype), lists.valid_counts(), level))
     first = take(scores, found.first)  # the largest of the block
     # A product with 1 / tau, so that its gradient is summed before the factor 1 / tau^2, which may overflow in float32.
-    per_rank = tf.cast(1 / tf.cast(lists.tau, tf.float64), scores.dtype)
+    per_rank = tf.cast(1 / tf.cast(lists.tau, dtype), scores.dtype)
     if entropic:
         behind = tf.cast(tf.range(size) - found.first, scores.dtype) * per_rank
         scale = tf.math.log(found.sums(tf.exp(scores - first)) / found.sums(tf.exp(-behind)))
