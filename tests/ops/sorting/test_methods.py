@@ -38,7 +38,7 @@ def test_everything_that_takes_a_method_is_tried():
 def soft_sort_matrix(lists):
     """The matrix that `soft_sort_logits` gives, as one of a method without logits."""
     ranks = tf.broadcast_to(tf.range(tf.shape(lists.scores)[1]), tf.shape(lists.scores))
-    return SoftRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0, False)).matrix()
+    return SoftRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0)).matrix()
 
 
 # Methods of a single function. Traces know a method by its name.
