@@ -8,8 +8,7 @@ from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
-from keras_softsort.ops._core.lists import descending
-from keras_softsort.ops.metrics._ranked_lists import masked_last
+from keras_softsort.ops._core.lists import descending, masked_last
 from keras_softsort.ops.ranking.permutation_cross_entropy import sorted_labels
 
 

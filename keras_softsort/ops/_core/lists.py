@@ -149,6 +149,12 @@ def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.math.top_k(keys, keys.shape[1] or tf.shape(keys)[1])
 
 
+def masked_last(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Sort keys: the `values`, with the lowest finite number where masked, and -inf as a number above it."""
+    lowest = tf.constant(values.dtype.min, values.dtype)
+    return tf.where(mask, tf.maximum(values, values.dtype.min / 2), lowest)
+
+
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     """The rank of each item `[B, size]` in `order` [B, k], or k for an item that is not in it. `size` defaults to k.
 
@@ -212,9 +218,8 @@ def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
 
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
-    keys = tf.where(mask, values, tf.constant(-math.inf, values.dtype))
-    order = tf.argsort(keys, direction="DESCENDING", stable=True)
-    first, last = tied_ranks(take(keys, order))
+    keys, order = descending(masked_last(values, mask))
+    first, last = tied_ranks(keys)
     means = tf.cast(take(first + last, inverse(order)), values.dtype) / 2 + 1
     return tf.where(mask, means, tf.zeros_like(means))
 

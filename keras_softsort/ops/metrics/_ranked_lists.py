@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, plus_zeros, take, tie_sums, tied_ranks
+from keras_softsort.ops._core.lists import descending, masked_last, take, tie_sums, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
@@ -138,12 +137,6 @@ def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
         return RankedLists(order, *tied_ranks(keys))
     ranks = tf.broadcast_to(tf.range(tf.shape(order)[1]), tf.shape(order))
     return RankedLists(order, ranks, ranks)
-
-
-def masked_last(keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Sort keys [B, n] with -inf for masked items, which is lower than all others: a valid -inf becomes finite."""
-    finite = tf.maximum(plus_zeros(keys), keys.dtype.min)
-    return tf.where(mask, finite, tf.constant(-math.inf, keys.dtype))
 
 
 def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:

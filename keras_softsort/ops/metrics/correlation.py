@@ -8,9 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, inverse, mean_ranks, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, masked_last, mean_ranks, take, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
-from keras_softsort.ops.metrics._ranked_lists import masked_last
 from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list
 
 
@@ -143,7 +142,7 @@ def _rank_correlation(lists: RankingLists) -> tf.Tensor:
     """Spearman's correlation of lists: float64 [B]."""
     mean = (lists.sizes()[:, tf.newaxis] + 1) / 2
     ranks, others = (
-        tf.where(lists.mask, mean_ranks(masked_last(values, lists.mask), lists.mask) - mean, tf.zeros_like(values))
+        tf.where(lists.mask, mean_ranks(values, lists.mask) - mean, tf.zeros_like(values))
         for values in (lists.scores, lists.labels)
     )
     spreads = [tf.reduce_sum(tf.square(values), axis=-1) for values in (ranks, others)]

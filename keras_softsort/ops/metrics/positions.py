@@ -7,14 +7,13 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, inverse, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, masked_last, take, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
     MetricOptions,
     can_be_ranked,
     has_gain,
-    masked_last,
     measured,
     ranked_lists,
 )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, inverse, plus_zeros, take
+from keras_softsort.ops._core.lists import descending, inverse, masked_last, take
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
 from keras_softsort.ops.ranking._lists import RankingLists
 
@@ -121,8 +120,7 @@ class DeltaFeatures(NamedTuple):
 
 def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures:
     """Compute the features for the current order of the scores, with ties in the order of the list and padding last."""
-    lowest = tf.constant(-math.inf, lists.scores.dtype)
-    _, order = descending(tf.where(lists.mask, plus_zeros(lists.scores), lowest))
+    _, order = descending(masked_last(lists.scores, lists.mask))
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
     if options.metric == "label_diff":
         return DeltaFeatures(lists.labels, ranks, ranks, ranks)

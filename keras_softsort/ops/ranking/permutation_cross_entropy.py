@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
+from keras_softsort.ops._core.lists import descending, masked_last, take
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._lists import (
     RankingArguments,
@@ -29,10 +29,9 @@ from keras_softsort.ops.sorting._methods import sort_arguments
 
 
 def sorted_labels(labels: tf.Tensor, mask: tf.Tensor, direction: str) -> tf.Tensor:
-    """Sort `labels` [B, n], with masked ones last as plus or minus infinity."""
-    sign = 1 if direction == "DESCENDING" else -1
-    keys = tf.where(mask, sign * labels, tf.constant(-math.inf, labels.dtype))
-    return sign * tf.sort(keys, axis=-1, direction="DESCENDING")
+    """Sort `labels` [B, n], with masked ones last as the lowest number."""
+    _, order = descending(masked_last(labels if direction == "DESCENDING" else -labels, mask))
+    return take(tf.where(mask, labels, tf.constant(labels.dtype.min, labels.dtype)), order)
 
 
 def true_shares(labels: tf.Tensor, mask: tf.Tensor, direction: str, ranks: tf.Tensor) -> tf.Tensor:

@@ -13,6 +13,7 @@ from keras_softsort.ops._core.lists import (
     descending,
     flatten_lists,
     inverse,
+    masked_last,
     take,
     temperature_per_list,
     tie_groups,
@@ -54,10 +55,7 @@ class Lists:
 
     def sort_keys(self) -> tf.Tensor:
         """The keys [B, n] with masked items below all others."""
-        if self.mask is None:
-            return self.keys
-        lowest = tf.constant(self.keys.dtype.min, self.keys.dtype)
-        return tf.where(self.mask, tf.maximum(self.keys, lowest / 2), lowest)
+        return self.keys if self.mask is None else masked_last(self.keys, self.mask)
 
     def in_order(self) -> OrderedLists:
         """The lists with their order."""
