@@ -13,7 +13,15 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import broadcast_leading, descending, flatten_lists, inverse, is_at_most, take
+from keras_softsort.ops._core.lists import (
+    broadcast_leading,
+    descending,
+    flatten_lists,
+    inverse,
+    is_at_most,
+    masked_last,
+    take,
+)
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
 
 
@@ -22,9 +30,7 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
 
     Items with a key of -inf come after all other valid items, and masked items come last.
     """
-    keys = tf.maximum(keys, keys.dtype.min)
-    if mask is not None:
-        keys = tf.where(mask, keys, tf.constant(-math.inf, keys.dtype))
+    keys = keys if mask is None else masked_last(keys, mask)
     if keys.shape[-1] is None or count != keys.shape[-1]:
         return tf.math.top_k(keys, count).indices
     return tf.reshape(descending(flatten_lists(keys))[1], tf.shape(keys))

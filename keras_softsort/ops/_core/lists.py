@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,23 +104,29 @@ def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     return tf.stop_gradient(tf.where(least < largest, found, tf.zeros_like(found)))
 
 
+def excluded(dtype: tf.DType) -> tf.Tensor:
+    """An exponent that adds nothing to a sum of exponentials, as `_logsumexp` reads it. Twice it does not overflow."""
+    return tf.constant(dtype.min / 4, dtype)
+
+
 def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, of_pairs: bool = False) -> tf.Tensor:
-    """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked items get -inf.
+    """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked ones are `excluded`.
 
     The loss depends on differences of scores only. Relative to the largest score, the quotients and the gradient of tau
     keep their precision. A loss that takes differences of pairs itself says so by `of_pairs`. Its scores are relative
     to the one nearest 0, so that those near each other keep their digits beside one that is far from all others. They
     are not changed if tau is 1: their differences are then exact.
     """
-    lowest = tf.constant(-math.inf, scores.dtype)
+    lowest = excluded(scores.dtype)
     counts = tf.logical_and(mask, tf.math.is_finite(scores))
     if of_pairs:
         origin = nearest_to_zero(scores, counts)
         origin = tf.where(tf.equal(tau, 1), tf.zeros_like(origin), origin)
     else:
-        origin = tf.stop_gradient(tf.reduce_max(tf.where(mask, scores, lowest), axis=-1, keepdims=True))
+        origin = tf.stop_gradient(tf.reduce_max(tf.where(counts, scores, lowest), axis=-1, keepdims=True))
     below = tf.where(counts, scores - origin, tf.zeros_like(scores)) / tau
-    return tf.where(counts, below, lowest)
+    # A score of -inf stays below all others.
+    return tf.where(counts, below, tf.minimum(tf.stop_gradient(scores), lowest))
 
 
 def repeat_samples(tensor: tf.Tensor, num_samples: int) -> tf.Tensor:
@@ -180,11 +185,13 @@ def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> t
 
 
 def is_nan_or_infinity(values: tf.Tensor) -> tf.Tensor:
-    """Mark NaN and +inf.
+    """Mark NaN and +inf."""
+    return tf.logical_or(tf.math.is_nan(values), values > values.dtype.max)
 
-    Not `logical_not(values < inf)`: TensorFlow's graph optimizer makes that `values >= inf`, which is False for NaN.
-    """
-    return tf.logical_or(tf.math.is_nan(values), tf.equal(values, math.inf))
+
+def is_minus_infinity(values: tf.Tensor) -> tf.Tensor:
+    """Mark -inf. What it does not mark may be NaN, which `values >= lowest` would leave out."""
+    return tf.logical_and(tf.math.is_inf(values), values < 0)
 
 
 def plus_zeros(values: tf.Tensor) -> tf.Tensor:

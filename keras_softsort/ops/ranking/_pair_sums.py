@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, inverse, relative_scores, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, inverse, masked_last, relative_scores, take, tied_ranks
 from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, delta_features, metric_options, pair_weights
 from keras_softsort.ops.ranking._lists import Derivatives, RankingArguments, RankingLists, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
@@ -43,7 +42,7 @@ def pair_arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) 
 
 def _have_pairs(scores: tf.Tensor, labels: tf.Tensor, options: PairOptions, *_: Any) -> tf.Tensor:
     """Whether pairs with items [B, n] have a cost. Labels may be infinite where only their order counts."""
-    readable = tf.logical_and(tf.math.is_finite(scores), labels <= math.inf)  # False for NaN
+    readable = tf.logical_and(tf.math.is_finite(scores), tf.logical_not(tf.math.is_nan(labels)))
     weight = options.lambda_weight
     if weight is not None and weight.needs_gain():
         readable = tf.logical_and(readable, labels >= 0)
@@ -105,7 +104,10 @@ class Items(NamedTuple):
     """Items `[B, m]`."""
 
     scores: tf.Tensor
-    labels: tf.Tensor  # NaN where masked, so that comparisons are False
+    # The labels of an item that is the more relevant one of a pair, and of one that is the less relevant one. Below all
+    # others where masked, and above all others, so that no pair is found.
+    labels: tf.Tensor
+    labels_of_less: tf.Tensor
     weights: tf.Tensor | tuple[()]  # () for 1
     positions: tf.Tensor  # [1, m]: which of two tied items comes first
     features: DeltaFeatures | tuple[()]
@@ -117,10 +119,12 @@ def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> 
     Returns the weighted sums of the costs [B], and a list of their gradient [B, n] and, for two orders, the diagonal of
     their hessian [B, n].
     """
-    nan = tf.constant(math.nan, scores.dtype)
+    beyond = tf.constant(scores.dtype.max / 4, scores.dtype)
+    labels = tf.clip_by_value(lists.labels, -beyond / 2, beyond / 2)  # they may be infinite
     items = Items(
         scores=scores,
-        labels=tf.where(lists.mask, lists.labels, nan),
+        labels=tf.where(lists.mask, labels, -beyond),
+        labels_of_less=tf.where(lists.mask, labels, beyond),
         weights=lists.weights if lists.are_weighted else (),
         positions=tf.range(tf.shape(scores)[1])[tf.newaxis, :],
         features=() if options.lambda_weight is None else delta_features(lists, options.lambda_weight),
@@ -152,7 +156,7 @@ def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
     sizes = tf.reduce_sum(tf.cast(lists.mask, lists.labels.dtype), axis=-1)
     if ties == "half":
         return sizes * (sizes - 1) / 2
-    keys, _ = descending(tf.where(lists.mask, lists.labels, tf.constant(-math.inf, sizes.dtype)))
+    keys, _ = descending(masked_last(lists.labels, lists.mask))
     # The items after the last one with the same label. Masked ones come last, and have no item after them.
     later = sizes[:, tf.newaxis] - 1 - tf.cast(tied_ranks(keys)[1], sizes.dtype)
     return tf.reduce_sum(tf.nn.relu(later), axis=-1)
@@ -164,8 +168,7 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
     Items are sorted by descending labels and cut into blocks. Only tiles of a block with itself or a later one have
     pairs.
     """
-    lowest = tf.constant(-math.inf, items.labels.dtype)
-    _, order = descending(tf.where(tf.math.is_nan(items.labels), lowest, items.labels))
+    _, order = descending(items.labels)
     ordered = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=order))
     items = ordered._replace(positions=items.positions)
     batch, size = tf.unstack(tf.shape(items.scores))
@@ -178,7 +181,9 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
         padded = tf.pad(part, [[0, 0], [0, blocks * width - size]], constant_values=filler)
         return tf.transpose(tf.reshape(padded, [tf.shape(part)[0], blocks, width]), [1, 0, 2])
 
-    parts = tf.nest.map_structure(cut, items)._replace(labels=cut(items.labels, math.nan))
+    parts = tf.nest.map_structure(cut, items)
+    beyond = items.scores.dtype.max / 4
+    parts = parts._replace(labels=cut(items.labels, -beyond), labels_of_less=cut(items.labels_of_less, beyond))
 
     def add(row: tf.Tensor, column: tf.Tensor, losses: tf.Tensor, found: tf.Tensor) -> tuple[tf.Tensor, ...]:
         rows, columns = (tf.nest.map_structure(lambda part, at=at: part[at], parts) for at in (row, column))
@@ -247,11 +252,11 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[tf.Tensor,
         for items, axis in ((rows, 2), (columns, 1))
     )
     lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
-    tied = tf.logical_and(tf.equal(one.labels, other.labels), one.positions < other.positions)
-    pairs, gap = one.labels > other.labels, zero
+    tied = tf.logical_and(tf.equal(one.labels, other.labels_of_less), one.positions < other.positions)
+    pairs, gap = one.labels > other.labels_of_less, zero
     if options.cost == "squared":
         pairs = tf.logical_or(pairs, tied)
-        gap = tf.where(pairs, one.labels - other.labels, zero)
+        gap = tf.where(pairs, one.labels - other.labels_of_less, zero)
         weights = _chosen(pairs, _mean_weights(one, other), lead)
     else:
         weights = _chosen(pairs, one.weights, lead)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -36,8 +35,7 @@ def softmax_metric(name: str, lambda_weight: Any) -> MetricOptions | None:
 def softmax_shares(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     """The softmax of the valid `scores` [B, n] in units of `tau`; 0 where masked, also if no item is valid."""
     logits = relative_scores(scores, mask, tau)
-    shares = tf.exp(logits - logsumexp(logits)[:, tf.newaxis])
-    return tf.where(logits > -math.inf, shares, tf.zeros_like(shares))
+    return tf.exp(logits - logsumexp(logits)[:, tf.newaxis])
 
 
 def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import excluded
 from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
@@ -70,7 +70,7 @@ def _losses(lists: RankingLists, margin: float) -> tf.Tensor:
     is_pair = lists.labels[:, :, tf.newaxis] > lists.labels[:, tf.newaxis, :]
     is_valid = tf.logical_and(lists.mask[:, :, tf.newaxis], lists.mask[:, tf.newaxis, :])
     exponents = toward_one[:, :, tf.newaxis] + toward_zero[:, tf.newaxis, :]
-    exponents = tf.where(tf.logical_and(is_pair, is_valid), exponents, tf.constant(-math.inf, exponents.dtype))
+    exponents = tf.where(tf.logical_and(is_pair, is_valid), exponents, excluded(exponents.dtype))
     batch, size = tf.unstack(tf.shape(scores))
     # The exponent 0 is that of the 1 in the logarithm.
     costs = logsumexp(tf.concat([tf.zeros([batch, 1], scores.dtype), tf.reshape(exponents, [batch, size * size])], 1))

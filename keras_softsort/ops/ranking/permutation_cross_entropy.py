@@ -121,7 +121,7 @@ def _neural_sort_cross_entropies(lists: RankingLists, label_tau: float | None) -
     else:
         shares = _dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
     log_weights = _dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
-    # They may be -inf where no item belongs.
+    # Not those of excluded items.
     counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
     log_weights = tf.where(counts, log_weights, tf.zeros_like(log_weights))
     losses = cross_entropies(shares, lists.weights, log_weights, lists.sizes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +10,16 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, inverse, relative_scores, take, tie_sums, tied_ranks
+from keras_softsort.ops._core.lists import (
+    descending,
+    inverse,
+    is_nan_or_infinity,
+    masked_last,
+    relative_scores,
+    take,
+    tie_sums,
+    tied_ranks,
+)
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
@@ -104,7 +112,7 @@ def plackett_luce_loss(
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     """Whether scores are numbers below infinity, also minus infinity, and labels numbers, also infinite."""
-    return tf.logical_and(scores < math.inf, labels <= math.inf)  # False for NaN
+    return tf.logical_not(tf.logical_or(is_nan_or_infinity(scores), tf.math.is_nan(labels)))
 
 
 @export
@@ -179,11 +187,9 @@ def _in_order(
     lists: RankingLists, options: PlackettLuceOptions
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None, OrderedChoices]:
     """The items [B, n] in the order of their labels, and their scores in units of tau, weights and choices."""
-    dtype = lists.scores.dtype
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
     scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
-    below_all = tf.constant(-math.inf, dtype)
-    ordered, order = descending(tf.where(lists.mask, tf.maximum(lists.labels, dtype.min), below_all))
+    ordered, order = descending(masked_last(lists.labels, lists.mask))
     choices = OrderedChoices(*tied_ranks(ordered)) if options.ties == "breslow" else OrderedChoices()
     weights = take(lists.weights, order) if lists.are_weighted else None
     if options.k is not None or options.discount is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, is_at_most, relative_scores, take, tied_ranks
+from keras_softsort.ops._core.lists import descending, is_at_most, masked_last, relative_scores, take, tied_ranks
 from keras_softsort.ops.ranking._dcg import GAINS, absolute_gains, checked_gains
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
@@ -226,8 +225,7 @@ def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)
     # Masked items come after all others, and have no weight.
-    lowest = tf.constant(-math.inf, lists.labels.dtype)
-    ordered, order = descending(tf.where(lists.mask, lists.labels, lowest))
+    ordered, order = descending(masked_last(lists.labels, lists.mask))
     choices = ChoicesAgainstLater(*tied_ranks(ordered))
     losses = choice_costs(take(scores, order), take(weights, order), choices)
     losses = tf.cast(losses * largest[:, 0], lists.scores.dtype)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import take
-from keras_softsort.ops.sampling._logsumexp import ScaledSums, scaled_sums, suffix_sums
+from keras_softsort.ops._core.lists import excluded, take
+from keras_softsort.ops.sampling._logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
 # hundred million of them over any of them.
@@ -62,7 +61,7 @@ class ChoicesAgainstLater(NamedTuple):
     def exponential_sums(self, values: tf.Tensor) -> ScaledSums:
         """Sum the exponentials of the values [B, n], of any range, over the alternatives of each choice."""
         # No item follows the last one.
-        padded = tf.pad(values, [[0, 0], [0, 1]], constant_values=-math.inf)
+        padded = tf.pad(values, [[0, 0], [0, 1]], constant_values=values.dtype.min / 4)
         peak, total = (take(part, self.last + 1) for part in suffix_sums(padded))
         return scaled_sums(tf.stack([values, peak], axis=-1), tf.stack([tf.ones_like(total), total], axis=-1))
 
@@ -77,17 +76,18 @@ Choices = OrderedChoices | ChoicesAgainstLater
 def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tf.Tensor:
     """Compute `sum_i w_i (logsumexp_j a_j - a_i)` over the choices i, with the alternatives j of each: [B].
 
-    The scores a [B, n] may be -inf. Weights of None are 1. A choice of weight 0 costs 0, and so does one all of whose
-    alternatives have a score of -inf.
+    The scores a [B, n] may be `excluded`, or -inf. Weights of None are 1. A choice of weight 0 costs 0, and so does one
+    all of whose alternatives are excluded.
     """
 
     @tf.custom_gradient
     def costs(scores: tf.Tensor, *given: tf.Tensor) -> tuple:
         # The largest score may be -inf, from which -inf cannot be subtracted.
-        relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min)
-        lowest = tf.reduce_min(tf.where(tf.math.is_finite(relative), relative, tf.zeros_like(relative)))
+        relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8)
+        # NaN counts as in range: sums of exponentials keep it within its list.
+        is_wide = tf.logical_and(relative < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
         terms, slopes = tf.cond(
-            lowest < -SAFE_RANGE[scores.dtype],
+            tf.reduce_any(is_wide),
             lambda: _of_any_range(scores, weights, choices),
             lambda: _in_range(relative, weights, choices),
         )
@@ -142,16 +142,16 @@ def choice_derivatives(
     With the probability p_ki of the alternative i in the choice k they are `sum_k w_k p_ki - w_i` and `sum_k w_k p_ki
     (1 - p_ki)`, in O(n^1.5) time. Logarithms keep scores of any range; they are in float64 to keep the digits.
     """
-    dtype, scores = scores.dtype, tf.cast(scores, tf.float64)
+    dtype, scores = scores.dtype, in_float64(scores)
     weights = tf.ones_like(scores) if weights is None else tf.cast(weights, tf.float64)
-    peaks, totals = choices.exponential_sums(scores)
-    weights = tf.where(tf.equal(totals, 0), tf.zeros_like(weights), weights)
-    logs = peaks + tf.math.log(totals)
+    logs = choices.exponential_sums(scores).log()
+    weights = tf.where(is_excluded(logs), tf.zeros_like(weights), weights)
+    counts = weights > 0
+    log_weights = tf.math.log(tf.where(counts, weights, tf.ones_like(weights)))
 
     def powers(power: int) -> tf.Tensor:
         """`sum_k w_k p_ki^power`."""
-        lowest = tf.constant(-math.inf, tf.float64)
-        of_choices = tf.where(weights > 0, tf.math.log(weights) - power * logs, lowest)
+        of_choices = tf.where(counts, log_weights - power * logs, excluded(tf.float64))
         return tf.exp(power * scores + choices.logsumexp_of_choices(of_choices))
 
     expected = powers(1)

@@ -7,9 +7,13 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.lists import excluded
+
 
 class ScaledSums(NamedTuple):
-    """Sums of exponentials, `total * exp(peak)`. An empty sum has a peak of -inf and a total of 0.
+    """Sums of exponentials, `total * exp(peak)`. An empty sum has a total of 0 and the lowest peak.
+
+    Exponents far below that peak, as `excluded` and -inf, add nothing.
 
     Peaks have no gradient. The gradient of `log(total)` is that of the logarithm of the sum.
     """
@@ -18,7 +22,7 @@ class ScaledSums(NamedTuple):
     total: tf.Tensor
 
     def log(self) -> tf.Tensor:
-        """Return the logarithms of the sums. An empty sum gives -inf with a gradient of 0."""
+        """Return the logarithms of the sums. An empty sum gives its peak with a gradient of 0."""
         is_empty = tf.equal(self.total, 0)
         logs = tf.math.log(tf.where(is_empty, tf.ones_like(self.total), self.total))
         return self.peak + tf.where(is_empty, tf.zeros_like(logs), logs)
@@ -27,17 +31,25 @@ class ScaledSums(NamedTuple):
 def scaled_sums(exponents: tf.Tensor, factors: tf.Tensor | None = None) -> ScaledSums:
     """Compute `sum_k f_k exp(x_k)` over the last axis, for `exponents` x of any range. The `factors` f are 1 or more.
 
-    An exponent of -inf may have a factor of 0.
+    The factor of an empty sum is 0.
     """
-    peak = tf.stop_gradient(tf.reduce_max(exponents, axis=-1))
-    # Not -inf, from which -inf cannot be subtracted.
-    finite_peak = tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
-    terms = tf.exp(exponents - finite_peak[..., tf.newaxis])
+    peak = tf.maximum(tf.stop_gradient(tf.reduce_max(exponents, axis=-1)), exponents.dtype.min / 8)
+    terms = tf.exp(exponents - peak[..., tf.newaxis])
     return ScaledSums(peak, tf.reduce_sum(terms if factors is None else factors * terms, axis=-1))
 
 
+def is_excluded(exponents: tf.Tensor) -> tf.Tensor:
+    """Mark exponents that add nothing, and the logarithms of empty sums."""
+    return exponents <= exponents.dtype.min / 8
+
+
+def in_float64(exponents: tf.Tensor) -> tf.Tensor:
+    """Cast exponents, of which those that are excluded stay so."""
+    return tf.where(is_excluded(exponents), excluded(tf.float64), tf.cast(exponents, tf.float64))
+
+
 def logsumexp(values: tf.Tensor) -> tf.Tensor:
-    """Compute the logsumexp over the last axis, with a gradient of 0, not NaN, if all values are -inf."""
+    """Compute the logsumexp over the last axis, the lowest peak if all are excluded."""
     return scaled_sums(values).log()
 
 
@@ -53,7 +65,7 @@ def suffix_sums(values: tf.Tensor) -> ScaledSums:
     else:
         size = math.isqrt(max(count - 1, 0)) + 1
     padding = -count % size
-    padded = tf.pad(values, [*[[0, 0]] * (values.shape.rank - 1), [0, padding]], constant_values=-math.inf)
+    padded = tf.pad(values, [*[[0, 0]] * (values.shape.rank - 1), [0, padding]], constant_values=values.dtype.min / 4)
     blocks = tf.reshape(padded, tf.concat([shape[:-1], [(count + padding) // size, size]], axis=0))
     positions = tf.range(size)
     within = scaled_sums(_where(positions >= positions[:, tf.newaxis], blocks))
@@ -69,5 +81,5 @@ def suffix_sums(values: tf.Tensor) -> ScaledSums:
 
 
 def _where(is_counted: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Repeat the values [..., m] for each row of `is_counted` [m, m], with -inf where it is False."""
-    return tf.where(is_counted, values[..., tf.newaxis, :], tf.constant(-math.inf, values.dtype))
+    """Repeat the values [..., m] for each row of `is_counted` [m, m], excluded where it is False."""
+    return tf.where(is_counted, values[..., tf.newaxis, :], excluded(values.dtype))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import flatten_lists, inverse, is_at_most, take
+from keras_softsort.ops._core.lists import excluded, flatten_lists, inverse, is_at_most, masked_last, take
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE
-from keras_softsort.ops.sampling._logsumexp import logsumexp, suffix_sums
+from keras_softsort.ops.sampling._logsumexp import in_float64, is_excluded, logsumexp, suffix_sums
 
 # Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
 # up to 1e20 over any of them.
@@ -24,9 +23,9 @@ def expected_reward(
     `keys` `[samples, batch, n]` are `logits` `[batch, n]` plus Gumbel noise, and z is their order. `rank_weights` are
     `[k]` with k <= n. `rewards` are `[batch, n]`, 0 where masked. Rewards and rank weights must not be negative.
     """
-    shape, minus_infinity = tf.shape(keys), tf.constant(-math.inf, keys.dtype)
+    shape = tf.shape(keys)
     count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
-    orders = flatten_lists(tf.math.top_k(tf.where(mask, keys, minus_infinity), count).indices)
+    orders = flatten_lists(tf.math.top_k(masked_last(keys, mask), count).indices)
     every_reward = flatten_lists(tf.broadcast_to(rewards, shape))
 
     def mean(values: tf.Tensor) -> tf.Tensor:
@@ -39,9 +38,8 @@ def expected_reward(
         value = mean(tf.reduce_sum(take(every_reward, orders) * rank_weights, axis=-1))
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            scores = tf.where(mask, logits, minus_infinity)
-            if not is_at_most(logits.shape[1], FLOAT32_SIZE):
-                scores = tf.cast(scores, tf.float64)
+            scores = logits if is_at_most(logits.shape[1], FLOAT32_SIZE) else tf.cast(logits, tf.float64)
+            scores = tf.where(mask, scores, excluded(scores.dtype))
             every_score = flatten_lists(tf.broadcast_to(scores, shape))
             estimates = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
             return upstream[:, tf.newaxis] * tf.cast(estimates, upstream.dtype)
@@ -60,13 +58,13 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
     dtype of `logits`.
     """
     peak = tf.reduce_max(logits, axis=-1, keepdims=True)
-    below = logits - tf.where(tf.math.is_inf(peak), tf.zeros_like(peak), peak)
+    below = logits - tf.maximum(peak, logits.dtype.min / 8)
     rewards, rank_weights = tf.cast(rewards, logits.dtype), tf.cast(rank_weights, logits.dtype)
     chances = ChoiceChances(below, orders, inverse(orders, tf.shape(logits)[-1]))
     later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
     terms = (tf.zeros_like(later) + rank_weights, later)
     # NaN counts as in range: sums of exponentials keep it within its list.
-    wide = tf.reduce_any(tf.logical_and(below > -math.inf, below < -SAFE_RANGE[logits.dtype]))
+    wide = tf.reduce_any(tf.logical_and(below < -SAFE_RANGE[logits.dtype], below > logits.dtype.min / 16))
     # Not relative to the largest: the others would lose their digits if it is far from them.
     of_any_range = chances._replace(logits=logits)
     weights, losses = tf.cond(wide, lambda: of_any_range.by_logarithms(*terms), lambda: chances.by_sums(*terms))
@@ -92,14 +90,15 @@ class ChoiceChances(NamedTuple):
 
     def by_logarithms(self, *terms: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Compute the sums for logits of any range, in float64: float32 logarithms far from 0 lose precision."""
-        nowhere, logits = tf.constant(-math.inf, tf.float64), tf.cast(self.logits, tf.float64)
-        unchosen = logsumexp(tf.where(self._is_chosen(), nowhere, logits))
+        nothing, logits = excluded(tf.float64), in_float64(self.logits)
+        unchosen = logsumexp(tf.where(self._is_chosen(), nothing, logits))
         left = suffix_sums(tf.concat([take(logits, self.orders), unchosen[:, tf.newaxis]], axis=-1)).log()[:, :-1]
-        ended = tf.equal(left, nowhere)  # no item is left
-        left = tf.where(ended, tf.zeros_like(left), left)
+        ended = is_excluded(left)  # no item is left
 
         def sums(each: tf.Tensor) -> tf.Tensor:
-            shares = tf.where(ended, nowhere, tf.math.log(tf.cast(each, tf.float64)) - left)
+            counts = tf.logical_and(each > 0, tf.logical_not(ended))
+            terms = tf.where(counts, tf.cast(each, tf.float64), tf.ones_like(left))
+            shares = tf.where(counts, tf.math.log(terms) - left, nothing)
             summed = tf.reverse(suffix_sums(tf.reverse(shares, [-1])).log(), [-1])
             return tf.cast(tf.exp(logits + self._at_ranks(summed)), self.logits.dtype)
 
