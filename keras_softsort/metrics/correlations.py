@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -93,9 +92,10 @@ class CorrelationMetric(SortMetric):
 
 def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Whether the valid `values` [batch, n] of each list differ: [batch]."""
-    infinity = tf.constant(math.inf, values.dtype)
-    largest = tf.reduce_max(tf.where(mask, values, -infinity), axis=-1)
-    return largest > tf.reduce_min(tf.where(mask, values, infinity), axis=-1)
+    lowest, highest = (tf.constant(limit, values.dtype) for limit in (values.dtype.min, values.dtype.max))
+    values = tf.clip_by_value(values, lowest, highest)  # they may be infinite
+    largest = tf.reduce_max(tf.where(mask, values, lowest), axis=-1)
+    return largest > tf.reduce_min(tf.where(mask, values, highest), axis=-1)
 
 
 @export

@@ -7,7 +7,6 @@ the result does not depend on the other queries of the batch.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -139,7 +138,7 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tens
     bounds = tf.transpose(bounds, [1, 0, 2])
     bounds = tf.reshape(bounds, [-1, search.num_blocks * search.chunks_per_block])
 
-    best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(math.inf, queries.dtype))
+    best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(queries.dtype.max, queries.dtype))
     ids = tf.fill(tf.shape(best), tf.int32.max)
     if search.approximate:
         # Not in float64, which the operation does not take.
@@ -167,11 +166,12 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tens
 def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Take the `count` chunks with the highest bounds.
 
-    Returns the bounds with -inf for these chunks, the chunks [q, count], and the highest remaining bound [q, 1].
+    Returns the bounds, lower than all others for these chunks, the chunks [q, count], and the highest remaining bound
+    [q, 1].
     """
     highest, chunks = tf.math.top_k(bounds, count)
     rows = tf.broadcast_to(tf.range(tf.shape(chunks)[0])[:, tf.newaxis], tf.shape(chunks))
-    nothing = tf.fill(tf.shape(chunks), -tf.constant(math.inf, bounds.dtype))
+    nothing = tf.fill(tf.shape(chunks), tf.constant(bounds.dtype.min / 2, bounds.dtype))
     others = tf.tensor_scatter_nd_update(bounds, tf.stack([rows, chunks], axis=-1), nothing)
     # A chunk that was taken before is replaced by the number after the last chunk, which holds no reference.
     chunks = tf.where(highest > nothing, chunks, bounds.shape[1])
@@ -181,7 +181,8 @@ def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, 
 def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the distances and ids [q, m] of the references in `chunks` [q, c].
 
-    Ids after the last reference have the distance infinity. References are gathered in parts that fit in memory.
+    Ids after the last reference have the largest finite distance, and no other one has more. References are gathered in
+    parts that fit in memory.
     """
     count, dimension = search.references.shape
     width = chunks.shape[1]
@@ -197,7 +198,8 @@ def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.
         ids = tf.reshape(ids, [-1, width * at_once])
         vectors = tf.gather(search.references, tf.minimum(ids, count - 1))
         distances = paired_distances(queries[:, tf.newaxis], vectors, search.distance)
-        return tf.where(ids < count, distances, tf.constant(math.inf, distances.dtype)), ids
+        farthest = tf.constant(distances.dtype.max, distances.dtype)
+        return tf.where(ids < count, tf.minimum(distances, farthest), farthest), ids
 
     numbers = tf.reshape(tf.range(search.chunk_size), [-1, at_once])
     if at_once == search.chunk_size:

@@ -12,6 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.deviations import checked_scale, in_deviations
 from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
+from keras_softsort.ops._core.lists import excluded
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._embeddings import agreement, checked_candidates, class_rows, number_of
 from keras_softsort.ops.sorting import _dispatch, _methods
@@ -291,8 +292,11 @@ def _mean_membership(sorting: SortArguments, k: int) -> tf.Tensor:
 
 def _log_share(sorting: SortArguments, k: int, agreement: tf.Tensor) -> tf.Tensor:
     """The logarithm of `sum(membership * agreement) / k` [..., q], finite if the sum underflows; 0 without a match."""
-    logs = _dispatch.log_permutation(sorting, k) + tf.math.log(agreement)[..., tf.newaxis, :]
-    nothing = tf.reduce_all(agreement <= 0, axis=-1)
+    agrees = agreement > 0
+    logs = tf.math.log(tf.where(agrees, agreement, tf.ones_like(agreement)))[..., tf.newaxis, :]
+    logs += _dispatch.log_permutation(sorting, k)
+    logs = tf.where(agrees[..., tf.newaxis, :], logs, excluded(logs.dtype))
+    nothing = tf.logical_not(tf.reduce_any(agrees, axis=-1))
     logs = tf.where(nothing[..., tf.newaxis, tf.newaxis], tf.zeros_like(logs), logs)
     # Over samples, ranks and candidates.
     total = tf.reduce_logsumexp(logs, axis=[0, -2, -1])

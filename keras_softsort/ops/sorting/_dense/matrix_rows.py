@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import excluded, take
 from keras_softsort.ops.sorting._ordering import Lists
 
 
@@ -20,7 +19,7 @@ class MatrixRows(NamedTuple):
     whole: tf.Tensor  # [B, n, n], of which entries between a valid and a masked item do not count
 
     def matrix(self, log: bool = False) -> tf.Tensor:
-        """The rows, or their logarithms: [B, r, n]."""
+        """The rows, or their logarithms, `excluded` where no weight is: [B, r, n]."""
         rows, tau = take(self.whole, self.ranks), self.lists.tau[:, :, tf.newaxis]
         rows = tf.where(tf.math.is_nan(tau), tau, rows)
         if self.lists.mask is None:
@@ -29,8 +28,8 @@ class MatrixRows(NamedTuple):
         counts = self.lists.valid_counts()[:, :, tf.newaxis]
         valid = self.ranks[:, :, tf.newaxis] < counts
         rows = tf.where(valid, rows, 1 / tf.cast(tf.maximum(tf.shape(rows)[2] - counts, 1), rows.dtype))
-        excluded = tf.constant(-math.inf if log else 0, rows.dtype)
-        return tf.where(tf.equal(self.lists.mask[:, tf.newaxis, :], valid), _log(rows) if log else rows, excluded)
+        nothing = excluded(rows.dtype) if log else tf.zeros([], rows.dtype)
+        return tf.where(tf.equal(self.lists.mask[:, tf.newaxis, :], valid), _log(rows) if log else rows, nothing)
 
     def multiply(self, values: tf.Tensor) -> tf.Tensor:
         """The product with `values` [B, n, d]: [B, r, d]."""

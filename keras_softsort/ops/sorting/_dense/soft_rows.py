@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.lists import excluded
 from keras_softsort.ops.sorting._ordering import Lists
 
 # (scores [B, n], tau [B, 1]) -> the logits [B, r, n], which are inverse to tau, with the largest of each row 0; and the
@@ -23,7 +23,7 @@ class SoftRows(NamedTuple):
     logits: Logits
 
     def matrix(self, log: bool = False) -> tf.Tensor:
-        """The rows, or their logarithms: [B, r, n]."""
+        """The rows, or their logarithms, `excluded` where no weight is: [B, r, n]."""
 
         def rows(logits: tf.Tensor, weights: tf.Tensor) -> tuple:
             if log:
@@ -34,7 +34,7 @@ class SoftRows(NamedTuple):
         if self.lists.mask is None or not log:
             return result
         has_weight = tf.equal(self.lists.mask[:, tf.newaxis, :], self._are_valid())
-        return tf.where(has_weight, result, tf.constant(-math.inf, result.dtype))
+        return tf.where(has_weight, result, excluded(result.dtype))
 
     def _are_valid(self) -> tf.Tensor:
         """Whether there is a valid item at each rank: [B, r, 1]."""
