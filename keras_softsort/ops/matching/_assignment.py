@@ -23,6 +23,8 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 # matrices of 16 to 500 rows take under XLA.
 ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS = 16, 4, 16
 ROWS_PER_ROUND, FEWEST_ROUNDS = 4, 16
+# The cost of a pair that is never made and the distance of a column that is not reached. Half of it counts as such.
+NEVER = tf.float64.max / 8
 
 
 @export
@@ -88,14 +90,19 @@ def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:
     lacking = tf.math.count_nonzero(rows, axis=1) - tf.math.count_nonzero(columns, axis=1)
     stands_in = ~columns & (tf.cumsum(tf.cast(~columns, tf.int64), axis=1) <= lacking[:, tf.newaxis])
     pairs = rows[:, :, tf.newaxis] & stands_in[:, tf.newaxis, :]
-    others = tf.where(pairs, tf.zeros_like(cost), tf.constant(math.inf, cost.dtype))
-    return Costs(tf.where(valid, cost, others), rows, lacking < 0)
+    others = tf.where(pairs, tf.zeros_like(cost), tf.constant(NEVER, cost.dtype))
+    return Costs(tf.where(valid & _is_possible(cost), cost, others), rows, lacking < 0)
+
+
+def _is_possible(costs: tf.Tensor) -> tf.Tensor:
+    """Mark the costs of pairs that may be made, and the distances of columns that are reached."""
+    return costs < NEVER / 2
 
 
 class Costs(NamedTuple):
     """Matrices of k <= s rows, all of which get a column unless they are masked."""
 
-    cost: tf.Tensor  # [B, k, s] float64, +inf for pairs that are never made
+    cost: tf.Tensor  # [B, k, s] float64, `NEVER` for pairs that are never made
     rows: tf.Tensor  # [B, k] bool, False for masked rows
     spare: tf.Tensor  # [B] bool: whether there are more columns than unmasked rows
 
@@ -111,7 +118,7 @@ class Pairs(NamedTuple):
 class Search(NamedTuple):
     """The search of each matrix for the free column that is nearest to a free row, or the path that it has found."""
 
-    distance: tf.Tensor  # [B, s]: the distance of a column from the row, +inf if it is not reached
+    distance: tf.Tensor  # [B, s]: the distance of a column from the row, `NEVER` if it is not reached
     is_scanned: tf.Tensor  # [B, s] bool
     before: tf.Tensor  # [B, s] int32: the row that a column was reached from
     active: tf.Tensor  # [B] bool: whether a search is under way
@@ -124,7 +131,7 @@ def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
     pairs = _initial_pairs(costs)
     inactive = tf.zeros_like(costs.spare)
     search = Search(
-        distance=tf.fill(tf.shape(pairs.v), tf.constant(math.inf, pairs.v.dtype)),
+        distance=tf.fill(tf.shape(pairs.v), tf.constant(NEVER, pairs.v.dtype)),
         is_scanned=tf.zeros_like(pairs.v, tf.bool),
         before=tf.zeros_like(pairs.row_of),
         active=inactive,
@@ -142,15 +149,15 @@ def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
 
 def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     """End the searches that have found the nearest free column, flip a pair of each path, and scan the next column."""
-    infinity = tf.constant(math.inf, costs.cost.dtype)
+    never = tf.constant(NEVER, costs.cost.dtype)
     distance, is_scanned, before, active, end, working = search
     free = pairs.row_of < 0
-    ending = tf.where(free, distance, infinity)
+    ending = tf.where(free, distance, never)
     reach = tf.reduce_min(ending, axis=1, keepdims=True)
-    open_to_scan = tf.where(free | is_scanned, infinity, distance)
+    open_to_scan = tf.where(free | is_scanned, never, distance)
     nearest = tf.reduce_min(open_to_scan, axis=1, keepdims=True)
     ended = active & (reach[:, 0] <= nearest[:, 0])
-    has_path = ended & tf.math.is_finite(reach[:, 0])
+    has_path = ended & _is_possible(reach[:, 0])
     drop = tf.minimum(distance - reach, tf.zeros_like(reach))
     pairs = pairs._replace(v=pairs.v + tf.where(has_path[:, tf.newaxis], drop, tf.zeros_like(drop)))
     pairs, end = _flipped(pairs, before, tf.where(has_path, _first_true(tf.equal(ending, reach)), end))
@@ -160,17 +167,17 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     unpaired = _unpaired_rows(costs, pairs)
     starts = ~active & tf.equal(ended, has_path) & (end < 0) & working & tf.reduce_any(unpaired, axis=1)
     start = starts[:, tf.newaxis]
-    distance, is_scanned = tf.where(start, infinity, distance), is_scanned & ~start
+    distance, is_scanned = tf.where(start, never, distance), is_scanned & ~start
 
     # Scan the row of the nearest column. A search begins with its free row, at distance 0 and without a column.
-    scans = active[:, tf.newaxis] & (nearest < infinity)
+    scans = active[:, tf.newaxis] & _is_possible(nearest)
     column = tf.where(scans, _first_true(tf.equal(open_to_scan, nearest))[:, tf.newaxis], 0)
     row = tf.where(start, _first_true(unpaired)[:, tf.newaxis], tf.maximum(take(pairs.row_of, column), 0))
     reduced = take(costs.cost, row)[:, 0] - pairs.v
     # Not below 0, so that rounding never makes a cycle of columns that shorten each other.
     further = nearest + tf.maximum(reduced - take(reduced, column), tf.zeros_like(reach))
-    lengths = tf.where(start, reduced, tf.where(scans, further, infinity))
-    nearer = lengths < distance
+    lengths = tf.where(start, reduced, further)
+    nearer = (start | scans) & _is_possible(lengths) & (lengths < distance)
     active |= starts
     return pairs, Search(
         distance=tf.where(nearer, lengths, distance),
@@ -206,7 +213,7 @@ def _initial_pairs(costs: Costs) -> Pairs:
     batch, height, width = tf.unstack(tf.shape(cost))
     least = tf.reduce_min(cost, axis=1)
     # With more columns than rows, duals of free columns must be 0, and it is not known yet which columns stay free.
-    v = tf.where(costs.spare[:, tf.newaxis] | tf.math.is_inf(least), tf.zeros_like(least), least)
+    v = tf.where(costs.spare[:, tf.newaxis] | ~_is_possible(least), tf.zeros_like(least), least)
     nobody = Pairs(v, tf.fill([batch, width], -1), tf.fill([batch, height], -1))
     bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS)
     rounds = FEWEST_ROUNDS + height // ROWS_PER_ROUND
@@ -244,10 +251,10 @@ def _bid(costs: Costs, pairs: Pairs, bidders: tf.Tensor) -> tuple[tf.Tensor, Pai
     turn = tf.reduce_min(tf.where(tf.equal(reduced, best[:, :, tf.newaxis]), turn, 2 * width), axis=2)
     column = tf.math.floormod(turn + row, width)
     is_column = tf.equal(numbers, column[:, :, tf.newaxis])
-    fall = tf.reduce_min(tf.where(is_column, tf.constant(math.inf, reduced.dtype), reduced), axis=2) - best
+    fall = tf.reduce_min(tf.where(is_column, tf.constant(NEVER, reduced.dtype), reduced), axis=2) - best
     # A row that can have at most one column is left to the search. So is a row that would take a column from another
     # one without changing a dual.
-    counts = (rows < height) & tf.math.is_finite(fall) & ((turn < width) | (fall > 0))
+    counts = (rows < height) & _is_possible(fall) & _is_possible(best) & ((turn < width) | (fall > 0))
 
     # The first of the rows that bid for a column gets it, and the row that had it is free again.
     winner = tf.math.unsorted_segment_min(tf.where(counts, row, height), column + width * matrix, batch * width)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -10,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops._core.deviations import in_deviations
-from keras_softsort.ops._core.lists import flatten_lists, is_nan_or_infinity
+from keras_softsort.ops._core.lists import flatten_lists, is_minus_infinity, is_nan_or_infinity
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
 EQUAL_MASS = {tf.float32: 1e-5, tf.float64: 1e-10}
@@ -31,9 +30,9 @@ class SinkhornMatrices(NamedTuple):
 
     def peak(self, logits: tf.Tensor, axis: int) -> tf.Tensor:
         """The largest allowed entry along an axis, with `keepdims`; 0 if there is none. It has no gradient."""
-        logits = tf.where(self.is_allowed, logits, tf.constant(-math.inf, logits.dtype))
+        logits = tf.where(self.is_allowed, logits, tf.constant(logits.dtype.min, logits.dtype))
         peak = tf.stop_gradient(tf.reduce_max(logits, axis=axis, keepdims=True))
-        return tf.where(tf.equal(peak, -math.inf), tf.zeros_like(peak), peak)
+        return tf.where(peak > peak.dtype.min, peak, tf.zeros_like(peak))
 
     def row_centered(self, dtype: tf.DType) -> tf.Tensor:
         """The scores [B, N, M] minus the largest of their row, which changes no weight if sums must hold."""
@@ -79,7 +78,7 @@ def sinkhorn_matrices(
         scores = tf.where(is_slack, level, tf.pad(scores, paddings))
     scores, rows, columns = _of_one_shape(scores, rows, columns)
     valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
-    is_allowed = valid & tf.not_equal(scores, -math.inf)
+    is_allowed = valid & ~is_minus_infinity(scores)
 
     not_a_number = tf.reduce_any(is_allowed & is_nan_or_infinity(scores), axis=[1, 2])
     no_column = tf.reduce_any((rows > 0) & ~tf.reduce_any(is_allowed, axis=2), axis=1)
@@ -159,7 +158,7 @@ def _sums(scores: tf.Tensor, mask: tf.Tensor | None, sums: tf.Tensor | None, axi
     sums = tf.cast(sums, scores.dtype)
     if mask is not None:
         sums = tf.where(flatten_lists(mask), sums, tf.zeros_like(sums))
-    is_sum = tf.logical_and(sums >= 0, sums < math.inf)
+    is_sum = tf.logical_and(sums >= 0, tf.math.is_finite(sums))
     return tf.where(is_sum, sums, tf.zeros_like(sums)), tf.logical_not(tf.reduce_all(is_sum, axis=1))
 
 

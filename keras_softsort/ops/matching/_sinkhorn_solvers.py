@@ -5,12 +5,12 @@ A solver holds the matrices. Its state after an iteration is a tensor of rows [B
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.lists import excluded, is_at_most
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
 
 # The largest range of the logits, relative to the maxima of rows and columns, for which no scaling and no sum over- or
@@ -77,7 +77,7 @@ class Scalings(NamedTuple):
 
     def _times(self, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
         """The kernel times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
-        if (self.kernel.shape[2] or math.inf) <= SHORT:
+        if is_at_most(self.kernel.shape[2], SHORT):
             return tf.reduce_sum(self.kernel * tf.expand_dims(vectors, 3 - axis), axis=axis)
         return tf.linalg.matvec(self.kernel, vectors, transpose_a=axis == 1)
 
@@ -113,7 +113,7 @@ class Potentials(NamedTuple):
 
     def weights(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:
         """The matrix [B, N, M] of a state."""
-        return tf.exp(tf.cast(self._logits(f, g), self.matrices.scores.dtype))
+        return self._exponentials(self._logits(f, g), self.matrices.scores.dtype)
 
     def reverse(
         self, d_logits: tf.Tensor, d_rows: tf.Tensor, d_columns: tf.Tensor, *states: tf.Tensor
@@ -142,16 +142,19 @@ class Potentials(NamedTuple):
         return *gradients, (d_f + d_g)[:, tf.newaxis] / tf.cast(self.matrices.exponent**2, d_f.dtype)
 
     def _logits(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:
-        """[B, N, M] float64, never stored where XLA fuses it."""
+        """[B, N, M] float64, never stored where XLA fuses it; any number for a forbidden entry."""
         matrices = self.matrices
         logits = matrices.row_centered(tf.float64) * matrices.inverse_tau
-        logits += f[:, :, tf.newaxis] + g[:, tf.newaxis, :]
-        return tf.where(matrices.is_allowed, logits, tf.constant(-math.inf, logits.dtype))
+        return logits + (f[:, :, tf.newaxis] + g[:, tf.newaxis, :])
+
+    def _exponentials(self, logits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+        """The exponentials of the logits, 0 for forbidden entries."""
+        return tf.exp(tf.where(self.matrices.is_allowed, tf.cast(logits, dtype), excluded(dtype)))
 
     def _potential(self, logits: tf.Tensor, marginal: tf.Tensor, axis: int) -> tf.Tensor:
         """The potential rho (log(marginal) - logsumexp(logits)); 0 where the marginal is 0."""
         peak = self.matrices.peak(logits, axis)
-        total = tf.reduce_sum(tf.exp(tf.cast(logits - peak, marginal.dtype)), axis=axis)
+        total = tf.reduce_sum(self._exponentials(logits - peak, marginal.dtype), axis=axis)
         ratio = tf.where(marginal > 0, total / tf.where(marginal > 0, marginal, 1), tf.ones_like(total))
         return self._penalized(-tf.squeeze(peak, axis) - tf.math.log(tf.cast(ratio, tf.float64)))
 
@@ -191,12 +194,12 @@ def _scalings(matrices: SinkhornMatrices, dtype: tf.DType) -> Scalings:
 
 
 def _logit_range(matrices: SinkhornMatrices) -> tf.Tensor:
-    """The largest distance of a logit below the maxima of its row and column; infinite with a forbidden entry."""
+    """The largest distance of a logit below the maxima of its row and column; very large with a forbidden one."""
     exponents, _ = _exponents(matrices, matrices.scores.dtype)
     largest = -tf.reduce_min(exponents)
     valid = tf.logical_and(matrices.rows[:, :, tf.newaxis] > 0, matrices.columns[:, tf.newaxis, :] > 0)
     has_forbidden_entries = tf.reduce_any(tf.not_equal(matrices.is_allowed, valid))
-    return tf.where(has_forbidden_entries, tf.constant(math.inf, largest.dtype), largest)
+    return tf.where(has_forbidden_entries, tf.constant(largest.dtype.max, largest.dtype), largest)
 
 
 def _exponents(matrices: SinkhornMatrices, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
