@@ -7,6 +7,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort.ops._core.lists import is_minus_infinity, is_nan_or_infinity
+
 # For a larger weight p, log(1 - p) is computed from the weights of the other items, since 1 - p loses precision. At
 # most one item can have a weight above 0.5, and the margin keeps that true when p is rounded.
 HEAVY = 0.75
@@ -29,9 +31,9 @@ def _choice_weights(ratio: tf.Tensor, peak: tf.Tensor) -> tuple:
     do not agree on the other weights of a list with +inf. Weights of 0 get no gradient, even if the gradient of their
     result is not finite.
     """
-    weights = tf.where(peak < math.inf, tf.nn.softmax(ratio), tf.constant(math.nan, ratio.dtype))
+    weights = tf.where(is_nan_or_infinity(peak), tf.constant(math.nan, ratio.dtype), tf.nn.softmax(ratio))
     zero = tf.zeros([], ratio.dtype)
-    weights = tf.where(tf.equal(peak, -math.inf), zero, weights)
+    weights = tf.where(is_minus_infinity(peak), zero, weights)
 
     def gradient(upstream: tf.Tensor) -> tuple:
         is_zero = tf.equal(weights, 0)
@@ -87,7 +89,7 @@ def _rounds(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: int, *, u
 
 def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
     """Subtract the largest entry from `alpha`, with a finite result. This keeps precision, and no result changes."""
-    peak = tf.reduce_max(tf.where(open_items, alpha, tf.constant(-math.inf, alpha.dtype)), axis=-1, keepdims=True)
+    peak = tf.reduce_max(tf.where(open_items, alpha, tf.constant(alpha.dtype.min, alpha.dtype)), axis=-1, keepdims=True)
     drop = tf.where(open_items, alpha - tf.stop_gradient(peak), tf.zeros_like(alpha))
     return tf.where(drop < _floor(drop.dtype), _floor(drop.dtype), drop)
 
@@ -99,10 +101,9 @@ def scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
     The automatic gradient of the quotient contains `drop / tau^2`, which overflows. At ties the gradients of k
     softmaxes grow as tau^-k.
     """
-    ratio = drop / tau
     floor = _floor(drop.dtype)
-    beyond = tf.abs(ratio) > -floor
-    value = tf.where(beyond, -floor * tf.sign(drop), ratio)
+    beyond = tf.abs(drop) > -floor * tf.minimum(tau, 1)
+    value = tf.where(beyond, -floor * tf.sign(drop), tf.where(beyond, tf.zeros_like(drop), drop) / tau)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         upstream = tf.where(beyond, tf.zeros_like(upstream), upstream)
@@ -124,12 +125,12 @@ def _limited(gradient: tf.Tensor) -> tf.Tensor:
 
 
 def _softmax(ratio: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
-    return tf.nn.softmax(tf.where(open_items, ratio, tf.constant(-math.inf, ratio.dtype)))
+    return tf.nn.softmax(tf.where(open_items, ratio, tf.constant(ratio.dtype.min, ratio.dtype)))
 
 
 def _log_remainder(ratio: tf.Tensor, weights: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
     """Compute `log(1 - weights)` for `weights = softmax(ratio)`; finite and exact even if a weight rounds to 1."""
-    lowest = tf.constant(-math.inf, ratio.dtype)
+    lowest = tf.constant(ratio.dtype.min, ratio.dtype)
     heavy = weights > HEAVY
     others = tf.where(tf.logical_and(open_items, tf.logical_not(heavy)), ratio, lowest)
     others = tf.reduce_logsumexp(others, axis=-1, keepdims=True)
@@ -145,14 +146,14 @@ def threshold_memberships(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor
     `sum(m * keys) + tau * entropy(m)` over all m in [0, 1] with sum k, where entropy is that of n independent coins.
     """
     dtype = keys.dtype
-    lowest = tf.constant(-math.inf, dtype)
+    lowest = tf.constant(dtype.min, dtype)
     count = tf.minimum(k + 1, tf.shape(keys)[-1])
     largest = tf.math.top_k(tf.stop_gradient(tf.where(open_items, keys, lowest)), count).values
     # Relative to the k-th largest key, the keys near the threshold keep their precision.
     kth = largest[..., k - 1 : k]
-    kth = tf.where(tf.math.is_inf(kth), tf.zeros_like(kth), kth)
+    kth = tf.where(kth > lowest, kth, tf.zeros_like(kth))
     ratio = scaled(tf.where(open_items, keys - kth, tf.zeros_like(keys)), tau)
-    gap = scaled(tf.where(tf.math.is_inf(largest[..., -1:]), tf.zeros_like(kth), largest[..., -1:] - kth), tau)
+    gap = scaled(tf.where(largest[..., -1:] > lowest, largest[..., -1:] - kth, tf.zeros_like(kth)), tau)
     threshold = _bisect(tf.stop_gradient(ratio), tf.stop_gradient(gap), open_items, k)
     # Two steps of Newton's method make the threshold a function of the keys with exact first and second derivatives.
     # If all memberships round to 0 or 1, their derivative is 0.

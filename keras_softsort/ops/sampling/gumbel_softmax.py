@@ -12,7 +12,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.lists import with_static_shape
+from keras_softsort.ops._core.lists import is_minus_infinity, is_nan_or_infinity, masked_last, with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxations import relaxed_choice, relaxed_subset, threshold_memberships
 
@@ -182,16 +182,16 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
 def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tensor | None = None) -> tf.Tensor:
     """Compute the weights of the items, with the caller's shape and dtype. The keys have noise if there is a seed."""
     logits = tf.cast(choice.logits, choice.tau.dtype)
-    is_allowed = tf.not_equal(logits, -math.inf)
+    is_allowed = tf.logical_not(is_minus_infinity(logits))
     keys = logits
     if seed is not None:
         keys += noise_scale * gumbel_noise.gumbel(tf.shape(logits), seed, logits.dtype)
     if choice.mask is not None:
         is_allowed = tf.logical_and(is_allowed, choice.mask)
-        keys = tf.where(is_allowed, keys, tf.constant(-math.inf, keys.dtype))
+        keys = tf.where(is_allowed, keys, tf.constant(keys.dtype.min, keys.dtype))
     # NaN for a list with a NaN or +inf, whose results then are NaN.
-    is_number = tf.reduce_all((logits < math.inf) | ~is_allowed, axis=-1, keepdims=True)
-    tau = tf.where(is_number, choice.tau, tf.constant(math.nan, logits.dtype))
+    failed = tf.reduce_any(is_nan_or_infinity(logits) & is_allowed, axis=-1, keepdims=True)
+    tau = tf.where(failed, tf.constant(math.nan, logits.dtype), choice.tau)
     soft = relaxed_choice(keys, tau) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
     if choice.k > 1 or choice.mask is not None:
         soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))
@@ -220,7 +220,7 @@ def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tens
 
 def _largest(keys: tf.Tensor, is_allowed: tf.Tensor, k: int) -> tf.Tensor:
     """Mark the k largest keys with 1 and the others with 0. Of equal keys, the first are chosen."""
-    keys = tf.where(is_allowed, tf.stop_gradient(keys), tf.constant(-math.inf, keys.dtype))
+    keys = masked_last(tf.stop_gradient(keys), is_allowed)
     size = tf.shape(keys)[-1] if keys.shape[-1] is None else keys.shape[-1]
     chosen = tf.math.top_k(keys, tf.minimum(k, size)).indices
     return tf.reduce_sum(tf.one_hot(chosen, size, dtype=keys.dtype), axis=-2)
