@@ -45,8 +45,11 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
             own = tf.reduce_sum(d_logits * (slopes + balance[:, tf.newaxis, :]), axis=1)
             return own + tf.reduce_sum(above * columns, axis=2)
 
-        # Less the largest of each row, so that a quotient may overflow only to -inf.
-        peaks = tf.reduce_max(heights, axis=2, keepdims=True)
+        # Less the largest valid one of each row, so that the quotient of a valid item may overflow only to -inf.
+        valid = heights
+        if lists.mask is not None:
+            valid = tf.where(lists.mask[:, tf.newaxis, :], heights, tf.constant(heights.dtype.min, heights.dtype))
+        peaks = tf.reduce_max(valid, axis=2, keepdims=True)
         return (heights - peaks) / tau[:, :, tf.newaxis], gradient
 
     return logits
