@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import is_at_most
+from keras_softsort.ops._core.lists import excluded, is_at_most
 
 # Ranks are then off by 5e-8 of their value, and slopes by 6e-7.
 STEP = 0.5
@@ -46,7 +46,7 @@ class ExponentialSums:
     """Ranks by a sum of exponentials, which separates the two items of a pair.
 
     The scores [B, n] are float32 within `largest_span(count)` temperatures [B, 1] of the largest of their list. Masked
-    items have the lowest finite score. Below, s are the scores relative to the largest, in temperatures.
+    items have the `_lowest` score. Below, s are the scores relative to the largest, in temperatures.
 
     With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and 1 / A is the integral of exp(-t A) over t > 0.
     In log t the trapezoidal rule with step h is off by about |Gamma(1 + 2 pi i / h)| of the result, whatever A is. With
@@ -87,7 +87,7 @@ class ExponentialSums:
 
 
 class Pairs:
-    """The pairs of lists [B, n] of scores, with temperatures [B, 1]. Masked items have the lowest finite score.
+    """The pairs of lists [B, n] of scores, with temperatures [B, 1]. Masked items have the `_lowest` score.
 
     Scores are subtracted before anything else is done to them: beside a score that is far from all others, the
     differences of these are exact.
@@ -131,13 +131,13 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tens
     `tau` is a scalar or [B, 1].
     """
     # So low that a masked item is ahead of none.
-    scores = tf.where(mask, scores, tf.constant(scores.dtype.min, scores.dtype))
-    return _ranks(scores, tau + tf.zeros_like(scores[:, :1]))
+    tau += tf.zeros_like(scores[:, :1])
+    return _ranks(tf.where(mask, scores, _lowest(tau)), tau)
 
 
 @tf.custom_gradient
 def _ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
-    """The ranks of finite scores with temperatures [B, 1]. Masked items have the lowest finite score."""
+    """The ranks of finite scores with temperatures [B, 1]. Masked items have the `_lowest` score."""
     if scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1):
         pairs = Pairs(scores, tau)
         return pairs.ranks(), pairs.gradient
@@ -154,7 +154,7 @@ def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any
     size = tf.shape(scores)[1]
     more = tf.minimum(size // ITEMS_PER_NODE, MAX_COUNT)
     below = _below_largest(scores, tau)
-    span = -tf.reduce_min(tf.where(scores > scores.dtype.min, below, tf.zeros_like(below)))
+    span = -tf.reduce_min(tf.where(scores > _lowest(tau), below, tf.zeros_like(below)))
 
     def with_nodes(count: Any, min_size: int) -> tuple[tf.Tensor, Callable[[], Any]]:
         """Whether so many nodes suffice, and the result with them."""
@@ -163,6 +163,11 @@ def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any
 
     ways = [with_nodes(COUNT, MIN_SIZE), with_nodes(more, MORE_MIN_SIZE)]
     return tf.case(ways, default=lambda: compute(Pairs))
+
+
+def _lowest(tau: tf.Tensor) -> tf.Tensor:
+    """The score of masked items, which does not overflow in temperatures."""
+    return excluded(tau.dtype) * tf.minimum(tau, 1)
 
 
 def _below_largest(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
