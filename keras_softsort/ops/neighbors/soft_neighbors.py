@@ -292,11 +292,11 @@ def _mean_membership(sorting: SortArguments, k: int) -> tf.Tensor:
 
 def _log_share(sorting: SortArguments, k: int, agreement: tf.Tensor) -> tf.Tensor:
     """The logarithm of `sum(membership * agreement) / k` [..., q], finite if the sum underflows; 0 without a match."""
-    agrees = agreement > 0
-    logs = tf.math.log(tf.where(agrees, agreement, tf.ones_like(agreement)))[..., tf.newaxis, :]
+    differs = agreement <= 0
+    logs = tf.math.log(tf.where(differs, tf.ones_like(agreement), agreement))[..., tf.newaxis, :]
     logs += _dispatch.log_permutation(sorting, k)
-    logs = tf.where(agrees[..., tf.newaxis, :], logs, excluded(logs.dtype))
-    nothing = tf.logical_not(tf.reduce_any(agrees, axis=-1))
+    logs = tf.where(differs[..., tf.newaxis, :], excluded(logs.dtype), logs)
+    nothing = tf.reduce_all(differs, axis=-1)
     logs = tf.where(nothing[..., tf.newaxis, tf.newaxis], tf.zeros_like(logs), logs)
     # Over samples, ranks and candidates.
     total = tf.reduce_logsumexp(logs, axis=[0, -2, -1])
