@@ -13,6 +13,9 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
 
+# The longest lists for which a graph holds the places of the quantiles for every number of valid items.
+LONGEST_TABLE = 4096
+
 
 @export
 def soft_quantile(
@@ -98,14 +101,33 @@ def _never_empty(args: SortArguments) -> SortArguments:
 
 @traced_if_eager
 def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
-    valid = tf.ones_like(args.scores, tf.int32) if args.mask is None else tf.cast(args.mask, tf.int32)
-    last = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True) - 1, 0)
-    position = tf.cast(last, tf.float64) * quantiles
-    below = tf.cast(tf.floor(position), tf.int32)
-    above = tf.minimum(below + 1, last)
-    rows = tf.concat([below, above], axis=-1)
+    rows, share = _places(args, quantiles)
     values = _dispatch.multiply(args, args.scores[..., tf.newaxis], rows=rows)[..., 0]
     values = tf.cast(values, compute_dtype(values.dtype))
     low, high = tf.split(values, 2, axis=-1)
-    share = tf.cast(position - tf.floor(position), values.dtype)
-    return tf.cast(low + share * (high - low), args.scores.dtype)
+    return tf.cast(low + tf.cast(share, values.dtype) * (high - low), args.scores.dtype)
+
+
+def _places(args: SortArguments, quantiles: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The ranks below and then those above the quantiles, [..., 2 q], and the share [..., q] of the upper ones.
+
+    In float64: a product with the number of items would leave no digit of a share in float32. If the list size is known
+    the numbers for all counts of valid items are constants, since LiteRT has no float64.
+    """
+    size, known = args.scores.shape[-1], tf.get_static_value(quantiles)
+    if args.mask is None:
+        last = tf.shape(args.scores)[-1:] - 1
+    else:
+        last = tf.maximum(tf.reduce_sum(tf.cast(args.mask, tf.int32), axis=-1, keepdims=True) - 1, 0)
+    if size is not None and size <= LONGEST_TABLE and known is not None:
+        positions = np.arange(size)[:, np.newaxis] * known
+        below = np.floor(positions)
+        above = np.minimum(below + 1, np.arange(size)[:, np.newaxis])
+        share = tf.constant(positions - below, compute_dtype(args.scores.dtype))
+        rows = tf.constant(np.concatenate([below, above], axis=-1), tf.int32)
+        if args.mask is None:
+            return rows[-1], share[-1]
+        return tf.gather(rows, last[..., 0]), tf.gather(share, last[..., 0])
+    position = tf.cast(last, tf.float64) * quantiles
+    lower = tf.cast(tf.floor(position), tf.int32)
+    return tf.concat([lower, tf.minimum(lower + 1, last)], axis=-1), position - tf.floor(position)
