@@ -137,6 +137,13 @@ def coverage(session: nox.Session) -> None:
 
 
 @nox.session
+def exports(session: nox.Session) -> None:
+    """The models that LiteRT and ONNX run, and those that they do not, as docs/guides/export-anywhere.md says."""
+    session.install(NO_COMPILE, ".[test,onnx]")
+    session.run("pytest", "-q", "tests/serving/test_export_formats.py", "--everything", env=ENVIRONMENT)
+
+
+@nox.session
 def counts(session: nox.Session) -> None:
     """HLO operations, bytes and traced files of some calls beside the committed ones, with their TensorFlow."""
     versions = json.loads(Path("benchmarks/results/counts.json").read_text())["versions"]

@@ -7,7 +7,8 @@ the result does not depend on the other queries of the batch.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -91,12 +92,10 @@ def _of_one(queries: tf.Tensor, search: Search) -> tf.Tensor:
     def distances(block: tf.Tensor) -> tf.Tensor:
         return paired_distances(queries[0], block, search.distance)
 
-    of_blocks = tf.map_fn(
-        lambda start: distances(tf.slice(search.references, [start, 0], [size, dimension])),
-        size * tf.range(whole),
-        fn_output_signature=tf.TensorSpec([size], queries.dtype),
-        parallel_iterations=1,
-    )
+    def of_block(number: Any) -> tuple[tf.Tensor]:
+        return (distances(tf.slice(search.references, [number * size, 0], [size, dimension])),)
+
+    (of_blocks,) = _in_turn(of_block, whole, (tf.zeros([size], queries.dtype),))
     found = tf.concat([tf.reshape(of_blocks, [-1]), distances(search.references[whole * size :])], axis=0)
     # The first of equal distances come first.
     return tf.math.top_k(-found, search.k)[1][tf.newaxis]
@@ -109,16 +108,17 @@ def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
         return _nearest(queries, is_usual, search)
     total = tf.shape(queries)[0] if count is None else count
     size = tf.clip_by_value(total, 1, MAX_QUERIES)
-    groups = tf.maximum(-(-total // size), 1)  # one for no queries, since `map_fn` fails for none
+    groups = -(-total // size)
     groups_of = (
         tf.reshape(tf.pad(each, [[0, groups * size - total], [0, 0]]), [groups, size, each.shape[1]])
         for each in (queries, is_usual)
     )
-    ids = tf.map_fn(
-        lambda group: _nearest(group[0], group[1], search),
-        tuple(groups_of),
-        fn_output_signature=tf.TensorSpec([None, search.k], tf.int32),
-        parallel_iterations=1,
+    queries, is_usual = groups_of
+
+    (ids,) = _in_turn(
+        lambda number: (_nearest(tf.gather(queries, number), tf.gather(is_usual, number), search),),
+        groups,
+        (tf.zeros([size, search.k], tf.int32),),
     )
     return with_static_shape(tf.reshape(ids, [groups * size, search.k])[:total], [count, search.k])
 
@@ -126,17 +126,16 @@ def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
 def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
     """Search the chunks with the highest bounds until no other chunk can hold a nearer reference."""
     prepared = query_bounds(queries, search.references, search.distance)
-    count, starts = search.references.shape[0], search.block_size * tf.range(search.num_blocks)
+    count = search.references.shape[0]
 
-    def bounds_of(start: tf.Tensor) -> tf.Tensor:
-        ids = start + tf.range(search.block_size)
+    def bounds_of(number: Any) -> tuple[tf.Tensor]:
+        ids = search.block_size * number + tf.range(search.block_size)
         block = tf.gather(search.references, tf.minimum(ids, count - 1))
-        return chunk_bounds(prepared, block, ids < count, search.distance, search.chunk_size)
+        return (chunk_bounds(prepared, block, ids < count, search.distance, search.chunk_size),)
 
-    shape = tf.TensorSpec([queries.shape[0], search.chunks_per_block], queries.dtype)
-    bounds = tf.map_fn(bounds_of, starts, fn_output_signature=shape, parallel_iterations=1)
-    bounds = tf.transpose(bounds, [1, 0, 2])
-    bounds = tf.reshape(bounds, [-1, search.num_blocks * search.chunks_per_block])
+    template = tf.zeros([tf.shape(queries)[0], search.chunks_per_block], queries.dtype)
+    (bounds,) = _in_turn(bounds_of, search.num_blocks, (template,))
+    bounds = tf.reshape(tf.transpose(bounds, [1, 0, 2]), [-1, search.num_blocks * search.chunks_per_block])
 
     best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(queries.dtype.max, queries.dtype))
     ids = tf.fill(tf.shape(best), tf.int32.max)
@@ -161,6 +160,23 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tens
         parallel_iterations=1,
     )
     return tf.reshape(ids, [-1, search.k])
+
+
+def _in_turn(function: Callable[[Any], tuple], count: int | tf.Tensor, templates: tuple) -> list[tf.Tensor]:
+    """Stack the results of `function` for the numbers from 0 to `count` - 1, which are like the `templates`.
+
+    Not `map_fn`, whose lists of tensors have no counterpart in LiteRT, and in ONNX one that fails.
+    """
+    if isinstance(count, int) and count == 1:
+        return [result[tf.newaxis] for result in function(0)]
+
+    def step(number: tf.Tensor, stacks: tuple) -> tuple[tf.Tensor, tuple]:
+        place = tf.reshape(number, [1, 1])
+        rows = zip(stacks, function(number), strict=True)
+        return number + 1, tuple(tf.tensor_scatter_nd_update(stack, place, row[tf.newaxis]) for stack, row in rows)
+
+    stacks = tuple(tf.zeros(tf.concat([[count], tf.shape(each)], axis=0), each.dtype) for each in templates)
+    return list(tf.while_loop(lambda number, _: number < count, step, (0, stacks), parallel_iterations=1)[1])
 
 
 def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -193,7 +209,8 @@ def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.
         size for size in range(max(min(at_once, search.chunk_size), 1), 0, -1) if search.chunk_size % size == 0
     )
 
-    def compare(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def compare(number: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        numbers = number * at_once + tf.range(at_once)
         ids = first[:, :, tf.newaxis] + search.chunks_per_block * numbers
         ids = tf.reshape(ids, [-1, width * at_once])
         vectors = tf.gather(search.references, tf.minimum(ids, count - 1))
@@ -201,12 +218,8 @@ def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.
         farthest = tf.constant(distances.dtype.max, distances.dtype)
         return tf.where(ids < count, tf.minimum(distances, farthest), farthest), ids
 
-    numbers = tf.reshape(tf.range(search.chunk_size), [-1, at_once])
-    if at_once == search.chunk_size:
-        return compare(numbers[0])
-    shape = [queries.shape[0], width * at_once]
-    signature = (tf.TensorSpec(shape, queries.dtype), tf.TensorSpec(shape, tf.int32))
-    parts = tf.map_fn(compare, numbers, fn_output_signature=signature, parallel_iterations=1)
+    distances = tf.zeros([tf.shape(queries)[0], width * at_once], queries.dtype)
+    parts = _in_turn(compare, search.chunk_size // at_once, (distances, tf.zeros_like(distances, tf.int32)))
     size = width * search.chunk_size
     distances, ids = (tf.reshape(tf.transpose(part, [1, 0, 2]), [-1, size]) for part in parts)
     return distances, ids
