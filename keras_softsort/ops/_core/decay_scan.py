@@ -35,7 +35,7 @@ def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None =
 
 def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType, compiled: bool) -> tf.Tensor:
     size = tf.shape(positions)[-1]
-    blocks = -(-size // BLOCK)
+    blocks = (size + BLOCK - 1) // BLOCK  # onnxruntime rounds the quotient of a negative number towards 0
     inside = tf.minimum(tf.range(blocks * BLOCK), size - 1)
     padded = tf.pad(values, [[0, 0], [0, 0], [0, blocks * BLOCK - size]])
     positions, values = (

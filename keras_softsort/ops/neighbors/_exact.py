@@ -108,7 +108,7 @@ def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
         return _nearest(queries, is_usual, search)
     total = tf.shape(queries)[0] if count is None else count
     size = tf.clip_by_value(total, 1, MAX_QUERIES)
-    groups = -(-total // size)
+    groups = (total + size - 1) // size  # onnxruntime rounds the quotient of a negative number towards 0
     groups_of = (
         tf.reshape(tf.pad(each, [[0, groups * size - total], [0, 0]]), [groups, size, each.shape[1]])
         for each in (queries, is_usual)

@@ -44,7 +44,7 @@ class BlockRange(NamedTuple):
 def blocks_of(values: tf.Tensor) -> BlockedLists:
     """The blocks of `values` [L, n]."""
     lists, size = tf.unstack(tf.shape(values))
-    return BlockedLists(-(-size // BLOCK), lists, size)
+    return BlockedLists((size + BLOCK - 1) // BLOCK, lists, size)
 
 
 def block_range(blocks: BlockedLists, matters: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> BlockRange:
@@ -76,7 +76,7 @@ def sum_over_blocks(
     """The sum over each block's block_range of `pair_sums(own, other)`: of numbers [T], float64 [T, BLOCK, columns]."""
     total = tf.shape(near.first)[0]
     tile = tf.minimum(total, TILE)
-    tiles = -(-total // tile)
+    tiles = (total + tile - 1) // tile
     own = tf.reshape(tf.minimum(tf.range(tiles * tile), total - 1), [tiles, tile])
 
     def walk(own: tf.Tensor) -> tf.Tensor:
