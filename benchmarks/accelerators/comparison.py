@@ -101,7 +101,7 @@ def grown(found: Mapping, committed: Mapping) -> list[str]:
         name = f"{row['program']} {row['shape']} on {row['target']}"
         old = before.get((row["target"], *_key(row)))
         if old is None:
-            lines.append(f"{name}: nothing is committed")
+            print(f"{name}: nothing is committed to compare with")
         elif row["error"] is not None:
             if old["error"] is None:
                 lines.append(f"{name}: {row['error']}")

@@ -21,7 +21,10 @@ OF_SCORES = [
         "relaxed_top_k",
         lambda s, tau, mask, m=m: ks.ops.relaxed_top_k(s, 2, tau, method=m, mask=mask),
         m,
-        depends_on_unit=m == "successive_softmax",  # which adds log(1 - p) to scores
+        # Successive softmaxes add log(1 - p) to the score of a chosen item, which rounds the others beside a large one.
+        depends_on_unit=m == "successive_softmax",
+        grows_with_scores=m == "successive_softmax",
+        grows_in_gradient=m == "successive_softmax",
     )
     for m in METHODS
 ]
