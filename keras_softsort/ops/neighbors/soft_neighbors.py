@@ -54,8 +54,7 @@ def soft_neighbor_membership(
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
-        the same for distances of any scale. Masked candidates do not count. None does not divide.
+      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates.
       num_samples: number of relaxed Plackett-Luce samples that the result is the mean of: Gumbel noise is added to the
         negative distances, divided as `scale` says. None: no noise.
       seed: two integers, given with `num_samples`. Equal seeds give equal noise.
@@ -142,16 +141,14 @@ def dknn_loss(
       distance: distance of embeddings, see `soft_neighbor_membership`.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
-        the same for distances of any scale. Masked candidates do not count. None does not divide.
+      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates.
       num_samples: number of noisy samples to average, see `soft_neighbor_membership`; None: no noise.
       seed: two integers, given with `num_samples`.
 
     Returns:
       `[q]`, one loss per query, in the dtype of `embeddings`; half precision is computed in float32. A query without
       a candidate of its class has 0 with both objectives, and a zero gradient. Ranks that padding leaves empty count as
-      wrong. An embedding that is not finite gives NaN to its own loss and to those of its queries, and so does a NaN
-      label.
+      wrong. An embedding that is not finite, or a NaN label, gives NaN to its own loss and to those of its queries.
 
     Raises:
       ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance`,
@@ -217,7 +214,7 @@ def _losses(
 
 
 def _more_than(embeddings: tf.Tensor, num_queries: int | None, k: int) -> tf.Tensor:
-    """`embeddings`, checked to hold more than k candidates for each query."""
+    """Check that `embeddings` hold more than k candidates for each query."""
     least, size = (num_queries or 1) + k, number_of(embeddings)
     what = f"{'1' if num_queries is None else 'num_queries'} + k = {least}"
     return arguments.checked(embeddings, size > least, f"embeddings must hold more than {what} items, got", size)
@@ -298,7 +295,6 @@ def _log_share(sorting: SortArguments, k: int, agreement: tf.Tensor) -> tf.Tenso
     logs = tf.where(differs[..., tf.newaxis, :], excluded(logs.dtype), logs)
     nothing = tf.reduce_all(differs, axis=-1)
     logs = tf.where(nothing[..., tf.newaxis, tf.newaxis], tf.zeros_like(logs), logs)
-    # Over samples, ranks and candidates.
     total = tf.reduce_logsumexp(logs, axis=[0, -2, -1])
     count = tf.cast(k * tf.shape(logs)[0], total.dtype)
     return tf.where(nothing, tf.zeros_like(total), total - tf.math.log(count))
