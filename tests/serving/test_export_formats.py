@@ -17,8 +17,8 @@ keras = tf.keras
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/guides/export-anywhere.md"
 FORMATS = ("LiteRT", "ONNX")
-# Converting takes seconds, so every change tries one sort, one loop and a ranker.
-ALWAYS = ("`NeuralSortLayer`", "`KNNClassifier`", "`serving.export_ranker`")
+# Converting takes seconds, so every change tries one sort.
+ALWAYS = ("`NeuralSortLayer`",)
 needs_export = pytest.mark.skipif(not IS_KERAS_3, reason="Keras 2 has no model.export")
 RNG = np.random.default_rng(0)
 
