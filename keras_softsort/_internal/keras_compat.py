@@ -36,8 +36,8 @@ def exp_of_weight(weight: Any) -> tf.Tensor:
 
 
 def number_of(value: Any) -> Any:
-    """The number that a scalar variable or eager tensor holds; another value unchanged."""
-    if not isinstance(value, (tf.Tensor, tf.Variable, keras.Variable if IS_KERAS_3 else tf.Variable)):
+    """The number that a scalar array, variable or eager tensor holds; another value unchanged."""
+    if not isinstance(value, (np.ndarray, tf.Tensor, tf.Variable, keras.Variable if IS_KERAS_3 else tf.Variable)):
         return value
     known = np.asarray(tf.get_static_value(tf.convert_to_tensor(value)))
     return value if known.ndim else known.item()

@@ -171,11 +171,11 @@ def test_tau_schedule_sets_what_is_not_learned_and_nothing_else():
     fit(model)
     assert float(annealed.tau) == 0.25
     assert float(learned.tau) > 0.5
-    with pytest.raises(ValueError, match="layers must have a temperature to set, got 'learned', which learns its own"):
-        fit(model, layers=["learned"])
+    with pytest.raises(ValueError, match="targets must have a temperature to set, got 'learned', which learns its own"):
+        fit(model, targets=["learned"])
     alone = keras.Model(inputs, learned(inputs))
     alone.compile("sgd", models.squares)
-    with pytest.raises(ValueError, match="found no layer with a temperature to set"):
+    with pytest.raises(ValueError, match="found no layer and no loss of the model with a temperature"):
         fit(alone)
 
 
