@@ -203,13 +203,13 @@ def test_costs_and_gradients_in_every_mode(mode):
     weights = RNG.uniform(0.5, 2, [2, 4])
     found, gradients = modes.run(
         mode,
-        lambda x, y, t, w, _: ops.transport_cost(x, y, t, x_weights=w, num_iterations=300, tolerance=None),
+        lambda x, y, t, w, _: ops.transport_cost(x, y, t, x_weights=w, num_iterations=100, tolerance=None),
         [tf.constant(each) for each in (x, y, tau, weights)],
         np.array([1.0, -2.0]),
     )
 
     def truth(x, y, tau, weights):
-        options = [{"x_weights": each, "num_iterations": 300} for each in weights]
+        options = [{"x_weights": each, "num_iterations": 100} for each in weights]
         return np.array([oracles.transport_cost(*each, **own) for *each, own in zip(x, y, tau, options, strict=True)])
 
     np.testing.assert_allclose(found, truth(x, y, tau, weights), rtol=1e-10)
@@ -219,8 +219,8 @@ def test_costs_and_gradients_in_every_mode(mode):
 
 
 def test_divergence_is_that_of_the_oracle():
-    found = ops.sinkhorn_divergence(X, Y, 2.0, num_iterations=300, tolerance=None)
-    np.testing.assert_allclose(found, oracles.sinkhorn_divergence(X, Y, 2.0, num_iterations=300), rtol=1e-10)
+    found = ops.sinkhorn_divergence(X, Y, 2.0, num_iterations=100, tolerance=None)
+    np.testing.assert_allclose(found, oracles.sinkhorn_divergence(X, Y, 2.0, num_iterations=100), rtol=1e-10)
 
 
 @traced
