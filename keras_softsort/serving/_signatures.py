@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data._elwc.parsing import parse_elwc
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops._core.lists import plus_zeros, take
 from keras_softsort.serving._model_inputs import ModelInputs
 from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, REGRESS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 
@@ -125,7 +125,9 @@ class Ranker(NamedTuple):
 
 def _keys(scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Numbers in the order of the scores: NaN is below all numbers, -inf among them, and padding is below NaN."""
+    # Halves leave room for three numbers below the lowest score.
     lowest = scores.dtype.min
-    keys = tf.clip_by_value(scores, lowest / 2, scores.dtype.max)
+    keys = plus_zeros(tf.clip_by_value(scores, lowest, scores.dtype.max) / 2)
+    keys = tf.where(scores < lowest, tf.constant(lowest * 0.625, scores.dtype), keys)
     keys = tf.where(tf.math.is_nan(scores), tf.constant(lowest * 0.75, scores.dtype), keys)
     return tf.where(mask, keys, tf.constant(lowest, scores.dtype))
