@@ -125,6 +125,9 @@ def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, of_pa
     else:
         origin = tf.stop_gradient(tf.reduce_max(tf.where(counts, scores, lowest), axis=-1, keepdims=True))
     below = tf.where(counts, scores - origin, tf.zeros_like(scores)) / tau
+    if of_pairs:  # a quotient may be beyond all numbers, on either side
+        farthest = scores.dtype.max / 16
+        below = tf.clip_by_value(below, -farthest, farthest)
     # A score of -inf stays below all others.
     return tf.where(counts, below, tf.minimum(tf.stop_gradient(scores), lowest))
 

@@ -13,7 +13,6 @@ LOSSES = [
         oracle=ORACLE,
         labels="relevance",
         grows_with_scores=True,
-        overflows_at=1e38,
         quick_modes=(),  # of unknown shape as an operator
         values={"unique softmax": {"tau": 2.0}, "unique softmax linear": {"gain": "linear"}},
     )
