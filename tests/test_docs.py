@@ -102,25 +102,6 @@ def test_operators_and_losses_are_listed_by_subject(monkeypatch):
         )
 
 
-def as_words(text):
-    """The words of a text without case and underscores, so that `ranknet_loss` is `RankNetLoss`."""
-    return set(re.findall(r"\w+", text.replace("_", "").lower()))
-
-
-def test_every_public_name_is_in_the_changelog(monkeypatch):
-    """An operator is described by its loss or metric, and a result by its operator."""
-    pages, words = api_pages(monkeypatch), as_words((README.parent / "CHANGELOG.md").read_text())
-    names = {name for module in pages.PAGES for name in pages.public_names(module)}
-    results = {name for name in names if is_named_tuple(getattr(ks.ops, name, None))}
-    missing = {name for name in names - results if not as_words(name) <= words}
-    assert missing == set(), 'add a line to CHANGELOG.md under "Unreleased"'
-    assert as_words("a line of `soft_thing`, `SoftThingLayer`") >= as_words("SoftThing")
-
-
-def is_named_tuple(subject):
-    return isinstance(subject, type) and issubclass(subject, tuple)
-
-
 # Operator -> what a method must have to be one of its methods.
 TAKING_A_METHOD = {
     "soft_values": "values",
@@ -133,8 +114,8 @@ TAKING_A_METHOD = {
 
 @pytest.mark.parametrize("method", sorted({name for each in _methods.CAPABILITIES for name in _methods.names(each)}))
 def test_every_method_of_sorting_is_described(method):
-    """Named in the tables of methods and temperatures, the changelog, and the operators that take it."""
-    pages = (DOCS / "choosing-an-operator.md", DOCS / "concepts" / "temperature.md", README.parent / "CHANGELOG.md")
+    """The tables of methods and temperatures name it, and so do the operators that take it."""
+    pages = (DOCS / "choosing-an-operator.md", DOCS / "concepts" / "temperature.md")
     texts = {page.name: page.read_text() for page in pages}
     texts |= {name: getattr(ks.ops, name).__doc__ for name, needs in TAKING_A_METHOD.items() if has(method, needs)}
     assert [name for name, text in texts.items() if f'"{method}"' not in text] == []
