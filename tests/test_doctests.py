@@ -3,10 +3,11 @@
 import doctest
 import importlib
 import pkgutil
+import re
 from operator import attrgetter
 
 import pytest
-from support.readme import PAGES, fenced_blocks, is_of_a_missing_framework, is_of_an_engine, is_tf_ranking
+from support.readme import PAGES, README, fenced_blocks, is_of_a_missing_framework, is_of_an_engine, is_tf_ranking
 
 import keras_softsort as ks
 
@@ -57,7 +58,7 @@ FIRST_PAGES = {"README.md", "quickstart.md"}
     [pytest.param(page, marks=[] if page.name in FIRST_PAGES else [pytest.mark.nightly]) for page in PAGES],
     ids=lambda page: page.name,
 )
-def test_blocks_of_pages_run(page, monkeypatch, tmp_path):
+def test_blocks_of_pages_run(page, monkeypatch, tmp_path, capsys):
     text = page.read_text()
     assert text.count("```python") == len(fenced_blocks(text)) > 0  # none is lost for its indentation
     monkeypatch.chdir(tmp_path)
@@ -65,3 +66,15 @@ def test_blocks_of_pages_run(page, monkeypatch, tmp_path):
         if is_tf_ranking(block) or is_of_an_engine(block) or is_of_a_missing_framework(block):
             continue
         exec(compile(block, str(page), "exec"), {"__name__": "page"})
+        printed = capsys.readouterr().out
+        if page == README:
+            assert numbers(printed) == pytest.approx(shown(block), abs=0.03), printed
+
+
+def shown(block):
+    """The numbers that a block says it prints, in comments such as `# about 0.95: the accuracy`."""
+    return numbers(" ".join(re.findall(r"^print\(.*  # ([^:\n]*)", block, flags=re.MULTILINE)))
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]

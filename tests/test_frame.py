@@ -131,7 +131,7 @@ def test_the_oldest_session_has_the_lowest_versions_of_the_default_stack():
 
 
 def test_the_readme_is_short():
-    assert len(README.read_text().splitlines()) <= 130
+    assert len(README.read_text().splitlines()) <= 120
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/install.md"])
