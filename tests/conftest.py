@@ -1,4 +1,4 @@
-"""What every test shares: the same start each time, on either Keras."""
+"""Fixtures and marks of every test: the same start each time, on either Keras."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ gc.set_threshold(100_000, 20, 100)
 if "--everything" in sys.argv:
     os.environ["KERAS_SOFTSORT_EVERYTHING"] = "1"
 EVERYTHING = "KERAS_SOFTSORT_EVERYTHING" in os.environ
-# Where all cores are busy, threads of OpenMP that wait in a loop have cost LightGBM 45 s instead of 0.1.
+# If all cores are busy, threads of OpenMP that wait in a loop have cost LightGBM 45 s instead of 0.1.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if not EVERYTHING:  # before TensorFlow reads it: what XLA compiles here runs once
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
@@ -33,7 +33,7 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 
 TESTS = Path(__file__).parent
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
-# What is written for the default stack.
+# Tests that are written for the default stack.
 OF_DEFAULT_STACK = ("examples", "benchmarks", "test_docs.py", "test_frame.py")
 # Folders and files whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the
 # layers and losses above them run on both.

@@ -78,7 +78,7 @@ VALID = {
     "metric": "ndcg",
     **dict.fromkeys(["pair_cost", "matched_loss"], np.subtract),
 }
-# What else makes a call valid, or an argument matter.
+# Public name -> further arguments that make a call valid, or an argument matter.
 MORE = {
     **collect.by_name("VALID"),
     "expected_cost": {
@@ -87,7 +87,7 @@ MORE = {
         "num_samples": 2,
     },
 }
-# What makes a single argument matter.
+# (public name, argument) -> other arguments with which the argument matters.
 ONLY_WITH = {("LambdaWeight", "min_label"): {"metric": "map"}}
 
 
@@ -128,7 +128,7 @@ def valid_arguments(name, function):
 
 
 def complaint(function, arguments, name, wrong):
-    """What is wrong with the error that `wrong` as the argument `name` raises; None if nothing is."""
+    """The fault of the error that `wrong` as the argument `name` raises, or None."""
     try:
         function(**{**arguments, **ONLY_WITH.get((function.__name__, name), {}), name: wrong})
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What every Keras object of the package must do, whatever it computes."""
+"""The contract of every Keras object of the package, whatever it computes."""
 
 import inspect
 import json
@@ -23,7 +23,7 @@ LAYERS, LOSSES = objects.needed(objects.LAYERS), objects.needed(objects.LOSSES)
 layer_cases = pytest.mark.parametrize("case", LAYERS, ids=str)
 # With a number by which the case is found in the outputs of a model of all.
 each_layer = pytest.mark.parametrize("index", range(len(LAYERS)), ids=lambda i: str(LAYERS[i]))
-# What XLA compiles by default: layers with states, and one of either kind without.
+# Classes that each run compiles by XLA: two layers with states, and a loss without.
 COMPILED = {ks.NeuralSortLayer, ks.GumbelSoftmaxLayer, ks.PlackettLuceLoss}
 
 
@@ -43,7 +43,7 @@ def with_and_without_jit(cases):
 
 
 loss_cases = pytest.mark.parametrize("case", LOSSES, ids=str)
-# What Keras 2 writes of losses is the same for all of a kind.
+# Keras 2 writes all losses of a kind alike.
 SAVED_LOSSES = LOSSES if models.IS_KERAS_3 or objects.EVERYTHING else [c for c in LOSSES if c.cls in objects.KINDS]
 
 SAVED_METRICS = [case for case in objects.METRICS if not case.subject.takes_topics]
@@ -88,7 +88,7 @@ def names_in(file):
 
 
 def complaints(files):
-    """What is wrong with the files of cases."""
+    """The faults of the files of cases."""
     operators = {name for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)}
     classes = {cls.__name__ for cls in public_classes()} | set(ks.linalg.__all__)
     held = [(file.__name__.rpartition(".")[2], names_in(file)) for file in files]
@@ -152,7 +152,7 @@ def test_every_argument_has_a_case_away_from_its_default():
 
 
 def constructor_arguments(cls):
-    """Those of our own classes with their defaults, through `**kwargs`; Keras' are not ours to test."""
+    """The arguments of our own classes and their defaults, through `**kwargs`, without those of Keras."""
     found = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("keras_softsort") and "__init__" in vars(base):
@@ -204,7 +204,7 @@ print(json.dumps([{name: value.tolist() for name, value in layers.items()}, loss
 
 @pytest.fixture(scope="module")
 def reloaded(tmp_path_factory):
-    """What a model of all layers and one of all losses give here and in a new process, op by op."""
+    """Results of a model of all layers and one of all losses, here and in a new process, op by op."""
     tf.config.run_functions_eagerly(True)
     try:
         with warnings.catch_warnings():
@@ -407,7 +407,7 @@ def test_deterministic_at_inference(case):
 
 @pytest.fixture(scope="module")
 def narrow_and_wide(of_any_size):
-    """What a model of all layers gives for lists, and for the same lists with padding."""
+    """Results of a model of all layers for lists, and for the same lists with padding."""
     x, y = models.features()
     return [of_any_size[1](each) for each in (x, models.pad(x, y)[0])]
 
@@ -418,7 +418,7 @@ def test_padding_changes_no_output(narrow_and_wide, index):
     np.testing.assert_allclose(wide[tuple(map(slice, narrow.shape))], narrow, rtol=1e-5, atol=1e-6)
 
 
-# What makes a prediction, and a loss that takes it.
+# Name -> the case, the layers that predict, and the loss that takes the prediction.
 TRAINED = {
     **{str(case): (case, case.layers, ks.PermutationCrossEntropyLoss) for case in LAYERS if case.gives_permutation},
     **{str(case): (case, case.predictors, case.make) for case in LOSSES if case.subject.takes_lists},
@@ -461,7 +461,7 @@ def test_padding_changes_no_training_step(name, way):
 
 @pytest.fixture(scope="module")
 def masked_in_the_call():
-    """What a model that hands a mask to all layers gives for padded scores."""
+    """Results for padded scores of a model that hands a mask to all layers."""
     scores, mask = keras.Input((None,)), keras.Input((None,), dtype="bool")
     outputs = {}
     for i, case in enumerate(LAYERS):

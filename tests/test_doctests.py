@@ -48,7 +48,7 @@ def test_fenced_blocks_are_found():
     assert fenced_blocks(text) == ["x = 1\n", "y = 2\n\nz = 3\n"]
 
 
-# What is read first; the other pages run nightly.
+# Pages that are read first. The others run nightly.
 FIRST_PAGES = {"README.md", "quickstart.md"}
 
 

@@ -56,7 +56,7 @@ def compiled(name, mode):
 
 
 def truth(name, labels, mask, scores, weights):
-    """The same by the oracle in float64, or op by op where the loss draws noise."""
+    """The result of the oracle in float64, or of a call op by op if the loss draws noise."""
     loss = LOSSES[name]
     if loss.oracle is None or loss.draws_noise:
         tensors, labels = [tf.constant(scores)], tf.constant(labels)

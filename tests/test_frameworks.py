@@ -23,7 +23,7 @@ OPERATORS = {
 
 
 def names_of_page(page):
-    """What the only block of a page defines."""
+    """The names that the only block of a page defines."""
     (block,) = fenced_blocks((README.parent / "docs" / "guides" / page).read_text())
     names = {"__name__": "page"}
     exec(compile(block, page, "exec"), names)

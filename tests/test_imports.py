@@ -1,10 +1,12 @@
-"""What imports what, and what importing the package costs and needs."""
+"""Imports inside the package, and what importing it costs and needs."""
 
 import ast
 import importlib.util
+import io
 import os
 import re
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -359,24 +361,45 @@ def test_legacy_keras():
     assert 0 < loss < 10
 
 
-# A docstring is a sentence with a subject, or a noun phrase; it does not lean on the one before it.
-LEANING = re.compile(r"(Of|As|The same|Their)\b")
+# A docstring or comment is a sentence with a subject, or a noun phrase; it does not lean on the one before it.
+LEANING = re.compile(r"(Of|As|The same|Their|To|Whose|For those|With which|Where|What|Which|Those|That of)\b")
 
 
-def leaning_docstrings(source):
-    """The first lines of docstrings that do not stand on their own."""
+def docstrings(source):
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
-    return [text.splitlines()[0] for text in texts if LEANING.match(text)]
+    return [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
 
 
-def test_docstrings_stand_on_their_own():
-    assert {path.name: found for path in ROOT.rglob("*.py") if (found := leaning_docstrings(path.read_text()))} == {}
+def comments(source):
+    """The first lines of comments: those after code, and those of blocks."""
+    found, last = [], None
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            if last != (line - 1, column):
+                found.append(token.string.lstrip("# "))
+            last = (line, column) if token.line.lstrip().startswith("#") else None
+    return found
 
 
-def test_the_check_finds_docstrings_that_lean_on_others():
-    assert leaning_docstrings('"""Of the rows."""\ndef f():\n    """The same for columns."""') == [
-        "Of the rows.",
-        "The same for columns.",
-    ]
-    assert leaning_docstrings('"""Often used."""\ndef f():\n    """The sums of rows."""') == []
+def leaning(source):
+    """The first lines of docstrings and comments that do not stand on their own."""
+    return [text.splitlines()[0] for text in docstrings(source) + comments(source) if LEANING.match(text)]
+
+
+@pytest.mark.parametrize("folder", [ROOT, Path(__file__).parent], ids=lambda folder: folder.name)
+def test_docstrings_and_comments_stand_on_their_own(folder):
+    assert {path.name: found for path in folder.rglob("*.py") if (found := leaning(path.read_text()))} == {}
+
+
+def test_the_check_finds_what_leans_on_others():
+    source = """
+'''Of the rows.'''
+# Whose sums are right.
+# Of no block: its second line.
+x = 1  # As in Keras.
+def f():
+    '''The same for columns.'''
+"""
+    assert sorted(leaning(source)) == ["As in Keras.", "Of the rows.", "The same for columns.", "Whose sums are right."]
+    assert leaning("'''Often used.'''\n# Assumes rows.\ndef f():\n    '''The sums of rows.'''") == []

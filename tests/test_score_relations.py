@@ -1,4 +1,4 @@
-"""What must not change the numbers of ranking operators, losses and metrics: offsets, scales, one item far away."""
+"""Changes that leave ranking operators, losses and metrics alone: offsets, scales, one item far away."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,7 @@ from typing import Any
 
 from keras_softsort._internal.keras_compat import keras
 
-# What other libraries call an argument.
+# Names that other libraries have for an argument -> the argument here, and its value.
 OTHER_NAMES = {"sigma": ("tau", "tau, which is 1 / sigma"), "temperature": ("tau", "tau"), "topn": ("k", "k")}
 
 
@@ -123,7 +123,7 @@ class FixedOptions(KeepsOptions):
             raise TypeError(f"{cls} has no argument {name!r}; {f'use {close[0]}' if close else f'it has {[*known]}'}")
 
     def _holds(self, name: str, otherwise: Any) -> Any:
-        """What the caller gave for the argument `name`, if it is one that cannot be assigned."""
+        """The value that the caller gave for the argument `name`, if it cannot be assigned; else `otherwise`."""
         if name not in (*self._option_names, *self._fixed_names):
             return otherwise
         return vars(self).get(f"_given_{name}", vars(self).get(name, otherwise))

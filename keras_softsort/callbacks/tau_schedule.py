@@ -85,7 +85,7 @@ class TauSchedule(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Count the batches of the epoch, and log the current temperature."""
-        # Where `fit` does not know their number, it begins one more batch than there are, at least in the first epoch.
+        # If `fit` does not know their number, it begins one more batch than there are, at least in the first epoch.
         # on_train_batch_end would know, but Keras 3 would wait for the results of each batch to call it.
         steps = (self.params or {}).get("steps", self._last_batch + 1)
         self._earlier_epochs += self._last_batch if steps is None else steps

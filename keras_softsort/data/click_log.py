@@ -18,7 +18,7 @@ from keras_softsort.data._ranking_dataset import RankingDataset
 @export
 @dataclass(frozen=True, eq=False)
 class ClickLog:
-    """Which items were shown in each session, at which positions, and which of them were clicked.
+    """The items shown in each session, their positions, and which of them were clicked.
 
     `simulate_clicks` returns it. The clicks are labels for the losses: -1 marks padding. The features of what was shown
     are `features[log.items]`, `[sessions, k, f]`.
@@ -153,7 +153,7 @@ def simulate_clicks(
 
 
 class ExaminationCurve(NamedTuple):
-    """What `examination_curve` returns."""
+    """The result of `examination_curve`."""
 
     examination: np.ndarray  # [k], relative to the first position
     items_at_several_positions: int
@@ -224,7 +224,7 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
 
 
 class SlateValue(NamedTuple):
-    """What `slate_value` returns."""
+    """The result of `slate_value`."""
 
     value: float
     standard_error: float

@@ -54,7 +54,7 @@ class TemperatureLayer(CheckedOptions, keras.layers.Layer):
         `layer.tau` is the tensor `exp(log_tau)`. `TauSchedule` skips such a layer, or raises if the layer is named.
       **kwargs: arguments of `keras.layers.Layer`.
 
-    AutoGraph does not convert `call`, on Keras 2 neither: a layer of your own needs `tf.cond` and `tf.while_loop`.
+    AutoGraph does not convert `call` on either Keras: in a subclass use `tf.cond` and `tf.while_loop`.
 
     To use a temperature per example, pass it after the input: `layer([scores, tau])`, with `tau` of shape `[batch]` or
     `[batch, 1]`. It may come from another part of the model, and it replaces the weight.
@@ -179,7 +179,7 @@ def ranks_mask(mask: Any, count: int | None = None) -> Any:
 
 
 def known_shape(input_shape: Any) -> Any:
-    """What Keras passes to `build`: a shape, or () if there is none, because the input is no tensor."""
+    """The shape that Keras passes to `build`, or () if it passes none because the input is not a tensor."""
     has_none = input_shape is None or (isinstance(input_shape, tf.TensorShape) and input_shape.rank is None)
     return () if has_none else input_shape
 

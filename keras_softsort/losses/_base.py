@@ -176,8 +176,8 @@ class ListLoss(WeightedLoss):
     tuple of ids, of any integer type, and labels where Keras is not in between (`fit` takes tensors only). A group with
     valid rows is a list, even if it has one row; a group of padding does not count. With reduction None there is a loss
     per row: that of a group at its first row, and 0 at the others. XLA compiles one program for all batches with this
-    number of rows. Losses that draw noise draw other noise than for
-    padded lists. A group that is split between batches or replicas is several lists.
+    number of rows. Noisy losses draw different noise than with padded lists. A group that is split between batches or
+    replicas is several lists.
 
     The temperature of a loss that has one can be assigned at any time, as in `loss.tau = 0.1`, or annealed by
     `TauSchedule`; models that are already traced use the new one. Other options cannot be assigned.
@@ -207,7 +207,7 @@ class ListLoss(WeightedLoss):
 
     _fixed_names = (*WeightedLoss._fixed_names, "lists", "padding")
     _instead: ClassVar[dict[str, str]] = {"call": "list_losses(lists, y_pred)"}
-    # What `y_pred` holds: "matrices" or "scores".
+    # The content of `y_pred`: "matrices" or "scores".
     predicts = "matrices"
     # Whether `list_losses` needs a NaN label to make all labels of its list NaN.
     _spread_nan = True

@@ -70,7 +70,7 @@ class CorrelationMetric(SortMetric):
         weight, total, squares = map(tf.convert_to_tensor, self._moments)
         mean = tf.math.divide_no_nan(total, weight)
         variance = tf.maximum(tf.math.divide_no_nan(squares, weight) - tf.square(mean), 0)
-        # Of equal values nothing but rounding is left.
+        # For equal values only rounding is left; it counts as 0.
         variance = tf.where(variance > 1e-14 * tf.square(mean), variance, tf.zeros_like(variance))
         return tf.cast(tf.math.divide_no_nan(mean, tf.sqrt(variance)), self.dtype)
 

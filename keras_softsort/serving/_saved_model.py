@@ -15,7 +15,7 @@ from keras_softsort.serving._versions import local_path
 
 # The names of signatures, of their inputs and of their output.
 DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
-# That of single items, by the names of TensorFlow Serving's Regress API.
+# The signature for single items. TensorFlow Serving's Regress API sets the names.
 REGRESS = "regress"
 SIZES, IDS, SERIALIZED = "sizes", "item_ids", "serialized"
 SCORES = "scores"

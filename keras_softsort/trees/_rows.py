@@ -9,8 +9,8 @@ import numpy as np
 
 from keras_softsort._internal.arrays import integer_array, real_array
 
-# The sizes that lists are padded to: a function of padded lists is traced a few times at most, whatever the data. Pairs
-# of items are at most 9 / 4 times as many as without padding, beyond the first size.
+# Lists are padded to these sizes: a function of padded lists is traced a few times at most, whatever the data. Above
+# size 8, padding adds at most 50 % of the items, and hence at most 2.25 times the pairs.
 PADDED_SIZES = np.array([8] + [size * 2**power for power in range(30) for size in (12, 16)])
 # The pairs of items of a block, 4 MB in float32.
 BLOCK_PAIRS = 2**20

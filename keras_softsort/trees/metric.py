@@ -53,7 +53,7 @@ def metric(name: str, k: int | None = None) -> Metric:
 
 
 class Metric:
-    """What `metric` returns: a function of the arguments of LightGBM's and XGBoost's evaluation functions."""
+    """The result of `metric`: a function of the arguments of LightGBM's and XGBoost's evaluation functions."""
 
     def __init__(self, name: str, k: int | None) -> None:
         if isinstance(name, str) and name.startswith("ndcg@"):

@@ -23,7 +23,7 @@ SMALLEST_HESSIAN, SHARE_OF_MEAN = 1e-16, 0.05
 
 
 class Objective:
-    """What `objective` returns: a function of the arguments of LightGBM's and XGBoost's custom objectives."""
+    """The result of `objective`: a function of the arguments of LightGBM's and XGBoost's custom objectives."""
 
     def __init__(self, loss: ScoreLoss, hessian: str, unit_scale: bool, normalize_lists: bool) -> None:
         if not isinstance(loss, ScoreLoss) or loss.predicts != "scores":

@@ -25,7 +25,7 @@ TWO_PROCESSES = ["--runner=DirectRunner", "--direct_running_mode=multi_processin
 
 @pytest.fixture(autouse=True)
 def _collect():
-    """What Beam leaves open is closed here, where the warnings of it are ignored."""
+    """Close the files that Beam leaves open here, where warnings of them are ignored."""
     yield
     gc.collect()
 

@@ -22,7 +22,7 @@ def counts(monkeypatch):
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """Of one call, in a process of its own, because nothing is traced twice."""
+    """The counts of one call, from a process of its own, because nothing is traced twice."""
     path = tmp_path_factory.mktemp("counts") / "counts.json"
     command = [sys.executable, str(BENCHMARKS / "counts.py"), "--calls", "soft_sort", "--json", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True)

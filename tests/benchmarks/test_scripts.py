@@ -66,7 +66,7 @@ TINY = {
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "retrieval", "ranking_methods", "eager_calls", "set_matching", "lambda_gradients"}
 SLOW |= {"first_loss", "dknn_published", "trees", "clicks", "surrogates", "jigsaw_photographs"}
-# Those with tests of another form, here or in other files.
+# Scripts with tests of another form, here or in other files.
 OTHERS = {
     "counts",
     "migration",
@@ -546,7 +546,7 @@ def test_script_in_a_process_of_its_own(name, settings, tmp_path):
 
 
 def test_tracking_matches_with_gates_as_scipy_does(script, rng):
-    """As many allowed pairs as there can be, and the cheapest of these; SciPy gets a large cost for forbidden ones."""
+    """The matching has the most allowed pairs, at the least cost. SciPy gets a large cost for forbidden pairs."""
     by_match = script("tracking").by_match
     for shape in [(3, 5), (5, 3), (4, 4), (1, 6)]:
         costs = np.where(rng.random(shape) < 0.4, np.nan, rng.random(shape))

@@ -35,7 +35,7 @@ def in_memory(batch_size, lists=LISTS, **options):
 
 
 def from_records(batch_size, lists=LISTS, **options):
-    """The same batches of the same lists, from records."""
+    """The batches of `LISTS`, read from records."""
     source = tf.data.Dataset.from_tensor_slices(records(lists))
     dataset = ks.data.elwc_batches(source, CONTEXT, SPEC, "label", batch_size, **options)
     if options.get("mask"):
@@ -204,7 +204,7 @@ CENTERED = [(features, labels - 2.5) for features, labels in LISTS]
 
 
 def without_padding(dataset):
-    """As `seen`, of labels that are NaN in the padding and of weights, if there are any."""
+    """The lists that `dataset` yields, without padding (labels that are NaN), as `seen` gives them."""
     found = []
     for features, labels, *weights in getattr(dataset, "as_numpy_iterator", lambda: dataset)():
         for i, label in enumerate(labels):

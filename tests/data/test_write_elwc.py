@@ -130,7 +130,7 @@ def test_ids_of_another_type_are_read_as_text(tmp_path, ids, texts):
 
 @pytest.mark.parametrize("wrong", [2**63, 2**64 - 1, 2**70, -(2**63) - 1])
 def test_integers_beyond_int64(tmp_path, wrong):
-    """As int64 they would be read as other numbers, and as text only some ids of a file would be text."""
+    """An error: int64 would change the number, and as text only some ids of the file would be text."""
     ids = np.array([7, wrong], np.uint64 if 0 < wrong < 2**64 else object)
     with pytest.raises(ValueError, match=rf"lists\[1\] must have a query id .* int64, or text, got {wrong}$"):
         written_ids(tmp_path, ids, tf.int64)

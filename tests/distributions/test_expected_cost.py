@@ -36,7 +36,7 @@ UNBIASED = [
 
 
 def cost(orders):
-    """Of orders `[..., k]` in TensorFlow: a square, so that it is no sum over places."""
+    """The cost of orders `[..., k]`, in TensorFlow. It is a square, so that it is not a sum over places."""
     places = tf.one_hot(orders, 5, dtype=tf.float64) * TABLE[: orders.shape[-1]]
     return tf.reduce_sum(places, axis=[-2, -1]) ** 2 + OFFSET
 

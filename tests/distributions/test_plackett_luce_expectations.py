@@ -1,4 +1,4 @@
-"""What is expected of Plackett-Luce orders: marginals, entropy, divergence, and samples without replacement."""
+"""Expectations over Plackett-Luce orders: marginals, entropy, divergence, and samples without replacement."""
 
 import itertools
 import math

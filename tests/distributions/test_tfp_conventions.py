@@ -1,4 +1,4 @@
-"""What TensorFlow Probability asks of its distributions: composite tensors, slices, batch shapes, few reads."""
+"""The conventions of TensorFlow Probability for distributions: composite tensors, slices, batch shapes, few reads."""
 
 import numpy as np
 import pytest
@@ -242,7 +242,7 @@ def test_what_is_no_order_is_impossible(top_k, mode):
 
 
 def test_dtype_of_orders():
-    """As `tfd.PlackettLuce` has it: of all events, whatever the dtype of the logits."""
+    """All orders have the dtype of the distribution, whatever that of the logits, as in `tfd.PlackettLuce`."""
     for logits in (LOGITS, np.float32(LOGITS)):
         race, plain = ks.PlackettLuce(logits, mask=MASK, dtype=tf.int64), ks.PlackettLuce(logits, mask=MASK)
         assert (race.dtype, plain.dtype) == (tf.int64, tf.int32)

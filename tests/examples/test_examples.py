@@ -111,7 +111,7 @@ def check_run(module, name, arguments, folder, printed):
     assert json.loads((folder / f"{name}.json").read_text())["options"]["quick"] == "True"
 
 
-# Those that take seconds with any settings.
+# Examples that take seconds with any settings.
 SLOW = {
     "clicks_to_ranker",
     "jigsaw",

@@ -1,4 +1,4 @@
-"""What docs/guides/ranknet-gradients.md says of published code, and of training by lambdas and by pairs."""
+"""The claims of docs/guides/ranknet-gradients.md on published code, and on training by lambdas and by pairs."""
 
 import importlib
 from pathlib import Path

@@ -118,7 +118,7 @@ def test_mask_is_respected_in_training_and_carried_on():
 
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_temperature_learns(jit_compile):
-    """To be as flat as can be, samples want it high; to be sharp, low."""
+    """A loss that favors flat samples raises it, and one that favors sharp samples lowers it."""
     for sign, rises in ((1.0, True), (-1.0, False)):
         layer = LAYER(tau=0.7, hard=False, learn_tau=True, seed=1)
         inputs = keras.Input((5,))
@@ -132,7 +132,7 @@ def test_the_temperature_learns(jit_compile):
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_gradient_of_the_learned_temperature(hard):
-    """That of the logarithm: tau times the gradient of the operator's tau."""
+    """The gradient of log(tau) is tau times the gradient of the operator's tau."""
     layer = LAYER(tau=0.7, k=2, hard=hard, learn_tau=True, seed=1)
     weights = np.random.default_rng(0).normal(size=LOGITS.shape)
     with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""What Keras itself asks of layers: its own checks, shapes on symbolic inputs."""
+"""The contract of Keras for layers: its own checks, shapes on symbolic inputs."""
 
 import numpy as np
 import pytest

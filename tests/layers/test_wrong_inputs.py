@@ -1,4 +1,4 @@
-"""What is no input and no mask of a layer: each error names what is wrong, on either Keras."""
+"""Wrong inputs and masks of layers: each error names what is wrong, on either Keras."""
 
 import inspect
 

@@ -48,7 +48,7 @@ def prediction(loss):
     return np.stack([SCORES, -SCORES[::-1]], axis=1) if loss.takes == "logits" else SCORES
 
 
-# What runs each time: all modes of one loss, and one of scores, of logits and of several traces in the others.
+# Modes that run each time: all of one loss, one of a loss of logits, and one of a loss with several traces.
 QUICK = {ks.RankNetLoss: ("eager", "traced", "xla"), ks.OrdinalLoss: ("unknown_shape",), ks.SpearmanLoss: ("eager",)}
 
 

@@ -13,7 +13,7 @@ from support.cases.ranking.neural_ndcg_loss import UNEVEN
 import keras_softsort as ks
 
 NONE = models.NO_REDUCTION
-# What importing scikit-learn and TF-Ranking warns of is not ours to mend.
+# Importing scikit-learn and TF-Ranking warns, which is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 

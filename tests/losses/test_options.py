@@ -284,7 +284,7 @@ def test_arguments_that_there_are_not(cls, arguments, message):
 
 @pytest.mark.parametrize("case", objects.ALL, ids=str)
 def test_comes_back_by_itself(case):
-    """As Keras writes and reads any object, not only within a model."""
+    """Keras also writes and reads an object outside of a model."""
     made = case.make()
     written = json.loads(json.dumps(keras.utils.serialize_keras_object(made)))
     again = keras.utils.deserialize_keras_object(written)

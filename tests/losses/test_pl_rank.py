@@ -21,7 +21,7 @@ LOG2 = 1 / np.log2(np.arange(5) + 2)
 
 
 def estimates(scores, orders, rewards, rank_weights):
-    """Of every order: [orders, n]."""
+    """The estimate of the gradient by each order: [orders, n]."""
     lists = len(orders)
     return reward_gradients(
         tf.constant(np.tile(scores, [lists, 1])),

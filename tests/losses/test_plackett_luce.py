@@ -353,7 +353,7 @@ def test_discounts_of_long_lists_keep_their_digits(tied):
 
 
 def test_position_aware_list_mle():
-    """Of the m items of each list, rank r weighs 2^(m - r) - 1, relative to the first; tied items share a mean."""
+    """Rank r of a list of m items weighs 2^(m - r) - 1, relative to the first rank; tied items share a mean."""
     rng = np.random.default_rng(0)
     scores, mask = rng.normal(size=(3, 6)), np.arange(6) < np.array([[6], [4], [1]])
     labels = np.argsort(rng.normal(size=(3, 6)), axis=1).astype(float)

@@ -11,7 +11,7 @@ import keras_softsort as ks
 LABELS = [[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], [], [2.0, 0.0]]
 SCORES = [[0.3, 0.9, -0.4], [1.0, 0.2, 0.6, -1.0], [], [0.5, 0.7]]
 WEIGHTS = [[1.0, 2.0, 0.5], [1.0, 0.5, 3.0, 0.0], [], [2.0, 1.0]]
-# Of one whose gradient is drawn at random each list has its own only in the mean.
+# A loss that draws noise would draw other noise for ragged lists.
 LOSSES = {case.cls for case in objects.LOSSES if case.subject.takes == "scores" and not case.subject.draws_noise}
 CLASSES = sorted(LOSSES, key=lambda cls: cls.__name__)
 
@@ -21,7 +21,7 @@ def ragged(lists):
 
 
 def value_and_gradient(loss, labels, scores, weights):
-    """Of scores that are ragged, or of one list."""
+    """The loss and its gradient, for scores that are ragged or of one list."""
     with tf.GradientTape() as tape:
         flat = scores.flat_values if isinstance(scores, tf.RaggedTensor) else tf.constant(scores)
         tape.watch(flat)

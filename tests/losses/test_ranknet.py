@@ -173,7 +173,7 @@ PEER_WEIGHTS = np.random.default_rng(8).uniform(size=PEER_LABELS.shape).astype("
 
 
 def mean_over_items(weights=None, **options):
-    """What TF-Ranking and Keras-RS take: the mean over all items."""
+    """The mean over all items, which TF-Ranking and Keras-RS take."""
     loss = ks.RankNetLoss(normalization="none", **options)
     return float(loss(PEER_LABELS, PEER_SCORES, sample_weight=weights)) / PEER_LABELS.shape[1]
 

@@ -91,7 +91,7 @@ def test_function_of_keras(name):
     assert callable(function)
     loss = ks.SetLoss(REGISTERED["identity"], function)
     assert again(loss).matched_loss is function
-    # As other versions of Keras write it.
+    # Other versions of Keras write it so.
     for module, registered_name in (("builtins", "function"), ("keras.metrics", name), ("keras.losses", "function")):
         written = {"module": module, "class_name": "function", "config": name, "registered_name": registered_name}
         config = {**loss.get_config(), "matched_loss": written}

@@ -1,4 +1,4 @@
-"""What every loss of scores must do: its oracle's value and gradient in every mode, padding, weights, edges, errors."""
+"""The contract of losses of scores: the oracle's value and gradient in every mode, padding, weights, edges, errors."""
 
 import inspect
 import itertools
@@ -16,7 +16,7 @@ import keras_softsort as ks
 pytestmark = pytest.mark.default_stack_only
 
 NONE = models.NO_REDUCTION
-# Those with a truth; the mean over samples of others is compared in files of their own.
+# Losses with an oracle. Files of their own compare the mean over samples of the others.
 LOSSES = {cls: loss for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores" and loss.oracle}
 CASES = {name: (loss, arguments) for loss in LOSSES.values() for name, arguments in loss.values.items()}
 # The first case of each loss goes through the modes.

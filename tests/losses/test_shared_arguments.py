@@ -1,4 +1,4 @@
-"""What every loss takes: how lists are given, what marks padding, reductions and dtypes."""
+"""Arguments of every loss: the form of lists, the mark of padding, reductions and dtypes."""
 
 import json
 import re
@@ -20,7 +20,7 @@ SCORES = graded_lists.SCORES[:3].astype("float32")
 SCORE_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes == "scores"]
 LIST_LOSSES = [cls for cls, loss in objects.SUBJECTS.items() if loss.takes in {"scores", "permutation"}]
 METRICS = [ks.KendallTau, ks.ElementwiseAccuracy, ks.PermutationAccuracy]
-# What all losses share is traced with these alone; with everything, with the others too.
+# Each run traces only these losses, with code that all losses share; `nightly` runs trace the others too.
 ALWAYS = [ks.SpearmanLoss, ks.RankNetLoss]
 OTHERS = [cls for cls in LIST_LOSSES if cls not in ALWAYS]
 
@@ -47,7 +47,7 @@ def draws_noise(cls):
 
 
 def prediction(cls, scores):
-    """What the loss takes, from scores [..., n]."""
+    """The input of the loss, from scores [..., n]."""
     takes_scores = objects.SUBJECTS[cls].takes == "scores"
     return tf.convert_to_tensor(scores) if takes_scores else ks.ops.neural_sort(scores, 1.0)
 

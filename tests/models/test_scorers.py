@@ -36,7 +36,7 @@ each_scorer = pytest.mark.parametrize("name", SCORERS)
 
 
 def request(model, n=5, seed=0):
-    """What `model` takes, of 3 lists of up to 5 items in n places, with NaN for padding where it takes a mask."""
+    """Inputs of `model`: 3 lists of up to 5 items in n places, with NaN for padding if it takes a mask."""
     random = np.random.default_rng(seed)
     shapes = {"features": (3, 5, 3), "price": (3, 5), "image": (3, 5, 2), "hour": (3, 1), "user": (3, 3)}
     values = {name: random.normal(size=shape).astype("float32") for name, shape in shapes.items()}
@@ -59,7 +59,7 @@ def made(name):
 
 
 def taken(inputs, items):
-    """The same lists with the items `items`."""
+    """The lists with only the items `items`."""
     if not isinstance(inputs, dict):
         return inputs[:, items]
     return {name: value if name in CONTEXT else value[:, items] for name, value in inputs.items()}

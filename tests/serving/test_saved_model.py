@@ -17,7 +17,7 @@ RANDOM = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", 
 
 
 def forbidden(graph):
-    """What in a GraphDef TensorFlow Serving would refuse, or what it would run that makes its answers differ."""
+    """The operations of a GraphDef that TensorFlow Serving would refuse, or that would change its answers."""
     found, run = set(), called(graph)
     for holder in [graph, *graph.library.function]:
         nodes = holder.node if holder is graph else holder.node_def
@@ -60,7 +60,7 @@ def trained_model():
     return model
 
 
-# What Keras adds by exporting hangs on the class: here on a weight, a seed, and a list of inputs.
+# One class for each thing that Keras adds to an export: a weight, a seed, a list of inputs.
 SIMPLE = (ks.SoftTopKLayer, ks.GumbelSoftmaxLayer, ks.DkNNLayer)
 CASES = objects.LAYERS if objects.EVERYTHING else objects.first_of_class(objects.LAYERS)
 if not (models.IS_KERAS_3 or objects.EVERYTHING):
@@ -91,7 +91,7 @@ print(json.dumps([found, sorted(new & {"keras", "tf_keras", "keras_softsort"}), 
 
 
 def tensorflow_variables(model):
-    """Those of TensorFlow, which Keras 3 hides in its own: the C++ loader finds no variable of a Keras 3 model."""
+    """The TensorFlow variables, which Keras 3 wraps: the C++ loader finds no variable of a Keras 3 model."""
     return [variable.value if models.IS_KERAS_3 else variable for variable in model.variables]
 
 
@@ -117,13 +117,13 @@ def saved(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def by_python(saved):
-    """What one process with TensorFlow's Python made of the exported models, and what it had to import."""
+    """Results of the exported models in one process with TensorFlow's Python, and the modules that it imported."""
     return json_from(SERVE, saved[0])
 
 
 @pytest.fixture(scope="module")
 def by_c_api(saved):
-    """What one process without it made of the saved signatures, XLA's compiler being forbidden."""
+    """Results of the saved signatures in one process without it, where XLA's compiler is forbidden."""
     folder, data, _ = saved
     requests = {}
     for key in MODELS:

@@ -188,7 +188,7 @@ def test_other_models_and_options(kind, tmp_path):
 @pytest.mark.default_stack_only
 @pytest.mark.nightly
 def test_loading_prints_no_warning(tmp_path, caplog):
-    """Of custom gradients, which these layers have and a server does not need."""
+    """TensorFlow would warn of custom gradients, which these layers have and a server does not need."""
     inputs = keras.Input((None, 3))
     scores = keras.layers.Reshape((-1,))(keras.layers.Dense(1)(inputs))
     ranks = ks.SoftRankLayer(method="lapsum")(scores)

@@ -1,4 +1,4 @@
-"""What a ranker answers at the edges of its inputs, versions on disk, and errors."""
+"""Answers of a ranker at the edges of its inputs, versions on disk, and errors."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ NAN, INF, LOWEST = float("nan"), float("inf"), np.finfo(np.float32).min
 
 
 def ranked(tensors, model=None, *, top_k=None, padding=0.0):
-    """What a signature gives, traced for unknown sizes as it is exported."""
+    """The result of a signature, traced for unknown sizes as it is exported."""
     model = model or identity()
     ranker = Ranker(model, model_inputs(model, None, None), padding, top_k)
     ids = tensors["item_ids"].dtype if "item_ids" in tensors else None
@@ -91,7 +91,7 @@ def test_dtype_of_scores(policy, dtype):
 
 
 def test_padding_of_strings_and_integers():
-    """Which the model counts here: lengths of words and levels, over the whole list."""
+    """This model counts padding: it adds up lengths of words and levels over the whole list."""
     dtypes = {"word": "string", "level": "int32"}
     inputs = {name: keras.Input((None,), dtype=dtype, name=name) for name, dtype in dtypes.items()}
 
@@ -541,7 +541,7 @@ def test_strings_keep_every_byte(exported):
 
 
 def test_a_column_of_scores(tmp_path):
-    """What Dense(1) per item gives is exported as the scores that it holds."""
+    """Scores `[batch, n, 1]` of Dense(1) per item are exported as `[batch, n]`."""
     folder = serving.export_ranker(identity((None, 1)), tmp_path / "ranker")
     (answer,) = serving.predict_offline(folder, [{"features": np.float32([[[2], [5], [3]]]), "sizes": [3]}])
     np.testing.assert_array_equal(answer.outputs["scores"], [[2, 5, 3]])

@@ -1,1 +1,1 @@
-"""What the tests share: float64 truth, gradient checks, execution modes, tolerances."""
+"""Helpers of the tests: float64 truth, gradient checks, execution modes, tolerances."""

@@ -150,7 +150,7 @@ def _second(function, arrays, rtol, atol):
 
 
 def _traced(checked):
-    """The same inside of a traced function, where the operator is traced into the caller's graph."""
+    """Run `checked` inside of a traced function, where the operator is traced into the caller's graph."""
 
     def run(function, arrays, rtol, atol):
         checked(tf.function(function, autograph=False), arrays, rtol, atol)

@@ -1,4 +1,4 @@
-"""Which files of the package a call runs through, and the page of the documentation that lists them.
+"""The files of the package that a call runs through, and the page of the documentation that lists them.
 
 `python tests/support/call_flow.py`, from the root of the repository, writes the lists of the page anew.
 """

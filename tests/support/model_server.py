@@ -34,7 +34,7 @@ WARMUP = Path("assets.extra") / "tf_serving_warmup_requests"
 
 
 class Address(NamedTuple):
-    """Of a server; the stand-in has no REST API."""
+    """The ports of a server; the stand-in has no REST API."""
 
     host: str
     port: int
@@ -63,7 +63,7 @@ def stand_in(base):
 
 
 class StandIn(prediction_service_pb2_grpc.PredictionServiceServicer, model_service_pb2_grpc.ModelServiceServicer):
-    """Of the services, what the tests ask for."""
+    """The parts of the services that the tests ask for."""
 
     def __init__(self):
         self.folders = {}

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 keras = tf.keras
 IS_KERAS_3 = getattr(keras, "__version__", "2").startswith("3.")
-# What Keras' own layers compute as the shape of their output.
+# The type of the output shapes that Keras' own layers compute.
 Shape = tuple if IS_KERAS_3 else tf.TensorShape
 PAD = -9.0
 NO_REDUCTION = None if IS_KERAS_3 else "none"
@@ -112,7 +112,7 @@ def head():
 
 
 def features_model(kind, *layers):
-    """The same model in the three ways of writing one."""
+    """A model, in the way of writing it that `kind` names."""
     layers = [*head(), *layers]
     if kind == "sequential":
         return keras.Sequential([keras.Input((None, 3)), *layers])
@@ -146,7 +146,7 @@ def scores(batch=4, n=5, seed=3):
 
 
 def pad(x, y, by=3):
-    """The same lists with `by` items more that are padding."""
+    """The lists with `by` more items, which are padding."""
     wide = np.pad(x, [(0, 0), (0, by), (0, 0)], constant_values=PAD)
     return wide, np.pad(y, [(0, 0), (0, by)], constant_values=-1)
 
@@ -157,7 +157,7 @@ def squares(_, y_pred):
 
 
 def value_and_gradient(loss, labels, scores, weights=None, mask=None):
-    """What a loss makes of scores with a Keras mask, and the gradient of its sum, as arrays."""
+    """The loss of scores with a Keras mask and the gradient of its sum, as arrays."""
     scores = tf.convert_to_tensor(scores)
     with tf.GradientTape() as tape:
         tape.watch(scores)

@@ -13,7 +13,7 @@ from support.gradients import tape_gradients
 # shapes is part of what XLA compiles.
 TRACED = pytest.param("traced", marks=pytest.mark.nightly)
 MODES = ("eager", TRACED, "xla", "unknown_shape")
-# Of a public operator, which `test_gpu_lowering` lowers for XLA.
+# Modes of a public operator. `test_gpu_lowering` lowers it for XLA in every run.
 OP_MODES = ("unknown_shape", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("eager", "traced", "xla")))
 
 

@@ -1,4 +1,4 @@
-"""Which public objects raise on finite data under `tf.debugging.enable_check_numerics()`: printed as JSON by `main`.
+"""The public objects that raise on finite data under `tf.debugging.enable_check_numerics()`: printed as JSON by `main`.
 
 Calls run op by op. A check raises at the first operation that gives NaN or infinity, forward or backward.
 """

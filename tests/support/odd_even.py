@@ -51,7 +51,7 @@ def odd_even(lists):
 
 
 def without_ties(lists):
-    """The same, in which tied items have unequal ranks."""
+    """The matrix of the network, in which tied items have unequal ranks."""
     return of_items(lists, network(lists))
 
 

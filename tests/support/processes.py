@@ -20,12 +20,12 @@ def run_python(code, *arguments, cwd=None, check=True, **environment):
 
 
 def json_from(code, *arguments, **options):
-    """What the process printed last, read as JSON: TensorFlow and Keras may print lines of their own before."""
+    """The last line that the process printed, read as JSON: TensorFlow and Keras may print lines before it."""
     return json.loads(run_python(code, *arguments, **options).stdout.strip().splitlines()[-1])
 
 
 def free_ports(count):
-    """As many ports of this machine that nothing listens on, all different."""
+    """Find `count` different ports of this machine that nothing listens on."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

@@ -1,4 +1,4 @@
-"""What models do under `MirroredStrategy`, as JSON: a script for a process of its own, which has two logical CPUs."""
+"""Results of models under `MirroredStrategy`, as JSON: a script for a process with two logical CPUs."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from support.cases.matching.set_loss import SET_LOSS
 
 keras = tf.keras
 BATCH = 8
-# What is trained with and without replicas: layers after the scores, a loss, a metric.
+# Name -> layers after the scores, a loss and a metric, which are trained with and without replicas.
 TRAINED = {"PlackettLuceLoss": (list, ks.PlackettLuceLoss, ks.KendallTau)}
 if objects.EVERYTHING:
     TRAINED["PermutationCrossEntropyLoss"] = (
@@ -83,7 +83,7 @@ def stochastic_cases():
 
 
 def noise(strategy):
-    """What two replicas draw in two steps for equal input, by layer and loss."""
+    """The results of two replicas in two steps for equal input, by layer and loss."""
     cases = stochastic_cases()
     with strategy.scope():
         layers = [case.make() for case in cases]

@@ -126,7 +126,7 @@ def test_attention_has_the_values_of_tf_ranking():
 
 
 def test_a_gam_scorer_has_the_scores_of_tf_ranking():
-    """Of features that are single numbers, each with a network in either."""
+    """The scores of features that are single numbers, each with a network in either package."""
     example = {name: tf.io.FixedLenFeature([1], tf.float32) for name in ("a", "b", "c")}
     random = np.random.default_rng(2)
     features = {name: random.normal(size=(4, 5, 1)).astype("float32") for name in example}

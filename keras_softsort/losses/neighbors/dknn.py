@@ -33,8 +33,8 @@ class DkNNLoss(WeightedLoss):
         differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
-        the same for distances of any scale. Masked candidates do not count. None does not divide.
+      scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
+        Masked candidates do not count. None leaves them as they are.
       stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
         negative distances. Gumbel noise is added to the negative distances, and s_i is the mean over samples.
       num_samples: number of samples per query, if `stochastic`.

@@ -30,8 +30,8 @@ class RetrievalLoss(WeightedLoss):
       tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
         of trained embeddings differ by about 1. It can be assigned at any time, see `ListLoss`.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
-        the same for distances of any scale. Masked candidates do not count. None does not divide.
+      scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
+        Masked candidates do not count. None leaves them as they are.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves
         them out. A batch enters the memory when its gradient is computed, so `evaluate` does not change it. With

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 
-# What `RngReadAndSkip` adds to its counter for one number.
+# `RngReadAndSkip` adds this to its counter for each number.
 COUNTER_STEP = 256
 
 

@@ -120,9 +120,9 @@ def _summed_over_classes(
         return tf.nest.map_structure(lambda result: at_rows(result, rows), found)
 
     def of_class(low: int, high: int) -> Any:
-        """The results of the lists with sizes in this class, a list of one; of none if no such list is known.
+        """A Python list with the results of the lists with sizes in this class, empty if no list is known to be in it.
 
-        The first class always has results, so that there are some if there is no row.
+        The first class always runs, so that an empty batch has outputs of the right shape.
         """
         chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
         if tf.executing_eagerly():

@@ -95,7 +95,7 @@ def traced_if_eager(function: Function) -> Function:
         leaves = tf.nest.flatten((args, options))
         tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
         if is_watched(tensors):
-            # TensorFlow fails to differentiate some traces so that have been differentiated in reverse mode.
+            # After a trace was differentiated in reverse mode, TensorFlow may fail to differentiate it in forward mode.
             return function(*args, **options)
         # TensorFlow traces the gradient in the first call under a tape, and another one under nested tapes.
         tapes = gradients_util.PossibleTapeGradientTypes(tensors)

@@ -244,8 +244,8 @@ def _bid(costs: Costs, pairs: Pairs, bidders: tf.Tensor) -> tuple[tf.Tensor, Pai
     row = tf.minimum(rows, height - 1)
     reduced = take(costs.cost, row) - pairs.v[:, tf.newaxis, :]
     best = tf.reduce_min(reduced, axis=2)
-    # Of equal reduced costs, a row prefers a free column, and of these the first from its own number on. Otherwise rows
-    # of equal costs would all bid for one column.
+    # Among equal reduced costs a row prefers free columns, and among these the first from its own number on. Otherwise
+    # rows of equal costs would all bid for one column.
     turn = tf.math.floormod(numbers - row[:, :, tf.newaxis], width)
     turn += tf.where(pairs.row_of < 0, 0, width)[:, tf.newaxis, :]
     turn = tf.reduce_min(tf.where(tf.equal(reduced, best[:, :, tf.newaxis]), turn, 2 * width), axis=2)

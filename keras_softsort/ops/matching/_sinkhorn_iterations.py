@@ -236,7 +236,7 @@ def _reverse(solver: Solver, states: State, num_iterations: tf.Tensor, d_rows: t
         states,
         outputs_like=(d_rows, gradients[1]),
         length=states[0].shape[0],
-        # The states after the last iteration of all matrices are not those of any.
+        # Entries after the longest run are unused.
         reverse_from=tf.clip_by_value(tf.reduce_max(num_iterations), 0, states[0].shape[0]),
     )
     d_logits, *d_sums = solver.finish(d_logits, states, outputs)

@@ -120,7 +120,7 @@ class Potentials(NamedTuple):
     ) -> tuple[tf.Tensor, tf.Tensor, Outputs]:
         """Reverse an iteration, as `Scalings.reverse`; `states` are f and g after it, and g before it."""
         f, g, g_before = states
-        # Whose columns, and whose rows, have the right sums.
+        # `after` has the weights after the column step, with the right column sums; `before` those after the row step.
         after, before = self.weights(f, self._unpenalized(g)), self.weights(self._unpenalized(f), g_before)
         y = self._penalized(tf.math.divide_no_nan(d_columns, self.matrices.columns))
         x = self._penalized(tf.math.divide_no_nan(d_rows - tf.linalg.matvec(after, y), self.matrices.rows))

@@ -229,7 +229,7 @@ class SinkhornArguments(NamedTuple):
         logits = tf.cast(self.logits, dtype)
         if self.scale is None:
             return logits
-        # What the sums of a row differ by has a price relative to logits themselves, not to differences.
+        # The penalty on wrong sums is relative to the logits themselves, not to their differences.
         return logits_in_deviations(logits, self.row_mask, self.column_mask, from_origin=self.penalty is None)
 
 

@@ -16,7 +16,7 @@ TIES = ("mean", "position")
 
 
 class Measures(NamedTuple):
-    """What a metric finds in each list: [B] each."""
+    """The value and the weight of each list, [B] each."""
 
     values: tf.Tensor  # 0 for a list without relevant items
     weights: tf.Tensor  # the weight of the list in a mean over lists

@@ -132,7 +132,7 @@ def _weight_of_right_pairs(lists: RankingLists, ties_are_right: bool) -> tf.Tens
 
     The items are sorted from the lowest score up. A right pair then has its more relevant item last.
     """
-    # Of tied items, the last are the more relevant ones if their pairs are right.
+    # If pairs of tied items count as right, the more relevant ones come last.
     _, by_label = descending(-lists.labels if ties_are_right else lists.labels)
     _, by_score = descending(take(masked_last(-lists.scores, lists.mask), by_label))
     order = take(by_label, by_score)

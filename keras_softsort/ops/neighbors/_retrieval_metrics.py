@@ -51,7 +51,7 @@ def _reciprocal_rank(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
     return tf.where(has_relevant, values, tf.zeros_like(values))
 
 
-# Of judged candidates and k: the metric [q] of each query.
+# Name -> function (judged, k) that returns the metric [q] of each query.
 METRICS: dict[str, Callable[[JudgedCandidates, int | None], tf.Tensor]] = {
     "average_precision": _average_precision,
     "mrr": _reciprocal_rank,

@@ -61,8 +61,8 @@ def retrieval_loss(
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
       tau: temperature in units of the distance: a positive number, or a tensor that is a scalar or holds one per query.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation: tau then means
-        the same for distances of any scale. Masked candidates do not count. None does not divide.
+      scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
+        Masked candidates do not count. None leaves them as they are.
       mask: bool `[q]`, True for valid queries; the others get 0. Without `candidates` they are not candidates either.
       candidate_mask: bool `[c]`, True for valid candidates.
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.

@@ -1,4 +1,4 @@
-"""What ranking losses share: arguments and options, and a decorator that makes an operator of a loss of lists."""
+"""Arguments and options of ranking losses, and a decorator that makes an operator of a loss of lists."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def pair_lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
 
 
 def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
-    """What the sum of each list is divided by: [B]."""
+    """The divisor of the sum of each list: [B]."""
     by_pairs = options.normalization == "pairs" or (options.normalization == "auto" and options.lambda_weight is None)
     if by_pairs:
         return tf.stop_gradient(tf.maximum(_counts(lists, options.ties), 1))
@@ -201,8 +201,8 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
     return losses, tf.stack([take(each, ranks) for each in tf.unstack(found, options.orders)])
 
 
-# Of the lead `s_j - s_i` of pairs with label_i >= label_j, and of their gaps `label_i - label_j`: the costs of the
-# pairs, and their first and second derivatives with respect to the lead.
+# (lead, gap) -> (cost, d cost / d lead, d^2 cost / d lead^2), where lead is `s_j - s_i` and gap is `label_i - label_j`
+# of pairs with label_i >= label_j.
 PairCost = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]
 
 

@@ -68,7 +68,7 @@ class ExponentialSums:
 
     def ranks(self) -> tf.Tensor:
         """1 + sum_{j != i} sigmoid(s_j - s_i): [B, n]."""
-        # As in a sum over pairs, an item adds 0.5 to its own rank.
+        # An item adds 0.5 to its own rank, as in a sum over pairs.
         return 0.5 - tf.reduce_sum(self._falls * self._totals()[:, tf.newaxis, :], axis=2)
 
     def gradient(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -177,7 +177,7 @@ def pairwise_logistic(score_difference: Any, weight: Any = None, *, tau: float =
     """
     difference = arguments.floating_tensor("score_difference", score_difference)
     dtype = compute_dtype(difference.dtype)
-    # As a tensor, so that another number needs no new trace.
+    # A tensor, so that another number needs no new trace.
     tau = tf.constant(arguments.positive_number("tau", tau), dtype)
     weight = checked_weights(weight, difference.shape, dtype, "weight", "score_difference")
     return _costs(difference, arguments.optional(arguments.non_negative_tensor)("weight", weight), tau)

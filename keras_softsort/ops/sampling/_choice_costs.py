@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort.ops._core.lists import excluded, take
 from keras_softsort.ops.sampling._logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
 
-# Scores within this of the largest of their list: exponentials relative to it are in range, and so are the sums of a
-# hundred million of them over any of them.
+# Scores within this of the largest of their list: exponentials relative to it are in range, and a sum of 1e8 of
+# them divided by one of them does not overflow.
 SAFE_RANGE = {tf.float32: 70.0, tf.float64: 600.0}
 # Up to this many items sums of float32 lose no digits that matter.
 FLOAT32_SIZE = 1000

@@ -103,7 +103,7 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
     gap = right_end - left_end
     excess = tf.cast(count, positions.dtype) - k
     root = tf.sqrt(excess * excess + left_sum * right_sum * tf.exp(-gap))
-    # Of two forms of the solution, use the one without cancellation or underflow.
+    # The solution has two forms: use the one without cancellation or underflow.
     inside = tf.where(
         excess > 0,
         left_end - tf.math.log((root + excess) / left_sum),

@@ -39,8 +39,8 @@ def neural_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
+        leaves them as they are.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
@@ -100,8 +100,8 @@ def soft_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
+        leaves them as they are.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items

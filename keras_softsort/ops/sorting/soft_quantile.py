@@ -42,8 +42,8 @@ def soft_quantile(
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale; values keep theirs. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+        Values keep their scale. None leaves them as they are.
 
     Returns:
       `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. A list without valid items gives
@@ -71,7 +71,7 @@ def soft_quantile(
     """
     quantiles = checked_quantiles(q)
     args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power, scale=scale)
-    # As a tensor, so that other quantiles need no new trace.
+    # A tensor, so that other quantiles need no new trace.
     result = _quantiles(_never_empty(args), tf.constant(quantiles.ravel()))
     return result[..., 0] if quantiles.ndim == 0 else result
 

@@ -51,8 +51,8 @@ def soft_rank(
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
+        leaves them as they are.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items have rank 0 and zero gradient. Tied items have equal ranks,

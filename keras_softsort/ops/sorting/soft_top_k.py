@@ -51,8 +51,8 @@ def soft_top_k(
         their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale; values keep theirs. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+        Values keep their scale. None leaves them as they are.
 
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are
@@ -124,8 +124,8 @@ def soft_top_k_membership(
         Of tied items, the first are chosen.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
+        leaves them as they are.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the

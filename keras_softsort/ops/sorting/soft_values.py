@@ -53,8 +53,8 @@ def soft_values(
         order.
       mask: bool `[..., n]`, True for valid items. The values of masked items are never read.
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation in each list: tau then means
-        the same at any scale; values keep theirs. None leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+        Values keep their scale. None leaves them as they are.
 
     Returns:
       A tensor of the shape of `values`, or of `scores`, with `top_k` in place of n if it is given. The ranks after the

@@ -18,7 +18,7 @@ def expected(positions, values):
     "signature",
     [None, pytest.param([tf.TensorSpec([None, None]), tf.TensorSpec([None, None, None])], marks=pytest.mark.nightly)],
 )
-# Of a list, with blocks of 64 positions: below and above what running sums of each dtype bear.
+# The distance along a list with blocks of 64 positions, below and above what running sums of each dtype bear.
 @pytest.mark.parametrize("distance", [0.0, 5.0, 110.0, 150.0, 1300.0, 1700.0, 1e5])
 def test_sums_at_any_distance(distance, signature, dtype):
     random = np.random.default_rng(0)

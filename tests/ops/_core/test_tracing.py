@@ -111,7 +111,7 @@ def test_a_traced_operator_does_not_wait_for_the_trace_of_another():
 
 @pytest.mark.traced_eagerly
 def test_a_trace_may_call_an_operator_eagerly():
-    """As one does that makes a constant for its graph."""
+    """For example to make a constant for its graph."""
     squares = Squares()
 
     def outer(x):

@@ -73,7 +73,7 @@ def test_another_seed_gives_other_noise():
 
 
 def test_hard_samples_have_the_probabilities_of_their_noise():
-    """Of two items the order is kept if g11 + g22 + s > g12 + g21: a difference of sums of two Gumbel variables."""
+    """Two items keep their order if g11 + g22 + s > g12 + g21: a difference of sums of two Gumbel variables."""
     level = 0.8
     scores = tf.constant([[level, 0.0], [0.0, 0.0]], tf.float64)
     samples = ops.gumbel_sinkhorn(scores, seed=[7, 7], num_samples=20_000, hard=True, num_iterations=1).numpy()

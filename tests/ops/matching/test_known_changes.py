@@ -101,7 +101,7 @@ SCORES = RNG.normal(size=(1, 8, 5))
 def test_an_offset_of_a_matrix_changes_nothing(kind, shape, offset):
     scores = {"wide": np.swapaxes(SCORES, 1, 2), "tall": SCORES, "square": SCORES[:, :5]}[shape]
     shifted = scores.astype("float32") + np.float32(offset)
-    # The same numbers after rounding, near 0.
+    # The numbers of `shifted`, after its rounding, near 0.
     near = (shifted.astype(float) - offset).astype("float32")
     found, wanted = (MATRICES[kind](tf.constant(each)) for each in (shifted, near))
     # Noise is rounded with the logits to which it is added.

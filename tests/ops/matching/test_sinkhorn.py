@@ -81,7 +81,7 @@ def test_gradients_where_potentials_move_far(tau, num_iterations):
 
 @functools.cache
 def traced_sinkhorn(num_iterations):
-    """Of many iterations, which take long op by op."""
+    """A traced function for many iterations, which take long op by op."""
     return tf.function(functools.partial(ops.sinkhorn, num_iterations=num_iterations), autograph=False)
 
 
@@ -231,7 +231,7 @@ def test_memory_does_not_grow_with_iterations():
 
 
 def test_gradient_at_convergence_is_the_implicit_one():
-    """Of any number of further iterations too: that of 400 is that of the fixed point."""
+    """The gradient of 400 iterations is that of the fixed point, and so is that of more iterations."""
     weights = fixed_weights(SQUARE.shape)
 
     def gradient(num_iterations):

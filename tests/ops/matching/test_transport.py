@@ -290,7 +290,7 @@ def test_distances(distance):
     np.testing.assert_allclose(single, wanted[distance], rtol=1e-12)
     converged = {"distance": distance, "num_iterations": 400, "tolerance": None}
     between, of_x, of_y = (ops.transport_cost(*clouds, 0.5, **converged) for clouds in ((X, Y), (X, X), (Y, Y)))
-    # That of a cloud with itself takes other steps to the same cost.
+    # The divergence takes other steps to the cost of a cloud with itself.
     divergence = ops.sinkhorn_divergence(X, Y, 0.5, **converged)
     np.testing.assert_allclose(divergence, between - (of_x + of_y) / 2, rtol=1e-10)
 

@@ -167,7 +167,7 @@ def test_ties_and_classes_of_one_have_finite_gradients(options):
     assert np.all(value[4:] == 0)
     assert np.all((value.numpy() >= 0) & (value.numpy() <= 1 + 1e-6))
     if options == {"metric": "average_precision"}:
-        # Of two tied candidates each stands half above the other: ranks 1.5.
+        # Two tied candidates both have rank 1.5: each stands half above the other.
         assert float(value[0]) == pytest.approx(1 / 1.5)
 
 

@@ -25,7 +25,7 @@ ORACLES = [name for name, loss in SUBJECTS.items() if loss.oracle]
 NOISY = [name for name, loss in SUBJECTS.items() if loss.draws_noise]
 LOSSES = {name: loss.of for name, loss in SUBJECTS.items()}
 each_loss = pytest.mark.parametrize("name", LOSSES)
-# Of the pairs, of the orders and of the matrices: what is traced each time.
+# Each run traces one loss of pairs, one of orders and one of matrices.
 TRACED = {"ranknet_loss", "plackett_luce_loss", "neural_ndcg_loss"}
 
 

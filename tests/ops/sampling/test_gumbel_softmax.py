@@ -21,7 +21,7 @@ pytestmark = pytest.mark.default_stack_only
 LOGITS = np.random.default_rng(5).normal(size=(3, 5))
 SEED = tf.constant([3, 5])
 TAU = 0.6
-# Of one law each: enough for chi-square to see a probability that is off by some 0.01.
+# Samples per distribution: enough for chi-square to see a probability that is off by some 0.01.
 DRAWS = 20_000
 CHOICES = pytest.mark.parametrize("k", [1, 3])
 # The published relaxation for k > 1; the threshold is in test_relaxed_top_k.py.
@@ -174,7 +174,7 @@ def test_axis_is_the_last_one_moved(axis, hard):
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("k", [1, 2])
 def test_masked_items_are_as_if_impossible(k, hard):
-    """The same as the formula on what is kept; what is in the padding changes nothing."""
+    """The result is that of the formula on valid items. The content of masked ones changes nothing."""
     mask = np.array([[True, False, True, True, False], [True] * 5, [False, True, True, False, False]])
     options = {"k": k, "hard": hard}
     value, of_logits, of_tau = sample_and_gradients(tf.constant(LOGITS), TAU, mask=mask, **options)

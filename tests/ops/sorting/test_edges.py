@@ -236,7 +236,7 @@ def test_other_quantiles_and_slopes_need_no_new_trace():
 
 @pytest.mark.traced_eagerly
 def test_an_eager_trace_holds_one_algorithm(monkeypatch):
-    """Of those for the list size no other is traced."""
+    """Only the algorithm chosen for the list size is traced."""
     made = []
     for algorithm in (SoftRows, MatrixFree):
         original = algorithm.multiply_transposed

@@ -79,7 +79,7 @@ def test_soft_sort_gradient_at_ties_has_slope_zero_between_them(masked, power):
     found = _gradient("soft_sort", TIED, weights, mask=keep if masked else None, power=power)
     wanted = np.zeros(6)
     wanted[keep] = oracles.soft_sort_gradient(TIED[keep], TAU, weights[: keep.sum(), keep], power)
-    # Which of tied items a rank's own share goes to is another matter (see the next test): here, that none is lost.
+    # No share of a rank is lost. The next test checks which of the tied items gets it.
     for group in GROUPS:
         np.testing.assert_allclose(found[group].sum(), wanted[group].sum(), rtol=1e-10, atol=1e-12)
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.default_stack_only
 
 SCORES = tf.constant(models.scores(3, 5))
 USES = collect.by_name("WITH_METHOD")
-# What needs more of a method than its ranks.
+# Operators and layers that need more of a method than its ranks.
 NEEDS_PERMUTATION = [
     name for name in USES if name not in {"soft_rank", "SoftRankLayer", "spearman_loss", "SpearmanLoss"}
 ]

@@ -57,7 +57,7 @@ def own_functions():
 
 
 def capability(field):
-    """What an operator requires, which `field` provides."""
+    """The capability, as operators name it, that the function `field` of a method provides."""
     return "values" if field == "sorted_scores" else field
 
 

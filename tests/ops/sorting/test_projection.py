@@ -211,7 +211,7 @@ def test_the_ends(kind, method):
         value, (gradient, of_tau) = run(kind, method, scores, tau, mask, dtype=tf.float32)
         assert np.all(np.isfinite(value))
         assert np.all(np.isfinite(gradient))
-        # That of values, in which 1 / tau is 1e30 here, is beyond float32.
+        # The gradient of tau of values is beyond float32, because 1 / tau is 1e30 here.
         assert np.isfinite(of_tau) or (kind == "values" and tau < 1)
         np.testing.assert_array_equal(value[1], 0)
         np.testing.assert_array_equal(gradient[1], 0)

@@ -1,4 +1,4 @@
-"""What holds for any scores. Shapes are fixed and functions traced once, so that many examples are cheap."""
+"""Properties of any scores. Shapes are fixed and functions traced once, so that many examples are cheap."""
 
 import functools
 
@@ -129,7 +129,7 @@ def test_padding_changes_nothing_wherever_it_is_and_whatever_it_holds(op, scores
     padded[:, places] = scores
     mask = np.zeros([BATCH, PADDED], bool)
     mask[:, places] = True
-    # What the loss does with the padding may not reach the kept scores either.
+    # Weights of the loss on padding may not reach the valid scores either.
     padded_weights = np.random.default_rng(1).normal(size=[BATCH, PADDED, PADDED])
     padded_weights[np.ix_(range(BATCH), range(SIZE), places)] = weights
 

@@ -15,7 +15,7 @@ from keras_softsort.ops.sorting import _methods
 pytestmark = pytest.mark.default_stack_only
 
 METHODS = {capability: _methods.names(capability) for capability in _methods.CAPABILITIES}
-# What gives no values: divided scores give the same.
+# Operators whose result has no unit: divided scores give an equal result.
 OPERATORS = {
     "neural_sort": ops.neural_sort,
     "soft_sort": ops.soft_sort,
@@ -32,7 +32,7 @@ OPERATORS = {
         for method in METHODS["membership"]
     },
 }
-# What gives values, which keep their scale.
+# Operators that give values, which keep their scale.
 VALUES = {
     "soft_quantile": lambda s, tau, **options: ops.soft_quantile(s, 0.3, tau, **options),
     "soft_top_k": lambda s, tau, **options: ops.soft_top_k(s, 2, tau, **options).values,

@@ -1,1 +1,1 @@
-"""What the shared checks run: operators and Keras objects with their arguments."""
+"""Cases of the shared checks: operators and Keras objects with their arguments."""

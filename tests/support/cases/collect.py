@@ -33,12 +33,12 @@ def modules() -> list[ModuleType]:
 
 
 def collected(name):
-    """What the files list as `name`, one after another."""
+    """The entries of the lists `name` of all files, one after another."""
     return [each for module in modules() for each in getattr(module, name, [])]
 
 
 def by_name(name, folder=""):
-    """What the files hold in the dict `name`, or those of a folder."""
+    """The entries of the dicts `name` of all files, or of those of a folder."""
     within = f"{cases.__name__}.{folder}"
     found = [getattr(module, name, {}) for module in modules() if module.__name__.startswith(within)]
     return {key: value for each in found for key, value in each.items()}

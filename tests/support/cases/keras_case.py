@@ -47,7 +47,7 @@ class Layer(KerasObject):
     draws_noise: bool = False
     # It draws noise with these arguments only.
     draws_noise_with: tuple[str, ...] = ()
-    # Where one case of each class is tried, which is the last, the first is tried too.
+    # Some checks try one case per class, the last one. They also try the first case of this class.
     also_try_first_options: bool = False
 
     @functools.cached_property
@@ -73,15 +73,15 @@ class Loss(KerasObject):
     operator: str | None = None
     # "scores" [batch, n], a "permutation", "logits" [batch, n, 2], "embeddings", or a "set" of numbers.
     takes: str = "scores"
-    # What it compares with, from labels [batch, n].
+    # The target that it compares with, from labels [batch, n].
     target: Callable[[Any], Any] = lambda labels: labels
-    # What labels say: the "order" of the items, their "relevance", which is not negative, or "numbers".
+    # The meaning of labels: the "order" of the items, their "relevance", which is not negative, or "numbers".
     labels: str = "order"
     # It draws noise, queries or candidates, so that in a few steps it need not fall.
     draws_noise: bool = False
     # It draws them with these arguments only.
     draws_noise_with: tuple[str, ...] = ()
-    # Where one case of each class is tried, which is the last, the first is tried too.
+    # Some checks try one case per class, the last one. They also try the first case of this class.
     also_try_first_options: bool = False
     # The arguments that it needs, and those that make its traces small.
     basic: dict[str, Any] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class LayerCase(KerasCase):
         return [self.adapter(), self.make()] if self.adapter else [self.make()]
 
     def inputs(self, scores):
-        """What the layer takes, from scores [batch, n]."""
+        """The inputs of the layer, from scores [batch, n]."""
         if self.subject.inputs is not None:
             return self.subject.inputs(scores)
         return self.adapter().call(scores) if self.adapter else scores
@@ -213,5 +213,5 @@ class LossCase(KerasCase):
         return [make() for make in made_by.get(self.subject.takes, [models.Unmasked])]
 
     def labels(self, y):
-        """What the loss compares with, from labels [batch, n]."""
+        """The target of the loss, from labels [batch, n]."""
         return self.subject.target(y)

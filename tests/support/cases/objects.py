@@ -11,7 +11,7 @@ EVERYTHING = "KERAS_SOFTSORT_EVERYTHING" in os.environ
 
 
 def cases(subjects):
-    """The cases of all `subjects`, beginning with those of which the first is tried too."""
+    """The cases of all `subjects`, first those of `also_try_first_options`."""
     first = sorted(subjects, key=lambda subject: not getattr(subject, "also_try_first_options", False))
     return [case for subject in first for case in subject.cases]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-# Of three lists of six items. Items 0 and 3 of a list have unequal labels.
+# Three lists of six items. Items 0 and 3 of a list have unequal labels.
 LABELS = np.float32([[2, 0, 1, 3, 0, 1], [0, 1, 0, 2, 1, 0], [1, 0, 0, 3, 0, 2]])
 
 

@@ -17,7 +17,7 @@ from support.gradients import fixed_weights
 SCORES = np.array([[0.9, -0.4, 0.3, 1.7, 0.1], [-1.2, 0.8, 0.2, -0.3, 1.1]])
 # Padding in the middle and at the end.
 MASK = np.array([[True, False, True, True, False], [True, True, False, True, True]])
-# The same lists with an item more, of which the second has no padding.
+# The lists above with one more item. The second list has no padding.
 LONGER = np.concatenate([SCORES, [[-0.2], [0.3]]], axis=1)
 LONGER_MASK = np.array([[True, False, True, True, False, True], [True] * 6])
 VALUES = np.random.default_rng(3).normal(size=(2, 5, 3))
@@ -64,7 +64,7 @@ class OpCase:
         return tf.concat([result[0][..., None], result[1]], axis=-1) if isinstance(result, tuple) else result
 
     def truth(self, scores, tau, *values_and_mask):
-        """The same from the oracle."""
+        """The result of the oracle, in the form of `call`."""
         result = self._run(self.oracle, scores, tau, *values_and_mask)
         return np.concatenate([result[0][..., None], result[1]], axis=-1) if isinstance(result, tuple) else result
 

@@ -20,9 +20,9 @@ class Operation:
     function: Callable[..., Any]
     tensors: list[np.ndarray]
     option: str = ""
-    # What it gives has no gradient: whole numbers, or gradients themselves.
+    # Its result has no gradient: it is whole numbers, or a gradient itself.
     forward_only: bool = False
-    # Of lists so long that products are made without the matrix.
+    # Its lists are so long that products are made without the matrix.
     matrix_free: bool = False
 
     def __str__(self):
@@ -39,7 +39,7 @@ def masked(function, **options):
 
 
 def products(operator):
-    """What a linear operator does to a vector, and its adjoint."""
+    """Products of a linear operator and of its adjoint with a vector."""
     return lambda scores, vector: [operator(scores).matvec(vector), operator(scores).matvec(vector, adjoint=True)]
 
 

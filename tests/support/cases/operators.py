@@ -6,7 +6,7 @@ from support.cases.collect import collected
 
 OPERATIONS = collected("OPERATIONS")
 ALL = collected("GRID")
-# Of the options, only the mask changes how a gradient is taken, so the direction need not vary without one.
+# Only the mask changes how a gradient is taken, so the direction need not vary without one.
 CORE = [
     case
     for case in ALL
@@ -16,7 +16,7 @@ CORE = [
 FEW = collected("FEW")
 
 
-# What is traced for unknown shapes holds the algorithms for short and for long lists; an eager call has one of them.
+# A trace for unknown shapes holds the algorithms for short and for long lists; an eager call has one of them.
 # Each operator and method once, half of them in each of the two modes.
 IN_MODES = [
     *(pytest.param(case, "op_by_op") for case in CORE),

@@ -53,7 +53,7 @@ class Parity:
     averages_weights: bool = False
     # Weights that are not compared.
     without: tuple[str, ...] = ()
-    # What padding adds to each list.
+    # The number that padding adds to the loss of each list.
     padding: np.ndarray | float = 0.0
 
     def weights(self, name):
@@ -74,7 +74,7 @@ class Parity:
         return {"none": each, "sum": each.sum(), "auto": each.sum() / self.means_over, "gradient": gradient}
 
     def recorded(self, tfr, name):
-        """What TF-Ranking gives."""
+        """The numbers that TF-Ranking gives."""
         found = {}
         for reduction in REDUCTIONS:
             scores = tf.constant(self.scores)

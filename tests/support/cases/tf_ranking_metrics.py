@@ -21,7 +21,7 @@ import keras_softsort as ks
 VALUES = Path(__file__).with_suffix(".json")
 TOP = (None, 1, 2, 3, 6)
 RNG = np.random.default_rng(7)
-# Those of TF-Ranking's tests.
+# The lists of TF-Ranking's tests.
 THREE = {
     "scores": np.float32([[1, 3, 2], [1, 2, 3], [3, 1, 2]]),
     "labels": np.float32([[0, 0, 1], [0, 1, 2], [0, 1, 0]]),
@@ -102,7 +102,7 @@ def cases():
 
 
 def recorded(tfr, theirs, given):
-    """What TF-Ranking gives."""
+    """The numbers that TF-Ranking gives."""
     name, options = theirs
     metric = getattr(tfr.keras.metrics, name)(**options)
     labels, scores, weights = given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# Of one item and of many, in no order.
+# List sizes of one and of many items, in no order.
 SIZES = [3, 20, 1, 130, 7, 2, 2, 40]
 
 

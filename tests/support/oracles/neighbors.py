@@ -10,7 +10,7 @@ from support.oracles import sorting as oracles
 
 
 def distance(query, candidate, kind="squared_euclidean"):
-    """Of two vectors."""
+    """The distance of two vectors."""
     query, candidate = np.asarray(query, np.float64), np.asarray(candidate, np.float64)
     if kind == "dot":
         return -float(query @ candidate)
@@ -32,12 +32,12 @@ def soft_neighbors(
 
 
 def same_class(a, b):
-    """Of two labels, or the inner product of two rows of classes."""
+    """Whether two labels are equal, or the inner product of two rows of classes."""
     return float(a == b) if np.ndim(a) == 0 else float(np.asarray(a, np.float64) @ np.asarray(b, np.float64))
 
 
 def dknn(labels, embeddings, k, tau=1.0, *, num_queries=None, objective="linear", **options):
-    """The loss of each query; one whose label is below 0 costs nothing and is nobody's candidate."""
+    """The loss of each query. Items with a label below 0 are padding: they cost nothing and are no candidates."""
     padding = [bool(np.any(np.asarray(label) < 0)) for label in labels]
     losses = []
     for i in range(len(labels) if num_queries is None else num_queries):

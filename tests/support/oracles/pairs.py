@@ -84,7 +84,7 @@ def swap_weights(labels, scores, kind, *, k=None, gain=None, discount=None, smoo
             swapped[a], swapped[b] = swapped[b], swapped[a]
             weights[i, j] = fraction * abs(metric(ranked) - metric(swapped))
             if i != j and fraction < 1 and min(a, b) < (k or size):
-                # What the two items would be worth if only their distance mattered.
+                # The change of the metric if only the distance of the two items mattered.
                 apart, only = abs(a - b), _metric("dcg", labels, None, gain, "log2")
                 gap = abs(only([labels[i]]) - only([labels[j]])) / _best(kind, labels, k, gain, discount)
                 step = _discount(discount)(apart) - _discount(discount)(apart + 1)

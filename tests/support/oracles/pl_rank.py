@@ -11,7 +11,11 @@ def reward(order, rewards, rank_weights):
 
 
 def estimate(scores, order, rewards, rank_weights):
-    """Of each item: the reward that follows it, and at each place where it could be chosen, its own less what came."""
+    """The estimate of the gradient of each item from one order.
+
+    It is the reward after the item, plus, for each place that the item could have taken, its probability there times
+    the difference of its own reward and the reward from there on.
+    """
     order, count = list(order), len(rank_weights)
     result = np.zeros(len(scores))
     for item in range(len(scores)):

@@ -28,7 +28,7 @@ def choice_log_probs(scores, open_items):
 
 
 def log_prob(scores, order):
-    """Of one order, complete or not. Once only items of -inf are open, any of them is chosen with probability 1."""
+    """The log-probability of an order, complete or not. If only items of -inf are open, any has probability 1."""
     total, open_items = 0.0, set(range(len(scores)))
     for item in order:
         if any(scores[j] > -np.inf for j in open_items):

@@ -28,7 +28,7 @@ def memberships(similarities, k, tau):
 
 
 def soft_metric(similarities, relevant, metric, k=None, tau=1.0):
-    """Of one query; `relevant` holds a bool per candidate."""
+    """The soft metric of one query; `relevant` holds a bool per candidate."""
     similarities, relevant = np.asarray(similarities, np.float64), np.asarray(relevant, bool)
     size, found = len(similarities), np.flatnonzero(relevant)
     if not found.size:
@@ -51,7 +51,7 @@ def soft_metric(similarities, relevant, metric, k=None, tau=1.0):
 
 
 def hard_metric(similarities, relevant, metric, k=None):
-    """Of one query without ties, by the definitions."""
+    """The metric of one query without ties, by its definition."""
     order = np.argsort(-np.asarray(similarities))
     hits = np.asarray(relevant, bool)[order]
     count = hits.sum()

@@ -23,7 +23,7 @@ def soft_sort_rows(x, tau, rows, power=1.0):
     return _softmax(-(np.abs(ordered[:, None] - x) ** power) / tau)
 
 
-# Those of each method that gives a permutation.
+# Method -> the rows of its permutation matrix.
 ROWS = {"neural_sort": neural_sort_rows, "soft_sort": soft_sort_rows}
 
 

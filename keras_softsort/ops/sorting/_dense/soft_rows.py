@@ -132,8 +132,8 @@ def _softmax_gradient(weights: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
 def _centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """`sum_d u_id (w_jd - (P w)_id)` of values w [B, n, d], means P w and u [B, r, d]: [B, r, n].
 
-    A constant of a row does not matter to a softmax, and the difference of close values is exact where the product with
-    either would be rounded.
+    Adding a constant to a row leaves its softmax unchanged. The difference of close values is exact, and the product
+    with either of them would be rounded.
     """
     if values.shape[2] == 1:
         return upstream * (tf.linalg.matrix_transpose(values) - means)

@@ -42,7 +42,7 @@ class NeuralSortBand(NamedTuple):
         first_linear, first_gap = (tf.gather(sums[:, :1], rows) for sums in (self.linear, self.gaps))
 
         def relative(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            """To the first of the rows, so that what is subtracted is small."""
+            """Prefix sums relative to the first of the rows, to limit cancellation."""
             apart = tf.gather(self.gaps, numbers) - first_gap
             return tf.gather(self.linear, numbers) - first_linear - 2 * start * apart, apart
 
@@ -137,7 +137,7 @@ class NeuralSortProducts(NamedTuple):
         def of_logits(sums: tf.Tensor) -> tf.Tensor:
             return tf.reduce_sum((right - first) * sums[:, :, :-1], axis=-1) - sums[:, :, -1]
 
-        # Of each item j: sum_i A_ij, and sum_i A_ij (i - j).
+        # `total` is sum_i A_ij and `moment` is sum_i A_ij (i - j), for each item j.
         total, moment = of_logits(sums[:, :, : depth + 1]), of_logits(sums[:, :, depth + 1 :])
         total, moment = join(total), join(moment - positions * total)
         # The effect of a score on its own logits, and by running sums on all others.

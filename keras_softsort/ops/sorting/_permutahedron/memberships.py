@@ -24,7 +24,7 @@ def projected_membership(lists: OrderedLists, k: tf.Tensor, entropic: bool) -> t
 
 def _shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     """`clip(z_i - b, 0, 1)` of sorted z [L, n]."""
-    # What lies beyond these bounds is 0 or 1 for every threshold that is possible.
+    # Scores beyond these bounds have membership 0 or 1 for every possible threshold.
     z = tf.where(valid, tf.clip_by_value(z, -2, 1), tf.constant(-2, z.dtype))
     held, k = tf.stop_gradient(z), tf.cast(k, z.dtype)
 

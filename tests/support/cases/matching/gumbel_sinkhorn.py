@@ -19,9 +19,9 @@ LAYERS = [
     )
 ]
 OPERATIONS = [Operation("gumbel_sinkhorn", lambda x: ks.ops.gumbel_sinkhorn(x, seed=SEED, num_iterations=3), PAIRS)]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"gumbel_sinkhorn": {"logits": PAIRS[0]}}
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "gumbel_sinkhorn": (lambda x, tau: ks.ops.gumbel_sinkhorn(x, tau, seed=SEED, num_samples=2, num_iterations=4), ()),
 }

@@ -9,7 +9,7 @@ from support.cases.operation import PAIRS, Operation
 
 ORACLE = linear_sum_assignment
 OPERATIONS = [Operation("linear_assignment", ks.linear_assignment, PAIRS, forward_only=True)]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"linear_assignment": {"scores": PAIRS[0]}}
 # Matrices [lists, n, m] with ties, far from 0, and whose best assignments compete.
 KINDS = {

@@ -13,7 +13,7 @@ register = tf.keras.utils.register_keras_serializable(package="tests")
 
 @register
 def squared_distances(targets, predictions):
-    """Of all pairs of numbers: [batch, m, n]. Plain distances have many best matchings, which rounding picks from."""
+    """Squared distances of all pairs: [batch, m, n]. Plain ones have many best matchings, and rounding would choose."""
     return tf.square(targets[:, :, tf.newaxis] - predictions[:, tf.newaxis, :])
 
 
@@ -76,5 +76,5 @@ OPERATIONS = [
         SCORES,
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"set_loss": {"targets": np.zeros([2, 3]), "predictions": np.ones([2, 4]), **FUNCTIONS}}

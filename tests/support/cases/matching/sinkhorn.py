@@ -26,9 +26,9 @@ OPERATIONS = [
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, tolerance=1e-3, implicit_gradient=True), PAIRS, "implicit"),
     Operation("sinkhorn", lambda x: ks.sinkhorn(x, scale="std"), PAIRS, "scale"),
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"sinkhorn": {"logits": PAIRS[0]}}
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "sinkhorn": (lambda x, tau: ks.sinkhorn(x, tau, num_iterations=4), ("jacobian",)),
     "sinkhorn of a masked row": (

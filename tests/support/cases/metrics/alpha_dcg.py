@@ -28,5 +28,5 @@ METRICS = [
         takes_topics=True,
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"alpha_dcg": {"labels": np.ones([2, 3, 2])}}

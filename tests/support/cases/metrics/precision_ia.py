@@ -35,5 +35,5 @@ METRICS = [
         takes_topics=True,
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"precision_ia": {"labels": np.ones([2, 3, 2])}}

@@ -55,7 +55,7 @@ OPERATIONS = [
         [normal(N, 3)],
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"dknn_loss": {"embeddings": np.eye(4), "labels": np.array([0, 1, 0, 1]), "num_samples": 2, "seed": SEED}}
 # With each method, on scores [3, 5].
 WITH_METHOD = {

@@ -20,5 +20,5 @@ KNN_CLASSIFIER = Layer(
     inputs=lambda scores: scores[:, :2],
 )
 LAYERS = [KNN_CLASSIFIER]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"KNNClassifier": {"num_classes": 4, "num_references": 20, "dimension": 2}}

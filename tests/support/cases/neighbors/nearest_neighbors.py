@@ -15,5 +15,5 @@ OPERATIONS = [
         forward_only=True,
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"nearest_neighbors": {"queries": np.ones([2, 3]), "references": np.eye(3)}}

@@ -15,7 +15,7 @@ OPERATIONS = [
         [np.square(normal(2, 3))],
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {
     "neighbor_votes": {"labels": LABELS, "neighbors": NEIGHBORS, "distances": np.ones([2, 3]), "num_classes": 3},
 }

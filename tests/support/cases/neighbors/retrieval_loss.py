@@ -8,7 +8,7 @@ from support.cases.operation import normal
 from support.oracles import retrieval as oracles
 
 ORACLE = oracles.soft_metric
-# What is compared with the oracle.
+# Options that are compared with the oracle.
 METRIC_OPTIONS = [
     {"metric": "average_precision"},
     {"metric": "average_precision", "k": 3},
@@ -41,7 +41,7 @@ LOSSES = [
         draws_noise_with=("memory_size",),
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {
     "retrieval_loss": {
         "candidates": np.float64(normal(2, 3)),

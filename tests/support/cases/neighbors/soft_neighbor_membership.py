@@ -25,7 +25,7 @@ OPERATIONS = [
         [normal(2, 3, 4), normal(2, N, 4) / 2],
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"soft_neighbor_membership": {"num_samples": 2, "seed": SEED}}
 # With each method, on scores [3, 5].
 WITH_METHOD = {

@@ -28,5 +28,5 @@ LOSSES = [
         values={"clicks": {"exam_loss_weight": 0.5, "rel_loss_weight": 2.0}},
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"click_em_loss": {"logits": np.ones([2, 3, 2])}}

@@ -19,5 +19,5 @@ LOSSES = [
         values={"dual learning": {}, "dual learning, clipped": {"max_weight": 1.5}},
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"dual_learning_loss": {"logits": np.ones([2, 3, 2])}}

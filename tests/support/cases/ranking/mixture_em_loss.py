@@ -20,5 +20,5 @@ LOSSES = [
         values={"mixture": {"alpha": 0.5}},
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"mixture_em_loss": {"logits": np.ones([2, 3, 2])}}

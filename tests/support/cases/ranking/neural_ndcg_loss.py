@@ -48,7 +48,7 @@ LOSSES = [
         },
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"neural_ndcg_loss": {"stochastic": True, "seed": SEED}}
 # Lists whose columns sum to anything from 1 / n to n before they are normalized.
 UNEVEN = {

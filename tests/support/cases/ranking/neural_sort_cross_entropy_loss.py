@@ -23,5 +23,5 @@ LOSSES = [
         },
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"neural_sort_cross_entropy_loss": {"stochastic": True, "seed": SEED}}

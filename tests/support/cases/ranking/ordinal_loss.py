@@ -19,5 +19,5 @@ LOSSES = [
         values={"ordinal": {}, "ordinal fractions": {"use_fraction_label": True, "normalization": "none"}},
     )
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"ordinal_loss": {"logits": np.ones([2, 3, 2])}}

@@ -16,7 +16,7 @@ LOSSES = [
         labels="relevance",
         draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},
-        # Of which the mean over samples is compared.
+        # The mean over samples is compared with the oracle.
         values={
             "pl-rank": {},
             "pl-rank cut": {"k": 2},

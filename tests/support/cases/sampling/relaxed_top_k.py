@@ -11,7 +11,7 @@ OPERATIONS = [
     Operation("relaxed_top_k", lambda x: ks.ops.relaxed_top_k(x, 2), SCORES),
     Operation("relaxed_top_k", lambda x: ks.ops.relaxed_top_k(x, 2, method="successive_softmax"), SCORES, "subset"),
 ]
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "threshold": (lambda s, tau: ks.ops.relaxed_top_k(s, 2, tau), ("jacobian", "traced_second")),
     "successive softmax": (lambda s, tau: ks.ops.relaxed_top_k(s, 2, tau, method="successive_softmax"), ("forward",)),

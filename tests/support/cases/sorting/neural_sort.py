@@ -36,7 +36,7 @@ FEW = [
     OpCase(ks.neural_sort, ORACLE, (("direction", "DESCENDING"), ("top_k", None))),
     OpCase(ks.neural_sort, ORACLE, (("direction", "ASCENDING"), ("top_k", 3)), masked=True),
 ]
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "neural_sort": (ks.neural_sort, ("persistent", "gradient_in_strict_map", "forward", "traced_second")),
 }

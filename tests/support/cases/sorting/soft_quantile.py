@@ -25,7 +25,7 @@ FEW = [
     OpCase(ks.ops.soft_quantile, ORACLE, (("q", (0.0, 0.55, 1.0)), ("method", method)), masked=True)
     for method in METHODS
 ]
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "quantiles": (lambda s, tau: ks.ops.soft_quantile(s, [0.3, 0.6], tau), ()),
 }

@@ -26,7 +26,7 @@ GRID = grid(ks.soft_rank, ORACLE, method=METHODS, direction=DIRECTIONS)
 FEW = [
     OpCase(ks.soft_rank, ORACLE, (("method", method), ("direction", "ASCENDING")), masked=True) for method in METHODS
 ]
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "ranks": (ks.soft_rank, ("jacobian", "gradient_of_map")),
     "ranks by LapSum": (lambda s, tau: ks.soft_rank(s, tau, method="lapsum"), ("forward",)),

@@ -33,9 +33,9 @@ FEW = [
     OpCase(ks.soft_sort, ORACLE, (("direction", "DESCENDING"), ("power", 2.0), ("top_k", None))),
     OpCase(ks.soft_sort, ORACLE, (("direction", "ASCENDING"), ("power", 1.5), ("top_k", 3)), masked=True),
 ]
-# What makes a call with wrong values of single arguments valid otherwise.
+# Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"SoftSortLayer": {"power": 2.0}}
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "soft_sort": (ks.soft_sort, ("forward",)),
 }

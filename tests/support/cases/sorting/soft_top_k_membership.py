@@ -16,7 +16,7 @@ OPERATIONS = [
         for method in ("projection", "projection_kl")
     ),
 ]
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "membership by LapSum": (
         lambda s, tau: ks.ops.soft_top_k_membership(s, 2, tau),

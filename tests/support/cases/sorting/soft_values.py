@@ -23,7 +23,7 @@ FEW = [
     OpCase(ks.soft_values, ORACLE, (("method", "neural_sort"), ("direction", "ASCENDING")), masked=True, values_rank=1),
     OpCase(ks.soft_values, ORACLE, (("method", "soft_sort"), ("direction", "DESCENDING")), masked=True),
 ]
-# Of scores and temperatures, with the ways to differentiate and map that are tried each time.
+# Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "values by projection_kl": (lambda s, tau: ks.soft_values(s, tau, method="projection_kl"), ()),
 }
