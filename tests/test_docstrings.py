@@ -11,7 +11,7 @@ import keras_softsort as ks
 from keras_softsort import serving
 
 MODULES = [ks.ops, ks.layers, ks.losses, ks.metrics, ks.callbacks, ks.models, ks.distributions, ks.linalg, ks.data]
-MODULES.append(serving)
+MODULES += [ks.trees, serving]
 for _folder, _library in {"tf_ranking": "tensorflow_ranking", "beam": "apache_beam", "spark": "pyspark"}.items():
     if importlib.util.find_spec(_library):
         MODULES.append(importlib.import_module(f"{ks.__name__}.{_folder}"))

@@ -1,4 +1,4 @@
-"""Every operator in float32, traced and compiled, at sizes that are no power of two: the slice that both stacks run."""
+"""Every operator in float32, traced and compiled, at sizes that are not powers of two."""
 
 import functools
 

@@ -53,7 +53,9 @@ def test_tau_is_assigned_after_a_trace(case, jit_compile):
     assert len(traces) == 1
     for values in found:
         np.testing.assert_allclose(values, values[0], rtol=1e-4, atol=1e-6)
-    assert case.draws_noise or abs(found[0][0] - found[1][0]) > 1e-4
+    assert case.draws_noise or abs(found[0][0] - found[1][0]) > 1e-4, (
+        f"{case} must change with tau. Set `draws_noise` of its case if it draws noise"
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, "low", None, np.ones(2), True], ids=repr)
