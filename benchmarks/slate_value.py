@@ -76,7 +76,7 @@ def rows(options: argparse.Namespace) -> Iterator[harness.Row]:
             sessions=options.sessions,
             examination=EXAMINATION,
             noise=NOISE,
-            temperature=1.0,
+            tau=1.0,
             seed=repeat,
         )
         for title, new in others.items():

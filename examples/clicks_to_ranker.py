@@ -104,7 +104,7 @@ def new_log(lists: RankingDataset, seed: int, options: argparse.Namespace) -> Cl
         scores,
         sessions=options.sessions,
         examination=EXAMINATION,
-        temperature=0.0 if options.log == "fixed" else float(scores.std()),
+        tau=0.0 if options.log == "fixed" else float(scores.std()),
         seed=seed,
     )
 

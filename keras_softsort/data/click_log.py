@@ -82,7 +82,7 @@ def simulate_clicks(
     sessions: int,
     examination: Any,
     noise: float = 0.1,
-    temperature: float = 0.0,
+    tau: float = 0.0,
     seed: int | None = None,
 ) -> ClickLog:
     """Simulate sessions in which users click on items that they look at and find relevant.
@@ -97,15 +97,15 @@ def simulate_clicks(
       sessions: number of sessions.
       examination: the probabilities `[k]` of looking at the first k positions. No more items are shown.
       noise: probability of a click on an irrelevant item that is seen, from 0 to 1.
-      temperature: 0 always shows a list in the same order. Otherwise each session draws an order from the Plackett-Luce
-        distribution of the scores divided by `temperature`.
+      tau: temperature, in units of the scores. 0 always shows a list in the same order. Otherwise each session draws an
+        order from the Plackett-Luce distribution of the scores divided by `tau`.
       seed: integer seed, or None for another log in each call.
 
     Returns:
       A `ClickLog`.
 
     Raises:
-      ValueError: `sessions` is below 1, `temperature` is negative, a probability is outside [0, 1], a label is below 0
+      ValueError: `sessions` is below 1, `tau` is negative, a probability is outside [0, 1], a label is below 0
         or missing, a score is NaN, `seed` is negative, or shapes do not match.
       TypeError: `lists` is not a `RankingDataset`, or a number has another type.
 
@@ -125,7 +125,7 @@ def simulate_clicks(
     curve = _probabilities("examination", examination)
     if not 0 <= arguments.number("noise", noise) <= 1:
         raise ValueError(f"noise must be from 0 to 1, got {noise!r}")
-    temperature = arguments.non_negative_number("temperature", temperature)
+    tau = arguments.non_negative_number("tau", tau)
     if not isinstance(lists, RankingDataset):
         raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
     if lists.labels is None or (lists.labels < 0).any():
@@ -142,8 +142,8 @@ def simulate_clicks(
     shown = positions < lists.sizes[chosen, np.newaxis]
     items = np.where(shown, lists.starts[chosen, np.newaxis] + positions, 0)
     keys = np.where(shown, given[items], -np.inf)
-    if temperature:
-        keys = keys / temperature + random.gumbel(size=keys.shape)
+    if tau:
+        keys = keys / tau + random.gumbel(size=keys.shape)
     order = np.argsort(-keys, axis=1, kind="stable")[:, : len(curve)]
     items, shown = (np.take_along_axis(each, order, axis=1) for each in (items, shown))
     gains = np.expm1(np.log(2) * lists.labels.astype(np.float64))  # 2^y - 1, with all digits at small labels
@@ -187,7 +187,7 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
     >>> import numpy as np
     >>> import keras_softsort as ks
     >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 3])
-    >>> options = {"sessions": 20000, "examination": [1.0, 0.5, 0.25], "temperature": 1.0, "seed": 0}
+    >>> options = {"sessions": 20000, "examination": [1.0, 0.5, 0.25], "tau": 1.0, "seed": 0}
     >>> curve, seen = ks.data.examination_curve(ks.data.simulate_clicks(lists, [3, 2, 1, 1, 2, 3], **options))
     >>> curve.round(1).tolist(), seen
     ([1.0, 0.5, 0.2], 6)

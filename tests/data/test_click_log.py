@@ -46,7 +46,7 @@ def test_a_fixed_policy_shows_each_list_in_the_order_of_its_scores():
 
 def test_a_random_policy_draws_plackett_luce_orders():
     lists = RankingDataset(np.zeros([3, 1]), [0, 1, 2], [3])
-    log = simulate_clicks(lists, [2.0, 0.0, 1.0], sessions=20_000, examination=[1.0, 1.0], temperature=2.0, seed=3)
+    log = simulate_clicks(lists, [2.0, 0.0, 1.0], sessions=20_000, examination=[1.0, 1.0], tau=2.0, seed=3)
     found = np.bincount(log.items[:, 0], minlength=3) / len(log)
     np.testing.assert_allclose(found, np.exp([1, 0, 0.5]) / np.exp([1, 0, 0.5]).sum(), atol=0.015)
 
@@ -80,7 +80,7 @@ def test_clicks_may_be_all_noise():
 
 
 def test_a_seed_repeats_the_log():
-    first, again, other = simulated(temperature=1.0), simulated(temperature=1.0), simulated(temperature=1.0, seed=1)
+    first, again, other = simulated(tau=1.0), simulated(tau=1.0), simulated(tau=1.0, seed=1)
     np.testing.assert_array_equal(first.items, again.items)
     np.testing.assert_array_equal(first.clicks, again.clicks)
     assert (first.items != other.items).any()
@@ -94,7 +94,7 @@ def test_lists_without_items_are_not_shown():
 
 @pytest.mark.parametrize("largest", [5, 8])
 def test_the_curve_is_found_on_a_random_log(largest):
-    log = simulated(some_lists(largest=largest), sessions=60_000, temperature=1.0)
+    log = simulated(some_lists(largest=largest), sessions=60_000, tau=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         curve, seen = examination_curve(log)
@@ -112,7 +112,7 @@ def test_positions_that_were_never_shown_have_no_examination(last, expected):
 
 
 def test_more_rounds_come_closer():
-    log = simulated(sessions=20_000, temperature=1.0)
+    log = simulated(sessions=20_000, tau=1.0)
     errors = [abs(examination_curve(log, rounds=rounds)[0] - CURVE).max() for rounds in (1, 300)]
     assert errors[1] < errors[0] / 2
 
@@ -129,7 +129,7 @@ def test_a_curve_needs_clicks_at_the_first_position():
 
 
 def test_value_of_the_same_policy_is_the_mean_of_the_log():
-    log = simulated(temperature=1.0)
+    log = simulated(tau=1.0)
     old = np.full(log.items.max() + 1, 0.5)
     value, error = slate_value(log, old, old)
     totals = np.where(log.mask, log.clicks, 0).sum(axis=1)
@@ -153,7 +153,7 @@ def test_value_of_another_policy():
     """Within four standard errors of the truth, which is far from the mean of the log."""
     lists = some_lists(count=6)
     scores, others = scores_of(lists), lists.labels.astype(float)
-    log = simulated(lists, sessions=20_000, temperature=1.0)
+    log = simulated(lists, sessions=20_000, tau=1.0)
     old, new = (np.clip(expected_examination(lists, each, CURVE), 0, 1) for each in (scores, others))
     attraction = 0.1 + 0.9 * (2**lists.labels - 1) / 15
     shares = np.repeat(1 / len(lists), lists.sizes.sum())
@@ -163,11 +163,11 @@ def test_value_of_another_policy():
     assert abs(np.where(log.mask, log.clicks, 0).sum(axis=1).mean() - truth) > 10 * error
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_infinite_scores_are_items(temperature):
+@pytest.mark.parametrize("tau", [0.0, 1.0])
+def test_infinite_scores_are_items(tau):
     lists = RankingDataset(np.zeros([5, 1]), np.zeros(5), [2, 3])
     scores = [-np.inf, 1.0, np.inf, -np.inf, -np.inf]
-    log = simulate_clicks(lists, scores, sessions=50, examination=np.ones(3), temperature=temperature, seed=0)
+    log = simulate_clicks(lists, scores, sessions=50, examination=np.ones(3), tau=tau, seed=0)
     assert {tuple(items) for items in log.items[log.lists == 0][:, :2].tolist()} == {(1, 0)}
     assert set(log.items[log.lists == 1][:, 0]) == {2}
     np.testing.assert_array_equal(log.mask.sum(axis=1), lists.sizes[log.lists])
@@ -203,7 +203,7 @@ LOG = ClickLog([0], [[0, 1]], [[1, 0]])
         (lambda: simulated(noise=1.5), ValueError, "noise must be from 0 to 1, got 1.5"),
         (lambda: simulated(noise=-0.1), ValueError, "noise must be from 0 to 1, got -0.1"),
         (lambda: simulated(noise="0.1"), TypeError, "noise must be a number, got '0.1'"),
-        (lambda: simulated(temperature=-1), ValueError, "temperature must be at least 0"),
+        (lambda: simulated(tau=-1), ValueError, "tau must be at least 0"),
         (lambda: simulated(examination=[1.0, 1.5]), ValueError, "examination must be probabilities"),
         (lambda: simulated(examination=[]), ValueError, "examination must be probabilities"),
         (lambda: simulate_clicks([1], [1], sessions=1, examination=[1.0]), TypeError, "lists must be a RankingDataset"),
