@@ -1,10 +1,12 @@
 """The site: every public name has an entry, and every page belongs to it."""
 
 import importlib
+import inspect
 import re
 import types
 
 import pytest
+from support.cases import objects
 from support.readme import README
 
 import keras_softsort as ks
@@ -100,6 +102,24 @@ def test_operators_and_losses_are_listed_by_subject(monkeypatch):
             f"{unlisted} of `{module}` have no subject: add a line for their file, such as "
             '"ranking.list_net": "Losses of whole lists", to SUBJECTS in docs/_ext/api_pages.py'
         )
+
+
+def test_every_normalization_is_in_one_table():
+    table = (DOCS / "choosing-a-loss.md").read_text().partition("## Normalization\n")[2].partition("\n## ")[0]
+    values, defaults = {}, {}
+    for losses, value, default in re.findall(r'^\|(.*)\| `("\w+")`( \(default\))? \|', table, flags=re.MULTILINE):
+        if default:
+            names = re.findall(r"`(\w+)`", losses)
+            defaults |= dict.fromkeys(names, value)
+        values |= {name: [*values.get(name, []), value] for name in names}
+    ours = {name: inspect.signature(getattr(ks.losses, name)).parameters for name in ks.losses.__all__}
+    wanted = {name: each["normalization"].default for name, each in ours.items() if "normalization" in each}
+    assert defaults == {name: f'"{default}"' for name, default in wanted.items()}
+    for name, found in values.items():
+        with pytest.raises(ValueError, match="normalization must be one of") as error:
+            objects.SUBJECTS[getattr(ks.losses, name)].cases[0].make(normalization="of")
+        allowed = re.findall(r"'\w+'", str(error.value).partition(", got")[0])
+        assert sorted(found) == sorted(value.replace("'", '"') for value in allowed), name
 
 
 # Operator -> what a method must have to be one of its methods.
