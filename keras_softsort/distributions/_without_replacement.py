@@ -118,8 +118,10 @@ def expected_rank_weights(logits: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tens
     shares = tf.zeros(tf.concat([tf.shape(logits), tf.shape(nodes), [count]], axis=0), tf.float64) + none
 
     def add(other: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        gap = tf.gather(finite, [other], axis=-1) - finite
-        counts = tf.logical_and(tf.gather(is_allowed, [other], axis=-1), tf.not_equal(item, other))
+        is_other = tf.equal(item, other)
+        gap = tf.reduce_sum(tf.where(is_other, finite, tf.zeros_like(finite)), axis=-1, keepdims=True) - finite
+        counts = tf.reduce_any(tf.logical_and(is_other, is_allowed), axis=-1, keepdims=True)
+        counts = tf.logical_and(counts, tf.logical_not(is_other))
         above = -tf.math.expm1(-tf.exp(tf.minimum(nodes + gap[..., tf.newaxis], LARGEST_EXPONENT)))
         above = tf.where(counts[..., tf.newaxis], above, tf.zeros_like(above))[..., tf.newaxis]
         one_more = tf.concat([tf.zeros_like(shares[..., :1]), shares[..., :-1]], axis=-1)

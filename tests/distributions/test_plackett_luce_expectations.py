@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import stats
-from support.gradients import check_gradients
+from support import modes
+from support.gradients import check_gradients, fixed_weights, second_differences, slope
 from support.oracles import plackett_luce as oracles
 from tensorflow_probability import distributions as tfd
 
@@ -62,6 +63,21 @@ def test_expected_examination_of_lists_with_masks_and_its_gradient():
     assert np.isnan(ks.PlackettLuce([0.0, np.nan]).expected_examination([1.0])).all()
     half = ks.PlackettLuce(tf.constant(SCORES, tf.float16)).expected_examination(curve)
     assert half.dtype == tf.float16
+
+
+@pytest.mark.parametrize(("masked", "mode"), modes.of_first([True, False], quick=("xla",)))
+def test_second_derivatives_of_marginals_are_differences_of_the_oracle(masked, mode):
+    mask = MASK if masked else np.ones_like(MASK)
+    weights, direction = fixed_weights(SCORES.shape), fixed_weights(SCORES.shape, seed=8)
+
+    def truth(scores):
+        return np.array([oracles.marginal_top_k(oracles.masked(*each), 2) for each in zip(scores, mask, strict=True)])
+
+    derivative = slope(lambda each: ks.PlackettLuce(each, mask=mask).marginal_top_k(2), weights, direction)
+    _, (found,) = modes.run(mode, derivative, [tf.constant(SCORES)], 1.0)
+    wanted = second_differences(truth, SCORES, weights, direction)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+    assert np.max(np.abs(wanted)) > 0.01
 
 
 @pytest.mark.parametrize("weights", [np.ones(6), np.ones([1, 2]), np.ones(0), 1.0])

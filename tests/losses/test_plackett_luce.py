@@ -11,7 +11,7 @@ from support import models, modes
 from support.cases import objects
 from support.cases.ranking.plackett_luce_loss import IMPOSSIBLE
 from support.data.graded_lists import LABELS, SCORES
-from support.gradients import central_differences, fixed_weights
+from support.gradients import central_differences, fixed_weights, second_differences, slope
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
 
 import keras_softsort as ks
@@ -402,3 +402,20 @@ def test_second_derivatives_of_masked_lists(size, loss):
     np.testing.assert_allclose(found[valid], alone, rtol=1e-9, atol=1e-14)
     assert np.all(found[~valid] == 0)
     assert np.max(np.abs(alone)) > 0.01
+
+
+# Options, and how far below the others the fourth items are.
+SECOND = {"breslow": ({}, 0), "first": ({"ties": "first"}, 0), "k": ({"k": 2}, 0), "wide": ({}, 700)}
+
+
+@pytest.mark.parametrize(("case", "mode"), modes.of_first(list(SECOND), quick=("xla",)))
+def test_second_derivatives_are_differences_of_the_oracle(case, mode):
+    options, far = SECOND[case]
+    weights, direction = fixed_weights(len(SCORES)), fixed_weights(SCORES.shape)
+    scores = SCORES - far * (np.arange(5) == 3)
+    loss = ks.PlackettLuceLoss(reduction=NONE, **options)
+    wanted = second_differences(lambda each: expected_losses(LABELS, each, **options), scores, weights, direction)
+    derivative = slope(lambda each: loss(tf.constant(LABELS), each), weights, direction)
+    _, (found,) = modes.run(mode, derivative, [tf.constant(scores)], 1.0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)
+    assert np.max(np.abs(wanted)) > 0.01

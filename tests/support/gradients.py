@@ -49,3 +49,23 @@ def check_gradients(function, *arrays, rtol=RTOL, atol=ATOL):
     expected = central_differences(lambda *args: function(*map(tf.constant, args)).numpy(), arrays, weights)
     for gradient, truth in zip(result, expected, strict=True):
         np.testing.assert_allclose(gradient, truth, rtol=rtol, atol=atol)
+
+
+def slope(function, weights, direction):
+    """A function of the same tensor: the derivative of the weighted sum of `function` in this direction."""
+
+    def derivative(tensor, *_):
+        _, (gradient,) = tape_gradients(function, [tensor], weights)
+        return tf.reduce_sum(gradient * direction)
+
+    return derivative
+
+
+def second_differences(function, array, weights, direction, step=3e-4):
+    """The gradient of that derivative, by differences of the values of a float64 function."""
+
+    def derivative(array):
+        above, below = (function(array + sign * step * direction) for sign in (1, -1))
+        return np.sum(weights * (above - below)) / (2 * step)
+
+    return central_differences(derivative, [array], 1.0, step)[0]

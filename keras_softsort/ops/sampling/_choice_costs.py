@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -79,26 +80,54 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices)
     The scores a [B, n] may be `excluded`, or -inf. Weights of None are 1. A choice of weight 0 costs 0, and so does one
     all of whose alternatives are excluded.
     """
+    given = (scores,) if weights is None else (scores, weights)
 
     @tf.custom_gradient
-    def costs(scores: tf.Tensor, *given: tf.Tensor) -> tuple:
-        # The largest score may be -inf, from which -inf cannot be subtracted.
-        relative = scores - tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8)
-        # NaN counts as in range: sums of exponentials keep it within its list.
-        is_wide = tf.logical_and(relative < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
-        terms, slopes = tf.cond(
-            tf.reduce_any(is_wide),
-            lambda: _of_any_range(scores, weights, choices),
-            lambda: _in_range(relative, weights, choices),
-        )
+    def costs(*given: tf.Tensor) -> tuple:
+        terms, slopes = _terms_and_slopes(given, choices)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
             upstream = upstream[:, tf.newaxis]
-            return (slopes * upstream, *(tf.math.multiply_no_nan(terms, upstream) for _ in given))
+            return (slopes * upstream, *(tf.math.multiply_no_nan(terms, upstream) for _ in given[1:]))
 
-        return tf.reduce_sum(terms if weights is None else tf.math.multiply_no_nan(terms, weights), axis=1), gradient
+        return tf.reduce_sum(tf.math.multiply_no_nan(terms, *given[1:]) if given[1:] else terms, axis=1), gradient
 
-    return costs(scores) if weights is None else costs(scores, weights)
+    return costs(*given)
+
+
+def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: Choices) -> tuple[tf.Tensor, tf.Tensor]:
+    """The costs [B, n] of choices, and the gradient [B, n] of their weighted sum; `given` are scores and any weights.
+
+    Second derivatives are computed within the branch that they need. XLA does not compile the gradient of a condition
+    of which a branch gathers.
+    """
+    scores = given[0]
+    # The largest score may be -inf, from which -inf cannot be subtracted.
+    peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
+    # NaN counts as in range: sums of exponentials keep it within its list.
+    is_wide = tf.logical_and(scores - peak < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
+    is_wide = tf.reduce_any(is_wide)
+
+    def in_range(scores: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        return _in_range(scores - peak, weights, choices)
+
+    def of_any_range(scores: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        return _of_any_range(scores, weights, choices)
+
+    @tf.custom_gradient
+    def both(*given: tf.Tensor) -> tuple:
+        def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
+            def by(form: Callable[..., Any]) -> list[tf.Tensor]:
+                with tf.GradientTape() as tape:
+                    tape.watch(given)
+                    results = form(*given)
+                return tape.gradient(results, given, upstream)
+
+            return tf.cond(is_wide, lambda: by(of_any_range), lambda: by(in_range))
+
+        return tf.cond(is_wide, lambda: of_any_range(*given), lambda: in_range(*given)), gradient
+
+    return both(*given)
 
 
 def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tuple[tf.Tensor, tf.Tensor]:
