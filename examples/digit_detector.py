@@ -142,7 +142,7 @@ def detector(slots: int) -> keras.Model:
     hidden = keras.layers.Rescaling(1 / 255)(images)
     for filters, size, strides in ((32, 5, 2), (64, 3, 2), (64, 3, 1)):
         hidden = keras.layers.Conv2D(filters, size, strides=strides, padding="same", activation="relu")(hidden)
-    # Where each slot looks depends on the whole scene.
+    # The positions at which a slot looks depend on the whole scene.
     scene = keras.layers.Conv2D(64, 3, strides=2, padding="same", activation="relu")(hidden)
     scene = keras.layers.Dense(256, activation="relu")(keras.layers.Flatten()(scene))
     logits = keras.layers.Reshape((slots, 100))(keras.layers.Dense(slots * 100)(scene))

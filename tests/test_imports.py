@@ -387,7 +387,10 @@ def leaning(source):
     return [text.splitlines()[0] for text in docstrings(source) + comments(source) if LEANING.match(text)]
 
 
-@pytest.mark.parametrize("folder", [ROOT, Path(__file__).parent], ids=lambda folder: folder.name)
+TESTS = Path(__file__).parent
+
+
+@pytest.mark.parametrize("folder", [ROOT, TESTS, TESTS.parent / "examples"], ids=lambda folder: folder.name)
 def test_docstrings_and_comments_stand_on_their_own(folder):
     assert {path.name: found for path in folder.rglob("*.py") if (found := leaning(path.read_text()))} == {}
 

@@ -1,1 +1,1 @@
-"""What several examples share: command lines, data, networks and pictures."""
+"""Helpers of several examples: command lines, data, networks and pictures."""

@@ -98,5 +98,5 @@ class Checkpoints(keras.callbacks.Callback):
 
 
 def _training_variables(model: keras.Model) -> list[keras.Variable]:
-    """Those of the model, with the state of dropout's noise that `save_weights` leaves out, and of the optimizer."""
+    """The variables of model and optimizer, with the state of dropout's noise, which `save_weights` leaves out."""
     return [*model.variables, *model.optimizer.variables]

@@ -68,7 +68,7 @@ def _free_place(rng: np.random.Generator, size: int, placed: list) -> tuple[int,
 
 
 def intersection_over_union(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Of all pairs of boxes `[..., m, 4]` and `[..., n, 4]`: `[..., m, n]`."""
+    """The IoU of all pairs of boxes `[..., m, 4]` and `[..., n, 4]`: `[..., m, n]`."""
     low, high = (
         [edge(box[..., :2], box[..., 2:4] / 2) for box in (boxes[..., :, None, :], others[..., None, :, :])]
         for edge in (np.subtract, np.add)
@@ -79,7 +79,7 @@ def intersection_over_union(boxes: np.ndarray, others: np.ndarray) -> np.ndarray
 
 
 def right_boxes(targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """Which slots show a digit rightly, `[scenes, slots]`: its class, an IoU of 0.5, and no digit shown twice."""
+    """True for slots `[scenes, slots]` that are right: the class of a digit, an IoU of 0.5, and no digit twice."""
     classes = np.argmax(predictions[..., 4:], axis=-1)
     overlap = intersection_over_union(targets[..., :4], predictions[..., :4])
     right = (overlap >= 0.5) & (targets[..., 4][..., None] == classes[:, None])

@@ -115,7 +115,7 @@ class OnEachItem(keras.layers.Layer):
 
 
 def train_digit_classifier(source: Images, steps: int, seed: int, dropout: float | None = None) -> keras.Model:
-    """The same CNN, trained on the digit in each image: the best result that reading digits can reach."""
+    """Train the CNN on the digit in each image, which gives the best result that reading digits can reach."""
     keras.utils.set_random_seed(seed)
     model = reader(source.pixels.shape[1:], outputs=10, dropout=dropout)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -120,7 +120,7 @@ def measure(pieces: np.ndarray, order: np.ndarray, truth: np.ndarray) -> dict[st
 
 
 def measure_soft(pieces: np.ndarray, permutation: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """The same for a soft permutation `[count, piece, place]`, without a matching.
+    """Measure a soft permutation `[count, piece, place]` as `measure` does, without a matching.
 
     A place shows the piece of the largest weight, and one piece may be at several places. l1 and l2 are of the mean of
     the pieces by their weights, and Kendall's tau is of the mean place of each piece.

@@ -13,7 +13,7 @@ class Temperature:
     """A positive number. Traced functions read it from a variable, so that a new number needs no new trace.
 
     The variable is made when a function is first traced, one per dtype, so a loss that is only called eagerly has none.
-    In a loss that is itself made while a function is traced, nobody can assign it, and it is a constant.
+    In a loss that is itself made while a function is traced, it cannot be assigned and is a constant.
     """
 
     def __init__(self, number: float) -> None:

@@ -149,7 +149,7 @@ def test_wide_scores_stay_finite():
 @pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("estimator", ["score_function", "rloo", "without_replacement"])
 def test_costs_of_any_dtype(estimator, dtype):
-    """Ones, of which half precision could not add up so many."""
+    """Each cost is 1, and half precision could not add up so many ones."""
     race = ks.PlackettLuce(np.zeros([2, 8]))
     found = ks.expected_cost(race, lambda z: tf.ones(z.shape[:-1], dtype), num_samples=2500, estimator="rloo", seed=1)
     assert found.dtype == (tf.float64 if dtype == tf.float64 else tf.float32)

@@ -117,7 +117,7 @@ def test_padding(objective, queries_first):
     assert float(ks.DkNNLoss(3, 2.0, **padded)(labels, embeddings)) == pytest.approx(wanted.mean(), rel=1e-12)
 
 
-def test_places_that_padding_leaves_empty_are_nobodys():
+def test_ranks_that_padding_leaves_empty_have_no_candidate():
     labels = np.array([0, 0, 0, -1, -1, -1, -1, -1])
     np.testing.assert_allclose(each_query(labels, k=5)[:3], -2 / 5, rtol=1e-12)
     np.testing.assert_allclose(each_query(labels, k=5, objective="log")[:3], np.log(5 / 2), rtol=1e-12)

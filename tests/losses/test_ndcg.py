@@ -74,7 +74,7 @@ def test_a_hard_sort_has_the_value_of_ndcg_and_the_gradient_of_the_soft_one(num_
     np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-12)
 
 
-def test_normalised_columns_keep_the_value_within_its_bounds():
+def test_normalized_columns_keep_the_value_within_its_bounds():
     labels, scores = np.float64([[0, 0, 0, 3]]), np.float64([[0.0, 0.1, 0.2, 0.15]])
     assert -1 <= each_list(ks.NeuralNDCGLoss, labels, scores, tau=5.0)[0] <= 0
     labels, scores = np.float64([[0, 1, 0]]), np.float64([[5.0, 4.0, -1.0]])
@@ -86,8 +86,8 @@ def test_normalised_columns_keep_the_value_within_its_bounds():
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("tau", [1e-3, pytest.param(1.0, marks=pytest.mark.nightly), 100.0])
 @pytest.mark.parametrize("scores", UNEVEN.values(), ids=UNEVEN)
-def test_float32_normalises_uneven_lists(scores, tau):
-    """Lists whose columns sum to anything from 1 / n to n before they are normalised, and one list beside them."""
+def test_float32_normalizes_uneven_lists(scores, tau):
+    """Lists whose columns sum to anything from 1 / n to n before they are normalized, and one list beside them."""
     rng = np.random.default_rng(2)
     scores = np.float32(np.stack([scores, rng.normal(size=40)]))
     labels = rng.integers(0, 5, size=scores.shape)
@@ -121,7 +121,7 @@ def test_cold_samples_have_the_mean_ndcg_of_plackett_luce_orders(noise_scale):
     assert float(found[0]) == pytest.approx(-expected, abs=0.015)
 
 
-def test_samples_of_a_warm_sort_are_normalised():
+def test_samples_of_a_warm_sort_are_normalized():
     labels, scores = graded_lists(2, 4)
     arguments = {"tau": 2.0, "stochastic": True, "num_samples": 3, "noise_scale": 0.0, "reduction": NONE}
     for own in ({}, {"method": "soft_sort", "k": 2}, {"num_iterations": 0, "hard": True}):

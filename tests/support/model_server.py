@@ -1,4 +1,4 @@
-"""Model servers behind gRPC: the real one where it is to be had, and a stand-in with our own C API processes inside.
+"""Model servers behind gRPC: the real one where it is installed, and a stand-in with our own C API processes inside.
 
 The stand-in speaks TensorFlow Serving's protocol (its messages, its services) and runs models as it does (the C++
 loader, no Python TensorFlow, no XLA), warm-up included. It is no proof of what else the real one does.

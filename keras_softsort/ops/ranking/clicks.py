@@ -85,7 +85,7 @@ def _click_em_losses(
         (examination, relevance, exam_loss_weight),
         (relevance, examination, rel_loss_weight),
     ):
-        # Without a click: p (1 - q) / (1 - p q), of which this is the logit.
+        # The probability without a click is p (1 - q) / (1 - p q); the argument is its logit.
         posterior = tf.sigmoid(own - tf.math.softplus(other))
         target = tf.stop_gradient(tf.where(clicked, tf.ones_like(posterior), posterior))
         costs += weight * tf.nn.sigmoid_cross_entropy_with_logits(target, own)

@@ -44,7 +44,7 @@ def is_excluded(exponents: tf.Tensor) -> tf.Tensor:
 
 
 def in_float64(exponents: tf.Tensor) -> tf.Tensor:
-    """Cast exponents, of which those that are excluded stay so."""
+    """Cast exponents to float64. Excluded ones stay excluded."""
     return tf.where(is_excluded(exponents), excluded(tf.float64), tf.cast(exponents, tf.float64))
 
 

@@ -30,7 +30,7 @@ TRACED = {"ranknet_loss", "plackett_luce_loss", "neural_ndcg_loss"}
 
 
 def expected(name, labels, scores, weights, mask):
-    # The cross-entropy of a matrix knows no list without relevant items, of which all are tied.
+    # For the cross-entropy of a matrix, a list without relevant items is a list of tied items.
     kept = np.where(mask, labels, -1)
     arguments = {name: value for name, value in SUBJECTS[name].call.items() if name != "seed"}
     return SUBJECTS[name].truth(kept, scores, weights, **arguments)

@@ -80,7 +80,7 @@ def projected_membership(x, tau, k, entropic=False):
 
 
 def each_list(function, scores, mask, packed=False):
-    """`function` of the kept items of each list, back in their places or, if `packed`, first; 0 elsewhere."""
+    """`function` of the valid items of each list, back in their places or, if `packed`, first; 0 elsewhere."""
     results = np.zeros(scores.shape)
     for index in np.ndindex(scores.shape[:-1]):
         keep = mask[index]

@@ -41,7 +41,7 @@ def soft_sort_gradient(x, tau, weights, power=1.0):
 
 
 def _kept(scores, mask, direction, method, tau, power):  # noqa: PLR0917
-    """The formula on the sublist of kept items, and where they are. What is masked is never read."""
+    """The formula on the sublist of valid items, and their positions. Masked items are never read."""
     keep = np.flatnonzero(mask)
     x = scores[keep] if direction == "DESCENDING" else -scores[keep]
     rows = np.arange(len(keep))
@@ -60,7 +60,7 @@ def _each_list(function, scores, mask, *others):
 
 
 def permutation(scores, tau=1.0, *, method, mask=None, direction="DESCENDING", power=1.0, top_k=None):
-    """P [..., rank, item]: kept items by the formula, the ranks after them spread over what is masked."""
+    """P [..., rank, item]: valid items by the formula, the ranks after them spread over masked items."""
 
     def one(x, keep_mask):
         kept, keep = _kept(x, keep_mask, direction, method, tau, power)
@@ -82,7 +82,7 @@ def soft_sort(scores, tau=1.0, **options):
 
 
 def soft_values(scores, tau=1.0, *, method="neural_sort", values=None, mask=None, direction="DESCENDING", power=1.0):
-    """P @ values over kept items; the ranks after them hold 0."""
+    """P @ values over valid items; the ranks after them hold 0."""
 
     def one(x, keep_mask, carried):
         kept, keep = _kept(x, keep_mask, direction, method, tau, power)
@@ -94,7 +94,7 @@ def soft_values(scores, tau=1.0, *, method="neural_sort", values=None, mask=None
 
 
 def soft_rank(scores, tau=1.0, *, method="neural_sort", power=1.0, mask=None, direction="DESCENDING"):
-    """P^T (1..n) for kept items, 0 for others."""
+    """P^T (1..n) for valid items, 0 for others."""
 
     def one(x, keep_mask):
         kept, keep = _kept(x, keep_mask, direction, method, tau, power)
@@ -111,7 +111,7 @@ def soft_top_k(scores, k, tau=1.0, *, method="neural_sort", mask=None):
 
 
 def soft_quantile(scores, q, tau=1.0, *, method="neural_sort", mask=None):
-    """NumPy's 'linear' interpolation of the ascending soft values of the kept items."""
+    """NumPy's 'linear' interpolation of the ascending soft values of the valid items."""
 
     def one(x, keep_mask):
         kept, keep = _kept(x, keep_mask, "ASCENDING", method, tau, 1.0)

@@ -23,7 +23,7 @@ LOSSES = [
         values=by_name("list mle", *({"ties": ties, "k": k} for ties in ("breslow", "first") for k in (None, 1, 3, 9))),
     )
 ]
-# Labels of four items, of which the first cannot be chosen; arguments; the loss, `None` where that does not show.
+# Labels of four items, arguments, and the loss if the first item cannot be chosen; None if that does not matter.
 IMPOSSIBLE = {
     "first": ([3, 1, 2, 0], {}, np.inf),
     "last": ([0, 1, 2, 3], {}, None),
