@@ -67,8 +67,7 @@ class ReadSVMlight(GroupedFiles):
       zero_based: whether indices begin at 0 instead of 1.
 
     Raises:
-      ValueError: in the pipeline, a line is malformed or has no `qid:`. The message is that of
-        `ks.data.read_svmlight`.
+      ValueError: in the pipeline, a line is malformed or has no `qid:`. The message is that of `ks.data.read_svmlight`.
       BeamIOError: in the pipeline, the pattern matches no file.
 
     Example:

@@ -150,12 +150,11 @@ class LinearOperatorNeuralSort(SoftPermutation):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> operator = ks.linalg.LinearOperatorNeuralSort(tf.constant([2.0, 5.0, 3.0]), tau=0.01)
-    >>> operator.matvec(tf.constant([20.0, 50.0, 30.0])).numpy().tolist()
+    >>> operator = ks.linalg.LinearOperatorNeuralSort([2.0, 5.0, 3.0], tau=0.01)
+    >>> operator.matvec([20.0, 50.0, 30.0]).numpy().tolist()
     [50.0, 30.0, 20.0]
-    >>> operator.matvec(tf.constant([1.0, 2.0, 3.0]), adjoint=True).numpy().tolist()  # the ranks
+    >>> operator.matvec([1.0, 2.0, 3.0], adjoint=True).numpy().tolist()  # the ranks
     [3.0, 1.0, 2.0]
 
     Source: that of `ops.neural_sort`. The band is from this package.
@@ -208,10 +207,9 @@ class LinearOperatorSoftSort(SoftPermutation):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> operator = ks.linalg.LinearOperatorSoftSort(tf.constant([2.0, 5.0, 3.0]), tau=0.01)
-    >>> operator.matvec(tf.constant([20.0, 50.0, 30.0])).numpy().tolist()
+    >>> operator = ks.linalg.LinearOperatorSoftSort([2.0, 5.0, 3.0], tau=0.01)
+    >>> operator.matvec([20.0, 50.0, 30.0]).numpy().tolist()
     [50.0, 30.0, 20.0]
 
     Source: that of `ops.soft_sort`. The recurrences are from this package.

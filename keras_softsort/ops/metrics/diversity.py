@@ -47,7 +47,7 @@ def alpha_dcg(
       scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
       labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. An item with any label above 0 has a topic.
         Labels below 0 count as 0.
-      k: number of ranks that count, None for all.
+      k: number of ranks that count; None for all.
       alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
       mask: bool `[..., n]`, True for valid items.
@@ -55,20 +55,19 @@ def alpha_dcg(
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without a covered topic, and empty lists, give
-      0. A NaN score or a label that is not finite makes the result of its list NaN. There is no gradient.
+      0. A NaN score or a label that is not finite makes its list NaN. There is no gradient.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `k` or `alpha` is out of range, a name is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n + n topics) time and O(n topics) memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> topics = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    >>> round(float(ks.ops.alpha_dcg(tf.constant([3.0, 2.0, 1.0]), topics)), 4)
+    >>> round(float(ks.ops.alpha_dcg([3.0, 2.0, 1.0], topics)), 4)
     1.8155
 
     Source: C. Clarke, M. Kolla, G. Cormack, O. Vechtomova, A. Ashkan, S. Buttcher, I. MacKinnon, "Novelty and Diversity
@@ -110,9 +109,9 @@ def precision_ia(
     It is the mean of `precision` over the topics that some item of the list covers.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
+      scores: floating-point `[..., n]`, which may be infinite.
       labels: `[..., n, topics]` numbers. Items with a label of at least `min_label` cover the topic.
-      k: number of ranks that count, None for all.
+      k: number of ranks that count; None for all.
       min_label: the smallest label of an item that covers the topic.
       ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
       mask: bool `[..., n]`, True for valid items.
@@ -124,10 +123,9 @@ def precision_ia(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> topics = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    >>> float(ks.ops.precision_ia(tf.constant([3.0, 2.0, 1.0]), topics, k=2))
+    >>> float(ks.ops.precision_ia([3.0, 2.0, 1.0], topics, k=2))
     0.5
 
     Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.

@@ -38,9 +38,9 @@ def ndcg(
     of the item at rank r, and D is the discount.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      k: number of ranks that count; None for all.
       gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
       ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
@@ -54,18 +54,17 @@ def ndcg(
       score, a label that is not finite, or a label below 0 makes the result of its list NaN. There is no gradient.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `k` is less than 1, a name is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n) time and O(n) memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ndcg(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.ndcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
     0.5869
-    >>> round(float(ks.ops.ndcg(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0], k=2)), 4)
+    >>> round(float(ks.ops.ndcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0], k=2)), 4)
     0.1738
 
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
@@ -93,9 +92,9 @@ def dcg(
     is the discount. Equal weights cancel out.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      k: number of ranks that count; None for all.
       gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
       ties: rule for items with equal scores, `"position"` or `"mean"`, as in `ndcg`.
@@ -107,9 +106,8 @@ def dcg(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.dcg(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.dcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
     2.1309
 
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on

@@ -29,8 +29,8 @@ def average_relevance_position(
     `ARP = sum_r r w y / sum_r w y`, where y is the label and w the weight of the item at rank r.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers of at least 0: relevance.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: relevance `[..., n]`, numbers of at least 0.
       ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
         all their orders.
       mask: bool `[..., n]`, True for valid items.
@@ -42,16 +42,15 @@ def average_relevance_position(
       gradient.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `ties` is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n) time and O(n) memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> float(ks.ops.average_relevance_position(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0]))
+    >>> float(ks.ops.average_relevance_position([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
     2.5
     """
     return measured(average_relevance_position_measures, scores, labels, mask, weights, ties=ties)
@@ -76,8 +75,8 @@ def ordered_pair_accuracy(
     under the ROC curve of the list.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: numbers `[..., n]`.
       ties: rule for pairs with equal scores. `"position"`: they are wrong, as in TF-Ranking. `"mean"`: they count one
         half, as in the area under the ROC curve.
       mask: bool `[..., n]`, True for valid items.
@@ -86,21 +85,20 @@ def ordered_pair_accuracy(
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without a pair of different labels give 0. A
-      NaN score or a label that is not finite makes the result of its list NaN. There is no gradient.
+      NaN score or a label that is not finite makes its list NaN. There is no gradient.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `ties` is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n) time and O(n) memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ordered_pair_accuracy(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.ordered_pair_accuracy([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
     0.0
-    >>> round(float(ks.ops.ordered_pair_accuracy(tf.constant([0.9, 0.3, 0.4]), [2.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.ordered_pair_accuracy([0.9, 0.3, 0.4], [2.0, 0.0, 1.0])), 4)
     1.0
     """
     return measured(ordered_pair_accuracy_measures, scores, labels, mask, weights, ties=ties)

@@ -28,9 +28,9 @@ def precision(
     `precision = (number of relevant items among the first k) / min(k, number of valid items)`.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
       ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
         all their orders.
@@ -39,19 +39,18 @@ def precision(
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without relevant items, and empty lists, give
-      0. A NaN score or a label that is not finite makes the result of its list NaN. There is no gradient.
+      0. A NaN score or a label that is not finite makes its list NaN. There is no gradient.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `k` is less than 1, `ties` is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n) time and O(n) memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> float(ks.ops.precision(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2))
+    >>> float(ks.ops.precision([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2))
     0.5
     """
     return measured(precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
@@ -73,9 +72,9 @@ def recall(
     `recall = (number of relevant items among the first k) / (number of relevant items)`.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
       ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
       mask: bool `[..., n]`, True for valid items.
@@ -85,9 +84,8 @@ def recall(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.recall(tf.constant([0.3, 0.9, 0.4, 0.1]), [1.0, 0.0, 1.0, 1.0], k=2)), 4)
+    >>> round(float(ks.ops.recall([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2)), 4)
     0.3333
     """
     return measured(recall_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
@@ -111,9 +109,9 @@ def mean_average_precision(
     after rank k.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
       ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
       mask: bool `[..., n]`, True for valid items.
@@ -123,9 +121,8 @@ def mean_average_precision(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mean_average_precision(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.mean_average_precision([0.3, 0.9, 0.4], [1.0, 0.0, 1.0])), 4)
     0.5833
     """
     return measured(mean_average_precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
@@ -177,9 +174,9 @@ def hits(
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
       ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
       mask: bool `[..., n]`, True for valid items.
@@ -190,9 +187,8 @@ def hits(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> float(ks.ops.hits(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 0.0], k=2))
+    >>> float(ks.ops.hits([0.3, 0.9, 0.4], [1.0, 0.0, 0.0], k=2))
     0.0
     """
     return measured(hits_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
@@ -214,9 +210,9 @@ def mrr(
     `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite.
-      labels: `[..., n]` numbers. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count, None for all.
+      scores: floating-point `[..., n]`, which may be infinite.
+      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
+      k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
       ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
       mask: bool `[..., n]`, True for valid items.
@@ -226,9 +222,8 @@ def mrr(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> float(ks.ops.mrr(tf.constant([0.3, 0.9, 0.4]), [1.0, 0.0, 1.0]))
+    >>> float(ks.ops.mrr([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
     0.5
 
     Source: E. Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.

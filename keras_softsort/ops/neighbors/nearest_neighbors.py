@@ -79,9 +79,8 @@ def nearest_neighbors(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> found = ks.ops.nearest_neighbors(tf.constant([[1.75]]), tf.constant([[0.0], [1.0], [2.0], [9.0]]), k=2)
+    >>> found = ks.ops.nearest_neighbors([[1.75]], [[0.0], [1.0], [2.0], [9.0]], k=2)
     >>> found.neighbors.numpy().tolist(), found.distances.numpy().tolist()
     ([[2, 1]], [[0.0625, 0.5625]])
 

@@ -85,9 +85,8 @@ def retrieval_loss(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> embeddings = tf.constant([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    >>> embeddings = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
     >>> ks.ops.retrieval_loss(embeddings, labels=[0, 0, 1, 1]).numpy().round(3).tolist()
     [-1.0, -1.0, -1.0, -1.0]
 

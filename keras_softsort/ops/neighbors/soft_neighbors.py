@@ -73,9 +73,8 @@ def soft_neighbor_membership(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> queries, candidates = tf.constant([[0.1], [2.9]]), tf.constant([[0.0], [1.0], [2.0], [3.0]])
+    >>> queries, candidates = [[0.1], [2.9]], [[0.0], [1.0], [2.0], [3.0]]
     >>> ks.ops.soft_neighbor_membership(queries, candidates, k=2, tau=0.01).numpy().round(3).tolist()
     [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
 
@@ -163,9 +162,8 @@ def dknn_loss(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> embeddings, labels = tf.constant([[0.0], [0.1], [1.0], [1.2]]), [0, 0, 1, 1]
+    >>> embeddings, labels = [[0.0], [0.1], [1.0], [1.2]], [0, 0, 1, 1]
     >>> ks.ops.dknn_loss(embeddings, labels, k=1, tau=0.01).numpy().round(3).tolist()
     [-1.0, -1.0, -1.0, -1.0]
 

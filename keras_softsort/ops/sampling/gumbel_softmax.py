@@ -51,7 +51,7 @@ def gumbel_softmax(
       logits: floating-point, unnormalized log-probabilities along `axis`. An item with -inf is never chosen.
       tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
         broadcasts against the axes other than `axis` (a temperature per list). A tensor that is not positive gives NaN.
-      seed: two integers. Equal seeds give equal noise: eagerly, traced, and under XLA.
+      seed: two integers, the stateless seed of the noise.
       k: number of items to choose, from 1 to n.
       method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`. Exact choices do not depend on it.
       noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `relaxed_top_k`.

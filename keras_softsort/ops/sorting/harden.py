@@ -39,9 +39,8 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> ks.ops.harden(tf.constant([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])).numpy().tolist()
+    >>> ks.ops.harden([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
     Source: straight-through gradients are Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients

@@ -31,7 +31,7 @@ def neural_sort(
     the result is finite for every tau.
 
     Args:
-      scores: `[..., n]`, float16, bfloat16, float32 or float64.
+      scores: floating-point `[..., n]`.
       tau: temperature, in units of the scores times the list size n. A positive number, or a tensor or variable that is
         a scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
         start with n / 10. A tensor that is not positive gives NaN.
@@ -39,8 +39,7 @@ def neural_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
-        leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
@@ -91,7 +90,7 @@ def soft_sort(
     call `soft_sort`, see `soft_values`.
 
     Args:
-      scores: `[..., n]`, float16, bfloat16, float32 or float64.
+      scores: floating-point `[..., n]`.
       tau: temperature, in units of the scores to the `power`. A positive number, or a tensor or variable that is a
         scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
         start with 0.1 to 1. A tensor that is not positive gives NaN.
@@ -100,8 +99,7 @@ def soft_sort(
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
-        leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items

@@ -43,7 +43,7 @@ def soft_quantile(
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
-        Values keep their scale. None leaves them as they are.
+        Values keep their scale.
 
     Returns:
       `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. A list without valid items gives
@@ -59,9 +59,8 @@ def soft_quantile(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores = tf.constant([2.0, 5.0, 3.0, 10.0])
+    >>> scores = [2.0, 5.0, 3.0, 10.0]
     >>> float(ks.ops.soft_quantile(scores, 0.5, tau=0.01))
     4.0
     >>> ks.ops.soft_quantile(scores, [0.0, 1.0], tau=0.01).numpy().tolist()

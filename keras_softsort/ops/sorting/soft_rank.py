@@ -51,8 +51,7 @@ def soft_rank(
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
-        leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items have rank 0 and zero gradient. Tied items have equal ranks,
@@ -68,14 +67,13 @@ def soft_rank(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> ks.ops.soft_rank(tf.constant([2.0, 5.0, 3.0]), tau=0.01).numpy().tolist()
+    >>> ks.ops.soft_rank([2.0, 5.0, 3.0], tau=0.01).numpy().tolist()
     [3.0, 1.0, 2.0]
-    >>> ks.ops.soft_rank(tf.constant([2.0, 2.0, 3.0]), tau=0.01).numpy().tolist()
+    >>> ks.ops.soft_rank([2.0, 2.0, 3.0], tau=0.01).numpy().tolist()
     [2.5, 2.5, 1.0]
 
-    >>> ks.ops.soft_rank(tf.constant([5.0, 1.0, 2.0]), 2.0, method="projection", direction="ASCENDING").numpy().tolist()
+    >>> ks.ops.soft_rank([5.0, 1.0, 2.0], 2.0, method="projection", direction="ASCENDING").numpy().tolist()
     [3.0, 1.25, 1.75]
 
     Source: that of `neural_sort` and `soft_sort`. Projections: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast

@@ -52,7 +52,7 @@ def soft_top_k(
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
-        Values keep their scale. None leaves them as they are.
+        Values keep their scale.
 
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are
@@ -69,9 +69,8 @@ def soft_top_k(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> values, weights = ks.ops.soft_top_k(tf.constant([2.0, 5.0, 3.0]), k=2, tau=0.01)
+    >>> values, weights = ks.ops.soft_top_k([2.0, 5.0, 3.0], k=2, tau=0.01)
     >>> values.numpy().tolist(), weights.numpy().tolist()
     ([5.0, 3.0], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -124,8 +123,7 @@ def soft_top_k_membership(
         Of tied items, the first are chosen.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales. None
-        leaves them as they are.
+      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the

@@ -54,7 +54,7 @@ def soft_values(
       mask: bool `[..., n]`, True for valid items. The values of masked items are never read.
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
-        Values keep their scale. None leaves them as they are.
+        Values keep their scale.
 
     Returns:
       A tensor of the shape of `values`, or of `scores`, with `top_k` in place of n if it is given. The ranks after the
@@ -75,16 +75,15 @@ def soft_values(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores = tf.constant([2.0, 5.0, 3.0])
+    >>> scores = [2.0, 5.0, 3.0]
     >>> [round(float(v), 2) for v in ks.ops.soft_values(scores, tau=0.5)]
     [4.96, 2.91, 2.12]
-    >>> prices = tf.constant([[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]])
+    >>> prices = [[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]]
     >>> ks.ops.soft_values(scores, tau=0.01, values=prices).numpy().tolist()
     [[50.0, 2.0], [30.0, 3.0], [20.0, 1.0]]
 
-    >>> ks.ops.soft_values(tf.constant([5.0, 1.0, 2.0]), 0.1, method="projection").numpy().tolist()
+    >>> ks.ops.soft_values([5.0, 1.0, 2.0], 0.1, method="projection").numpy().tolist()
     [5.0, 2.0, 1.0]
 
     Source: that of `neural_sort` and `soft_sort`, and for projections that of `soft_rank`.
