@@ -43,11 +43,12 @@ class SoftRankScorer(tfr.keras.model.Scorer):
 
     Example:
 
+    >>> import tensorflow as tf
     >>> import tensorflow_ranking as tfr
     >>> from keras_softsort import tf_ranking
     >>> first = lambda context, example, mask: example["bm25"][:, :, 0]
     >>> scorer = tf_ranking.SoftRankScorer(first, lambda context, example, mask: example["soft_rank"][:, :, 0], tau=0.1)
-    >>> documents, mask = {"bm25": [[[2.0], [5.0], [3.0], [0.0]]]}, [[True] * 3 + [False]]
+    >>> documents, mask = {"bm25": tf.constant([[[2.0], [5.0], [3.0], [0.0]]])}, tf.constant([[True] * 3 + [False]])
     >>> [round(float(share), 3) for share in scorer({}, documents, mask)[0]]
     [1.0, 0.333, 0.667, 0.0]
 

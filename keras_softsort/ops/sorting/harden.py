@@ -19,14 +19,13 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     """Turn a soft permutation into an exact one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 
     One rank after another takes the item with the largest weight that no earlier rank has taken; of equal weights, the
-    first. So no item is taken twice, as could happen at ties with the argmax of each row. If the argmaxes form a
-    permutation, as for `neural_sort` and `soft_sort` without ties, the result is that permutation.
+    first. So no item is taken twice, as could happen at ties with the argmax of each row.
 
     Args:
       permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks. Weights of -inf are equal and
         smaller than all others.
-      mask: bool `[..., n]`, True for valid items. Masked items take the ranks after the valid ones; their weights are
-        not read and receive no gradient.
+      mask: bool `[..., n]`, True for valid items. Masked items take the ranks after the valid ones, and get no
+        gradient.
 
     Returns:
       The same shape and dtype, with entries 0 and 1. A matrix with NaN at a valid item gives NaN.
@@ -43,8 +42,7 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     >>> ks.ops.harden([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
-    Source: straight-through gradients are Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients
-    Through Stochastic Neurons", 2013.
+    Source: Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients Through Stochastic Neurons", 2013.
     """
     permutation = arguments.floating_tensor("permutation", permutation)
     shape = permutation.shape

@@ -26,31 +26,30 @@ def neural_sort(
     """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
     Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums
-    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts.
-    Scores are taken relative to a middle score of the list. So neither a large offset nor an outlier costs digits, and
-    the result is finite for every tau.
+    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts. Scores
+    are taken relative to a middle score of their list, so large offsets and outliers cost no precision.
 
     Args:
       scores: floating-point `[..., n]`.
-      tau: temperature, in units of the scores times the list size n. A positive number, or a tensor or variable that is
-        a scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
-        start with n / 10. A tensor that is not positive gives NaN.
+      tau: temperature in units of the scores times the list size n, positive: a number, or a tensor that broadcasts
+        against the leading axes. For scores with a spread of about 1 start with n / 10. A tensor that is not positive
+        gives NaN.
       top_k: number of first rows to compute; None computes all.
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
-      mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
+      mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
 
     Returns:
-      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
-      come last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
-      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows, and changes no other
-      list. Empty lists give `[..., 0, 0]`.
+      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Masked items never affect the valid ones, and come
+      last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
+      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows. Empty lists give
+      `[..., 0, 0]`. Half precision is computed in float32.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` is not positive, `mask` has another shape, `top_k` is greater than the list size, or `direction`
-        or `scale` is unknown.
+      ValueError: `tau` is not positive, `top_k` is greater than the list size, a name is unknown, or shapes do not
+        match.
 
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 
@@ -58,10 +57,9 @@ def neural_sort(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores = tf.constant([2.0, 5.0, 3.0])
-    >>> tf.round(100 * ks.ops.neural_sort(scores, tau=1.0)).numpy().astype(int).tolist()
+    >>> tf.round(100 * ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0)).numpy().astype(int).tolist()
     [[1, 88, 12], [24, 9, 67], [73, 0, 27]]
-    >>> ks.ops.neural_sort(scores, tau=0.01).numpy().astype(int).tolist()
+    >>> ks.ops.neural_sort([2.0, 5.0, 3.0], tau=0.01).numpy().astype(int).tolist()
     [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
@@ -85,44 +83,25 @@ def soft_sort(
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
-    Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. Every row sums to 1 and is largest at the item of that
-    rank. As tau goes to 0, P becomes the permutation matrix that sorts. For the sorted values, which other libraries
-    call `soft_sort`, see `soft_values`.
+    Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. For the sorted values, which other libraries call
+    `soft_sort`, see `soft_values`.
 
     Args:
       scores: floating-point `[..., n]`.
-      tau: temperature, in units of the scores to the `power`. A positive number, or a tensor or variable that is a
-        scalar or broadcasts against the leading axes (a temperature per list). For scores with a spread of about 1
-        start with 0.1 to 1. A tensor that is not positive gives NaN.
+      tau: temperature in units of the scores to the `power`, positive: a number, or a tensor that broadcasts against
+        the leading axes. For scores with a spread of about 1 start with 0.1 to 1. A tensor that is not positive gives
+        NaN.
       power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
-      top_k: number of first rows to compute; None computes all.
-      hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
-      mask: bool `[..., n]`, True for valid items. Masked items never affect the values or gradients of valid items.
-      direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+      top_k, hard, mask, direction, scale: as in `neural_sort`.
 
-    Returns:
-      `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Half precision is computed in float32. Masked items
-      come last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
-      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows, and changes no other
-      list. Empty lists give `[..., 0, 0]`.
-
-    Raises:
-      TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `power` is not positive, `mask` has another shape, `top_k` is greater than the list size, or
-        `direction` or `scale` is unknown.
-
-    Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
+    The shape, masked items, ties, empty lists, errors and cost are as in `neural_sort`.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores = tf.constant([2.0, 5.0, 3.0])
-    >>> tf.round(100 * ks.ops.soft_sort(scores, tau=1.0)).numpy().astype(int).tolist()
+    >>> tf.round(100 * ks.ops.soft_sort([2.0, 5.0, 3.0], tau=1.0)).numpy().astype(int).tolist()
     [[4, 84, 11], [24, 9, 67], [71, 4, 26]]
-    >>> tf.round(100 * ks.ops.soft_sort(scores, tau=1.0, power=2.0)).numpy().astype(int).tolist()
-    [[0, 98, 2], [27, 1, 72], [73, 0, 27]]
 
     Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
     """

@@ -36,9 +36,7 @@ def soft_quantile(
     Args:
       scores: floating-point `[..., n]`.
       q: a Python or NumPy number in [0, 1], or a one-dimensional sequence of them.
-      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
-        `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or broadcasts against the leading
-        axes (a temperature per list).
+      tau: temperature in units of `method`, as in `soft_values`.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
@@ -46,25 +44,20 @@ def soft_quantile(
         Values keep their scale.
 
     Returns:
-      `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. A list without valid items gives
-      0 and zero gradient. A list with a valid score that is not finite gives NaN.
+      `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. Lists without valid items give 0
+      and zero gradient. A list with a valid score that is not finite gives NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `q` is not a number or a sequence of numbers, or `mask` is not bool.
-      ValueError: `q` is outside [0, 1] or has more than one axis, `tau` or `power` is not positive, `power` is not 1
-        with a method that has none, `mask` has another shape, `scale` is unknown, or `method` has no permutation
-        matrix.
+      ValueError: `q` is outside [0, 1] or has more than one axis, or an error of `soft_values`.
 
-    Cost: O(len(q) n + n log n) time and O(len(q) n) memory, for two rows of the soft permutation per quantile.
+    Cost: O(len(q) n + n log n) time and O(len(q) n) memory.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> scores = [2.0, 5.0, 3.0, 10.0]
-    >>> float(ks.ops.soft_quantile(scores, 0.5, tau=0.01))
-    4.0
-    >>> ks.ops.soft_quantile(scores, [0.0, 1.0], tau=0.01).numpy().tolist()
-    [2.0, 10.0]
+    >>> ks.ops.soft_quantile([2.0, 5.0, 3.0, 10.0], [0.0, 0.5, 1.0], tau=0.01).numpy().tolist()
+    [2.0, 4.0, 10.0]
 
     Source: that of `neural_sort` and `soft_sort`.
     """

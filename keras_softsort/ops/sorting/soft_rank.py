@@ -26,26 +26,23 @@ def soft_rank(
 ) -> tf.Tensor:
     """Compute the soft rank of each item, where 1 is the first.
 
-    With `"neural_sort"` and `"soft_sort"` the ranks are `P^T (1, ..., n)`, for the soft permutation matrix P, and are
-    not normalized. The rows of P sum to 1, but its columns do only as tau goes to 0, so at a high temperature ranks may
-    leave the range from 1 to n. The ranks of the other methods stay in this range and sum to n (n + 1) / 2.
+    With `"neural_sort"` and `"soft_sort"` the ranks are `P^T (1, ..., n)`, for the soft permutation matrix P. The
+    columns of P sum to 1 only as tau goes to 0, so at a high temperature ranks may leave the range from 1 to n. The
+    ranks of the other methods stay in this range and sum to n (n + 1) / 2.
 
     With `"projection"` they are the point of the permutahedron (the convex hull of all orders of 1, ..., n) that is
-    nearest to `-scores / tau`. Neighbors in the sorted list that are further apart than tau have exact ranks. The
-    others are pooled in blocks. Within a block, a rank is the mean rank of the block minus (score - block mean) / tau.
-    With `"projection_kl"` the nearest point is that by Kullback-Leibler divergence to `exp(-scores / tau)`. The ranks
-    are those of `soft_rank(scores, regularization_strength=tau, regularization="l2"` or `"kl")` of fast-soft-sort and
-    torchsort, which rank in ascending order by default. Items that are not pooled have no gradient, so choose tau well
-    above the distance of neighbors.
+    nearest to `-scores / tau`. Neighbors in the sorted list that are further apart than tau have exact ranks and no
+    gradient, so choose tau well above the distance of neighbors. The others are pooled in blocks, in which a rank is
+    the mean rank minus (score - block mean) / tau. With `"projection_kl"` the point is that nearest to
+    `exp(-scores / tau)` by Kullback-Leibler divergence.
 
     With `"lapsum"` they are `1/2 + sum_j F((s_j - s_i) / tau)` over all valid j, where F is the distribution function
-    of the Laplace distribution. It is the expected rank with Laplace noise. Every rank depends on all scores.
+    of the Laplace distribution: the expected ranks with Laplace noise. Every rank depends on all scores.
 
     Args:
       scores: floating-point `[..., n]`.
-      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
-        `"soft_sort"`, scores for the others. A positive number, or a tensor or variable that is a scalar or broadcasts
-        against the leading axes (a temperature per list).
+      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Its unit is scores
+        times list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, and scores for the others.
       method: `"neural_sort"`, `"soft_sort"`, `"projection"`, `"projection_kl"` or `"lapsum"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
@@ -59,27 +56,23 @@ def soft_rank(
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `mask` has another
-        shape, `direction` or `scale` is unknown, or `method` has no ranks.
+      ValueError: `tau` or `power` is not positive, a name is unknown, shapes do not match, or `method` has no ranks, or
+        no `power`.
 
-    Cost: with a soft permutation matrix that of `soft_values`. `"lapsum"` and projections take O(n log n) time,
-    projections at some temperatures O(n log^2 n). Both take O(n) memory.
+    Cost: that of `soft_values` with a matrix. `"lapsum"` and projections take O(n log n) time, projections at some
+    temperatures O(n log^2 n), and O(n) memory.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> ks.ops.soft_rank([2.0, 5.0, 3.0], tau=0.01).numpy().tolist()
-    [3.0, 1.0, 2.0]
     >>> ks.ops.soft_rank([2.0, 2.0, 3.0], tau=0.01).numpy().tolist()
     [2.5, 2.5, 1.0]
-
     >>> ks.ops.soft_rank([5.0, 1.0, 2.0], 2.0, method="projection", direction="ASCENDING").numpy().tolist()
     [3.0, 1.25, 1.75]
 
-    Source: that of `neural_sort` and `soft_sort`. Projections: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast
-    Differentiable Sorting and Ranking", ICML 2020, https://arxiv.org/abs/2002.08871. LapSum: L. Struski, M. Bednarczyk,
-    I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking, Sorting and Top-k Selection", ICML
-    2025, https://arxiv.org/abs/2503.06242.
+    Source: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable Sorting and Ranking", ICML 2020, for
+    projections; L. Struski, M. Bednarczyk, I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All:
+    Ranking, Sorting and Top-k Selection", ICML 2025; otherwise see `neural_sort` and `soft_sort`.
     """
     args = sort_arguments(
         scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks", scale=scale

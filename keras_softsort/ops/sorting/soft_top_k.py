@@ -37,18 +37,15 @@ def soft_top_k(
     """Compute the k largest (or smallest) scores softly, and the weights of the items in them.
 
     `weights = P[..., :k, :]` are the first k rows of the soft permutation matrix, and `values = weights @ scores`. For
-    one number per item that tells how much it belongs to the first k, see `soft_top_k_membership`.
+    one number per item, see `soft_top_k_membership`.
 
     Args:
       scores: floating-point `[..., n]`.
       k: number of items, from 1 to n.
-      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
-        `"soft_sort"`. A positive number, or a tensor or variable that is a scalar or broadcasts against the leading
-        axes (a temperature per list).
+      tau: temperature in units of `method`, as in `soft_values`.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
-      hard: whether to return exact values and one-hot weights, with the gradient of the soft ones. Tied items keep
-        their order.
+      hard: whether to return exact values and one-hot weights, with the gradient of the soft ones.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
@@ -57,13 +54,11 @@ def soft_top_k(
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are
       valid, the remaining values are 0, and their weights spread evenly over the masked items. Tied items share their
-      ranks evenly. A list with a valid score that is not finite gives NaN.
+      ranks evenly, or keep their order if `hard`. A list with a valid score that is not finite gives NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
-      ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
-        a method that has none, `mask` has another shape, `direction` or `scale` is unknown, or `method` has no
-        permutation matrix.
+      ValueError: `k` is below 1 or greater than the list size, or an error of `soft_values`.
 
     Cost: O(k n + n log n) time and O(k n) memory.
 
@@ -98,62 +93,44 @@ def soft_top_k_membership(
     """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
 
     With `"lapsum"`, `p_i = F((s_i - b) / tau)`, where F is the distribution function of the Laplace distribution, and b
-    is the threshold for which the memberships sum to k, found in closed form.
-
-    With `"projection"`, `p_i = clip(s_i / tau - b, 0, 1)`: the vector of memberships nearest to the scores. Items that
-    are far enough from the threshold get exactly 0 or 1, and no gradient. With `"projection_kl"`,
-    `p_i = min(exp(s_i / tau - b), 1)`: exactly 1 for the first items, and above 0 for the others.
-
-    With these three each membership lies in [0, 1]. The k items are not ordered, so `soft_top_k` does not have these
-    methods.
-
-    With `"neural_sort"` and `"soft_sort"`, the memberships are the sums of the columns of `P[..., :k, :]`, which may
-    exceed 1 at a high tau.
+    is the threshold for which the memberships sum to k. With `"projection"`, `p_i = clip(s_i / tau - b, 0, 1)`: the
+    vector of memberships nearest to the scores. Items that are far enough from the threshold get exactly 0 or 1, and no
+    gradient. With `"projection_kl"`, `p_i = min(exp(s_i / tau - b), 1)`: exactly 1 for the first items, and above 0 for
+    the others. With `"neural_sort"` and `"soft_sort"`, they are the column sums of `P[..., :k, :]`, which may exceed 1
+    at a high tau.
 
     Args:
       scores: floating-point `[..., n]`.
-      k: number of items, from 1 to n. An integer, or an integer tensor that is a scalar or has the shape of the leading
-        axes (a number per list). With a tensor the matrix methods take O(n^2) time.
-      tau: temperature, in the units of `method`: scores for `"lapsum"` and the projections, scores times list size for
-        `"neural_sort"`, scores to the `power` for `"soft_sort"`. A positive number, or a tensor or variable that is a
-        scalar or broadcasts against the leading axes (a temperature per list).
+      k: number of items, from 1 to n. An integer, or an integer tensor that is a scalar or holds one per list. With a
+        tensor the matrix methods take O(n^2) time.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+        For `"neural_sort"` and `"soft_sort"` see `soft_values`.
       method: `"lapsum"`, `"projection"`, `"projection_kl"`, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       hard: whether to return 1 for the first k items and 0 for the others, with the gradient of the soft memberships.
-        Of tied items, the first are chosen.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
-      rest evenly, and with `"lapsum"` and the projections every valid item gets 1 and zero gradient. Tied items have
-      equal memberships, unless `hard`. A list with a valid score that is not finite gives NaN.
+      rest evenly, and except with a matrix every valid item gets 1 and zero gradient. Tied items have equal
+      memberships; if `hard`, the first are chosen. A list with a valid score that is not finite gives NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` does not hold integers, or `mask` is not bool.
-      ValueError: `k` is below 1 or greater than the list size, `tau` or `power` is not positive, `power` is not 1 with
-        a method that has none, `mask` has another shape, `direction` or `scale` is unknown, or `method` has no
-        memberships.
-      InvalidArgumentError: the values of a tensor `k` are out of range, and were unknown when traced. XLA drops that
-        check.
+      ValueError: `k` is below 1 or greater than the list size, or an error of `soft_values`.
+      InvalidArgumentError: a tensor `k` is out of range, and was unknown when traced. XLA drops that check.
 
-    Cost: O(n log n) time and O(n) memory with `"lapsum"` and the projections, for any k; that of `soft_top_k` with the
-    others.
+    Cost: O(n log n) time and O(n) memory for any k; that of `soft_top_k` with a matrix.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> parts = ks.ops.soft_top_k_membership(tf.constant([2.0, 5.0, 3.0]), k=2, tau=0.5)
-    >>> [round(float(part), 2) for part in parts]
+    >>> [round(float(part), 2) for part in ks.ops.soft_top_k_membership([2.0, 5.0, 3.0], k=2, tau=0.5)]
     [0.19, 1.0, 0.82]
-    >>> round(float(tf.reduce_sum(parts)), 4)
-    2.0
 
-    Source: L. Struski, M. Bednarczyk, I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All: Ranking,
-    Sorting and Top-k Selection", ICML 2025, https://arxiv.org/abs/2503.06242; for the projections M. Blondel,
-    O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable Sorting and Ranking", ICML 2020.
+    Source: see `soft_rank`.
     """
     args = sort_arguments(
         scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership", scale=scale

@@ -33,58 +33,48 @@ def soft_values(
 
     Projections have no P, so `values` must be None. With `"projection"` the result is the point of the permutahedron of
     the scores (the convex hull of all their orders) that is nearest to `(n, ..., 1) / tau`. Neighbors in the sorted
-    list that are closer than 1 / tau keep their values. The others are pooled in blocks. Within a block, a value is the
-    block mean minus (rank - block center) / tau. With `"projection_kl"`, the means are replaced by log-sum-exp, which
-    gives the logarithm of a projection by Kullback-Leibler divergence; ascending values are then not the reverse of
-    descending ones. The values are those of `soft_sort(scores, regularization_strength=tau, regularization="l2"` or
-    `"kl")` of fast-soft-sort and torchsort, which sort in ascending order by default. The gradient is that of these
-    values; fast-soft-sort's gradient of `"kl"` weights the items of a block by a softmax of ranks instead of scores.
+    list that are closer than 1 / tau keep their values. The others are pooled in blocks, in which a value is the block
+    mean minus (rank - block center) / tau. With `"projection_kl"` the means are log-sum-exp, which gives the logarithm
+    of a projection by Kullback-Leibler divergence; ascending values are then not the reverse of descending ones.
 
     Args:
       scores: floating-point `[..., n]`.
-      tau: temperature, in the units of `method`: scores times list size for `"neural_sort"`, scores to the `power` for
-        `"soft_sort"`, **one over** the scores for projections. A positive number, or a tensor or variable that is a
-        scalar or broadcasts against the leading axes (a temperature per list).
+      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Its unit is scores
+        times list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, and **one over** the scores for
+        projections.
       method: `"neural_sort"`, `"soft_sort"`, `"projection"` or `"projection_kl"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       values: `[..., n]` or `[..., n, d]`, in the dtype of `scores`; None sorts the scores themselves.
       top_k: number of first values to compute; None computes all.
-      hard: whether to return the values in exact order, with the gradient of the soft ones. Tied items keep their
-        order.
-      mask: bool `[..., n]`, True for valid items. The values of masked items are never read.
+      hard: whether to return exactly sorted values, with the gradient of the soft ones. Tied items keep their order.
+      mask: bool `[..., n]`, True for valid items.
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
         Values keep their scale.
 
     Returns:
-      A tensor of the shape of `values`, or of `scores`, with `top_k` in place of n if it is given. The ranks after the
-      valid items get 0 and zero gradient. Tied items share their ranks evenly. A list with a valid score that is not
-      finite gives NaN. Empty lists give empty results.
+      The shape of `values`, or of `scores`, with `top_k` in place of n if it is given. Masked values are never read.
+      The ranks after the valid items get 0 and zero gradient. Tied items share their ranks evenly. A list with a valid
+      score that is not finite gives NaN. Empty lists give empty results.
 
     Raises:
       TypeError: `scores` or `values` is not floating-point, they differ in dtype, or `mask` is not bool.
-      ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, shapes do not match,
-        `top_k` is greater than the list size, `direction` or `scale` is unknown, `method` has no sorted values, or
-        `values` are given and it has no permutation matrix.
+      ValueError: `tau` or `power` is not positive, `top_k` is greater than the list size, a name is unknown, shapes do
+        not match, or `method` has no sorted values, no `power`, or no matrix for `values`.
 
-    Cost, forward and backward: O(n^2 d) time and O(n^2) memory on short lists. On long lists the matrix is not formed,
-    which takes O(n) memory, and O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort. w is the number of
-    neighbors that matter, about `sqrt(30 tau / gap)` for scores that lie evenly `gap` apart. From which size on a list
-    is long: see the documentation, "Long lists". Projections take O(n log n) time, at some temperatures
-    O(n log^2 n), and O(n) memory.
+    Cost: O(n^2 d) time and O(n^2) memory on short lists. Long lists (see the documentation) take O(n) memory, and
+    O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort, where about w = `sqrt(30 tau / gap)` neighbors
+    matter for scores that lie evenly `gap` apart. Projections take O(n log n) time, at some temperatures O(n log^2 n),
+    and O(n) memory.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> scores = [2.0, 5.0, 3.0]
-    >>> [round(float(v), 2) for v in ks.ops.soft_values(scores, tau=0.5)]
+    >>> [round(float(v), 2) for v in ks.ops.soft_values([2.0, 5.0, 3.0], tau=0.5)]
     [4.96, 2.91, 2.12]
     >>> prices = [[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]]
-    >>> ks.ops.soft_values(scores, tau=0.01, values=prices).numpy().tolist()
+    >>> ks.ops.soft_values([2.0, 5.0, 3.0], tau=0.01, values=prices).numpy().tolist()
     [[50.0, 2.0], [30.0, 3.0], [20.0, 1.0]]
-
-    >>> ks.ops.soft_values([5.0, 1.0, 2.0], 0.1, method="projection").numpy().tolist()
-    [5.0, 2.0, 1.0]
 
     Source: that of `neural_sort` and `soft_sort`, and for projections that of `soft_rank`.
     """
