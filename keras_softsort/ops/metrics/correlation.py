@@ -26,8 +26,8 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
       mask: bool `[..., n]`, True for valid items.
 
     Returns:
-      float64 `[...]`. Masked items are left out. A list with fewer than two items, or with constant numbers on one
-      side, gives 0. A list with a valid NaN gives NaN. There is no gradient.
+      float64 `[...]`, without a gradient. A list with fewer than two items, or with constant numbers on one side, gives
+      0. A list with a valid NaN gives NaN.
 
     Raises:
       TypeError: the numbers are not real, or `mask` is not bool.
@@ -51,22 +51,12 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
 def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Spearman's rank correlation of two lists of numbers: Pearson's correlation of their ranks.
 
-    Tied items have their mean rank. `spearman_loss` is the loss that is made of it.
+    Tied items have their mean rank. `spearman_loss` is the loss with soft ranks.
 
     Args:
-      first: numbers `[..., n]`, of any sign, which may be infinite.
-      second: numbers of the same shape.
-      mask: bool `[..., n]`, True for valid items.
+      first, second, mask: as in `kendall_tau`.
 
-    Returns:
-      float64 `[...]`. Masked items are left out. A list with fewer than two items, or with constant numbers on one
-      side, gives 0. A list with a valid NaN gives NaN. There is no gradient.
-
-    Raises:
-      TypeError: the numbers are not real, or `mask` is not bool.
-      ValueError: the shapes do not match.
-
-    Cost: O(n log n) time and O(n) memory per list.
+    Results, errors and cost are those of `kendall_tau`.
 
     Example:
 

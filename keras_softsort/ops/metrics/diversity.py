@@ -45,21 +45,20 @@ def alpha_dcg(
 
     Args:
       scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
-      labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. An item with any label above 0 has a topic.
-        Labels below 0 count as 0.
+      labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. Labels below 0 count as 0.
       k: number of ranks that count; None for all.
       alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
       mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
     Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a covered topic, and empty lists, give
-      0. A NaN score or a label that is not finite makes its list NaN. There is no gradient.
+      `[...]` in the dtype of `scores`, without a gradient. Lists without a covered topic, and empty lists, give 0. A
+      NaN score or a label that is not finite makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `k` or `alpha` is out of range, a name is unknown, shapes do not match, or a weight is negative.
+      ValueError: `k` or `alpha` is out of range, `discount` is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n + n topics) time and O(n topics) memory.
 
@@ -109,15 +108,11 @@ def precision_ia(
     It is the mean of `precision` over the topics that some item of the list covers.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
+      scores, k, ties, mask, weights: as in `precision`.
       labels: `[..., n, topics]` numbers. Items with a label of at least `min_label` cover the topic.
-      k: number of ranks that count; None for all.
       min_label: the smallest label of an item that covers the topic.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
 
-    Results for masked and empty lists and errors are those of `precision`.
+    Results for empty lists and errors are those of `precision`.
 
     Cost: O(n log n + n topics) time and O(n topics) memory.
 

@@ -47,15 +47,15 @@ def ndcg(
         all their orders, as in scikit-learn.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply the gains. Items of weight 0 are
-        left out.
+        masked.
 
     Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a gain, and empty lists, give 0. A NaN
-      score, a label that is not finite, or a label below 0 makes the result of its list NaN. There is no gradient.
+      `[...]` in the dtype of `scores`, without a gradient. Lists without a gain, and empty lists, give 0. A NaN score,
+      or a label that is not finite or below 0, makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `k` is less than 1, a name is unknown, shapes do not match, or a weight is negative.
+      ValueError: `k` is below 1, a name is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n) time and O(n) memory.
 
@@ -64,8 +64,6 @@ def ndcg(
     >>> import keras_softsort as ks
     >>> round(float(ks.ops.ndcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
     0.5869
-    >>> round(float(ks.ops.ndcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0], k=2)), 4)
-    0.1738
 
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
@@ -92,17 +90,11 @@ def dcg(
     is the discount. Equal weights cancel out.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
-      labels: relevance `[..., n]`, numbers of at least 0.
-      k: number of ranks that count; None for all.
-      gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
-      discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `ndcg`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      scores, labels, k, gain, discount, ties, mask: as in `ndcg`.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
-    Results for masked and empty lists, errors and cost are those of `ndcg`. Labels that are too large for exponential
-    gains, about 127 in float32, are an InvalidArgumentError, which is not checked under XLA.
+    Results for empty lists, errors and cost are those of `ndcg`. Labels that are too large for exponential gains, about
+    127 in float32, are an InvalidArgumentError, which is not checked under XLA.
 
     Example:
 

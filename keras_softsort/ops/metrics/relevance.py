@@ -32,18 +32,18 @@ def precision(
       labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
       k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
-        all their orders.
+      ties: rule for items with equal scores. `"position"`: they keep their order. `"mean"`: the mean over all their
+        orders.
       mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
     Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Lists without relevant items, and empty lists, give
-      0. A NaN score or a label that is not finite makes its list NaN. There is no gradient.
+      `[...]` in the dtype of `scores`, without a gradient. Lists without relevant items, and empty lists, give 0. A NaN
+      score or a label that is not finite makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `k` is less than 1, `ties` is unknown, shapes do not match, or a weight is negative.
+      ValueError: `k` is below 1, `ties` is unknown, shapes do not match, or a weight is negative.
 
     Cost: O(n log n) time and O(n) memory.
 
@@ -72,15 +72,9 @@ def recall(
     `recall = (number of relevant items among the first k) / (number of relevant items)`.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
-      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count; None for all.
-      min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
-    Results for masked and empty lists, errors and cost are those of `precision`.
+    Results for empty lists, errors and cost are those of `precision`.
 
     Example:
 
@@ -109,15 +103,9 @@ def mean_average_precision(
     after rank k.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
-      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count; None for all.
-      min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
-    Results for masked and empty lists, errors and cost are those of `precision`.
+    Results for empty lists, errors and cost are those of `precision`.
 
     Example:
 
@@ -174,16 +162,9 @@ def hits(
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
-      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count; None for all.
-      min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
-    Results for masked and empty lists, errors and cost are those of `precision`. With `ties="mean"` the result is a
-    probability.
+    Results for empty lists, errors and cost are those of `precision`. With `ties="mean"` the result is a probability.
 
     Example:
 
@@ -210,15 +191,9 @@ def mrr(
     `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
-      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count; None for all.
-      min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `precision`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are left out.
+      scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
-    Results for masked and empty lists, errors and cost are those of `precision`.
+    Results for empty lists, errors and cost are those of `precision`.
 
     Example:
 
