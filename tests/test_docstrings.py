@@ -61,6 +61,12 @@ def test_each_argument_has_an_entry(name):
     assert not unknown, f"{name} has no argument {sorted(unknown)}: remove it from `Args:` of its docstring"
 
 
+def test_a_loss_refers_to_its_operator():
+    losses = [getattr(ks.losses, name) for name in ks.losses.__all__]
+    operators = {each: f"ops.{each._operator.__name__}" for each in losses if hasattr(each, "_operator")}
+    assert [each.__name__ for each, name in operators.items() if f"`{name}`" not in each.__doc__] == []
+
+
 def test_a_lost_line_is_found():
     text = """Do it.
 

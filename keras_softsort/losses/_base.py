@@ -28,13 +28,9 @@ from keras_softsort.losses._temperature import Temperature
 class WeightedLoss(FixedOptions, keras.losses.Loss):
     """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
 
+    `ListLoss` describes `reduction`, `name` and `dtype`.
+
     Args:
-      reduction: `"sum_over_batch_size"` or `"mean"`, the mean over lists (over queries for `DkNNLoss`);
-        `"mean_with_sample_weight"`, the sum of weighted losses over the sum of weights; `"sum"`; or None or `"none"`,
-        one loss per list. Keras 2's `"auto"` is the mean.
-      name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first, or a Keras dtype policy or the name of one, for its
-        compute dtype. None: that of `y_pred`, and float32 for half precision. Half precision is computed in float32.
       **unknown: other names are an error, which says what the argument is called here.
     """
 
@@ -146,7 +142,7 @@ def _as_dtype(dtype: Any) -> tf.DType | None:
 class ListLoss(WeightedLoss):
     """Base class of losses with one value per list. It describes the arguments that all list losses share.
 
-    To write a loss, derive from `ScoreLoss` if it takes scores; otherwise derive from this class and implement
+    To write a loss, derive from `ScoreLoss` if it takes scores. Otherwise derive from this class and implement
     `list_losses`.
 
     Args:
@@ -166,10 +162,16 @@ class ListLoss(WeightedLoss):
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
         With `lists="groups"` `[batch, 2]`: group ids and labels. See below.
       y_pred: scores `[batch, n]` or `[batch, n, 1]`, as a `Dense(1)` per item gives them, dense or ragged; with
-        `lists="batch"` or `"groups"` `[batch]` or `[batch, 1]`. Soft permutations, for losses that take them, have the
-        shape `[batch, rank, item]`, with `lists="batch"` `[rank, item]`.
+        `lists="batch"` or `"groups"` `[batch]` or `[batch, 1]`. Losses of m logits per item take `[batch, n, m]`, or
+        `[batch, m]`. Losses of soft permutations take `[batch, rank, item]`, with `lists="batch"` `[rank, item]`.
       sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item); with
         `lists="batch"` or `"groups"` one weight per item. The weight of a list is the mean weight of its items.
+
+    Temperature: the `tau` of a loss is a positive number. It can be assigned at any time, as in `loss.tau = 0.1`, or
+    annealed by `TauSchedule`. Models that are already traced use the new one. Other options cannot be assigned.
+
+    Noise: the `seed` of a loss is an integer or None. Each call draws new noise from TensorFlow's generator. With a
+    seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
 
     Groups: the rows of a group may be anywhere in the batch, and their order is that of the list. Group ids are
     integers, below 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. `y_true` may also be a
@@ -179,18 +181,15 @@ class ListLoss(WeightedLoss):
     number of rows. Noisy losses draw different noise than with padded lists. A group that is split between batches or
     replicas is several lists.
 
-    The temperature of a loss that has one can be assigned at any time, as in `loss.tau = 0.1`, or annealed by
-    `TauSchedule`; models that are already traced use the new one. Other options cannot be assigned.
-
     Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
     padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
     precision is computed in float32.
 
     Raises:
       TypeError: `y_pred` is not floating-point, or an argument has another type.
-      ValueError: a name is unknown, shapes do not match, or lists can only hold one item, such as the dense scores
-        `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing. Ragged lists are no
-        error if the longest list of a batch has one item.
+      ValueError: a name is unknown, an option is out of range, shapes do not match, or lists can only hold one item,
+        such as the dense scores `[batch, 1]` of a regressor. One item has no order, so such a loss would train nothing.
+        Ragged lists are no error if the longest list of a batch has one item.
 
     Example:
 

@@ -14,8 +14,9 @@ class LambdaWeight(_lambda_weights.LambdaWeight, FixedOptions):
     """The weight of each pair in a pairwise loss: the change of a metric if the two items of the pair were swapped.
 
     Pass it as `lambda_weight` if the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
-    The weight has no gradient. With ranks r in the current order of the scores, gains g, discount D, and the ideal DCG
-    m, the weights of pairs are:
+    The weight has no gradient. Items with equal scores are ranked in the order of the list. With ranks r in the current
+    order of the scores, gains g, discount D, and the ideal DCG m (the largest DCG that the labels allow), the weights
+    are:
 
     - `"ndcg"`: `|g_i - g_j| |D(r_i) - D(r_j)| / m` (LambdaRank);
     - `"dcg"`: the same with m = 1;
@@ -34,17 +35,13 @@ class LambdaWeight(_lambda_weights.LambdaWeight, FixedOptions):
       smooth_fraction: for `"ndcg"`, `"dcg"` and `"mrr"`: 1 is LambdaRank (the default), 0 is LambdaLoss, and between
         them the two are mixed. LambdaLoss replaces `|D(r_i) - D(r_j)|` by `D(|r_i - r_j|) - D(|r_i - r_j| + 1)` for
         pairs with an item among the first `k`.
-      version: for the same metrics: 1 (the default), or 2 for LambdaLoss over all pairs, as TF-Ranking's
-        `NDCGLambdaWeightV2`. Version 2 divides the weight of a pair with an item after the first `k` by
-        `1 - D(max(r_i, r_j))`.
+      version: for the same metrics: 1 (the default), or 2 for LambdaLoss over all pairs. Version 2 divides the weight
+        of a pair with an item after the first `k` by `1 - D(max(r_i, r_j))`.
       neighbors_only: for the same metrics: whether only pairs of neighbors in the current order have a weight, as in
         `YetiLogisticLoss`. The default is False.
       min_label: for `"map"` and `"precision"`: the smallest label of a relevant item. The default is 1.
 
-    To save a model with functions of your own, register them with `keras.saving.register_keras_serializable`.
-
-    TF-Ranking's weights are n times as large, except for `PrecisionLambdaWeight` and `LabelDiffLambdaWeight`. See the
-    documentation, "Coming from TF-Ranking: losses".
+    Functions must be registered by `keras.saving.register_keras_serializable` to be saved with a model.
 
     Raises:
       ValueError: a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; `version` is not 1
@@ -55,10 +52,7 @@ class LambdaWeight(_lambda_weights.LambdaWeight, FixedOptions):
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> @tf.keras.utils.register_keras_serializable(package="mine")
-    ... def discount(ranks):
-    ...     return 1 / tf.sqrt(ranks)
-    >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=discount)
+    >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=lambda ranks: 1 / tf.sqrt(ranks))
     >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
     >>> round(float(ks.RankNetLoss(lambda_weight=weight)(labels, scores)), 4)
     0.2485

@@ -31,11 +31,11 @@ class ScoreLoss(ListLoss):
     Args:
       options: options of the loss, by the names of the arguments of its constructor. Each becomes an attribute, and is
         written into the config and read from it. Values are plain JSON values, registered functions, or a
-        `LambdaWeight`. A number `tau` can be assigned later, so in a traced function `self.tau` is a tensor.
+        `LambdaWeight`. In a traced function the attribute of a number `tau` is a tensor, because it can be assigned.
       scale: `"std"` divides the scores of each list by the standard deviation of its valid items: a temperature then
         means the same for scores of any scale, and no score grows without end. Lists of equal scores are
         not divided. Losses of several logits per item refuse it. None does not divide.
-      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
+      **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
     `[batch, n]` in float32 or float64: scores and labels, both 0 in the padding; the mask, True for valid items; and
@@ -58,9 +58,6 @@ class ScoreLoss(ListLoss):
     >>> labels, scores = tf.constant([[2.0, 0.0, 1.0, -1.0]]), tf.constant([[3.0, 0.5, 1.0, 9.0]])
     >>> float(PairwiseHinge()(labels, scores))
     0.5
-
-    In `model.compile`:
-
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
     >>> model.compile("adam", loss=PairwiseHinge(margin=0.5))
     """

@@ -17,14 +17,12 @@ from keras_softsort.ops.neighbors.soft_neighbors import OBJECTIVES, checked_sear
 class DkNNLoss(WeightedLoss):
     """Minus the share of the k soft nearest neighbors of each embedding that have its class.
 
-    Each query i is compared with its candidates j, never with itself. With P the soft permutation that sorts them by
-    distance, the nearest first, and m_ij the sum of its first k rows, the share of correct neighbors is
-    `s_i = sum_j m_ij [y_i = y_j] / k`. The loss is the mean over queries of `-s_i` or `-log s_i`.
+    The loss is the mean over queries. The formula, edge cases, errors, cost and source are those of `ops.dknn_loss`.
 
     Args:
       k: number of neighbors, below the number of candidates.
-      tau: temperature of `method`, a positive number. Its unit is that of the logits: for NeuralSort distances times
-        the number of candidates, for SoftSort distances. It can be assigned at any time, see `ListLoss`.
+      tau: temperature in the units of `method`; see `ListLoss`. For NeuralSort these are distances times the number of
+        candidates, for SoftSort distances.
       num_queries: the first `num_queries` items of the batch are the queries, and the others the candidates. None:
         every item is a query and the rest of the batch its candidates.
       objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a
@@ -36,39 +34,22 @@ class DkNNLoss(WeightedLoss):
       scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
         Masked candidates do not count. None leaves them as they are.
       stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
-        negative distances. Gumbel noise is added to the negative distances, and s_i is the mean over samples.
+        negative distances, by the mean over samples with Gumbel noise.
       num_samples: number of samples per query, if `stochastic`.
-      seed: integer seed or None, if `stochastic`. Each call draws new noise from TensorFlow's generator. With a seed
-        and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
-      reduction: `"sum_over_batch_size"` or `"mean"` (the mean over queries), `"sum"`, `"mean_with_sample_weight"`, or
-        None or `"none"` (one loss per query).
-      name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
-      **unknown: other names are an error, which says what the argument is called here.
+      seed: integer or None, if `stochastic`; see `ListLoss`.
+      reduction, name, dtype: see `ListLoss`. The mean is over queries.
 
-    Call arguments: `y_true` holds classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of
-    classes, whose inner product replaces `[y_i = y_j]`. `y_pred` holds embeddings `[batch, d]`. `sample_weight`
-    `[batch]` or `[batch, 1]` multiplies the losses of queries. Items with a negative label are padding: they are
-    neither queries nor candidates, and the mean does not count them. A query without a candidate of its class costs 0
-    and has zero gradient. Equally distant candidates share ranks evenly. If padding leaves fewer than k candidates, the
-    remaining ranks are empty. An embedding that is not finite makes its own loss NaN, and that of every query that has
-    it as a candidate. So does a NaN label.
+    Call arguments:
+      y_true: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of classes, whose inner
+        product takes the place of equality. Items with a negative label are padding: they are neither queries nor
+        candidates, and the mean does not count them.
+      y_pred: embeddings `[batch, d]`.
+      sample_weight: `[batch]` or `[batch, 1]`; multiplies the losses of queries.
 
     `fit` keeps the last partial batch, which raises an error if it is too small; use
     `dataset.batch(n, drop_remainder=True)`. The loss of the paper's code is a sum over the k neighbors, which is k
-    times as large, so with SGD its learning rates have to be multiplied by k here.
-
-    Raises:
-      ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance`,
-        `method`, `scale` or `reduction` is unknown; shapes do not match; or the batch has no more than `num_queries +
-        k` items (`1 + k` if `num_queries` is None).
-      TypeError: an argument has another type, labels are not numbers, or embeddings are not floating-point.
-      InvalidArgumentError: the batch is too small, and its size was unknown when traced. XLA drops that check, and the
-        loss is then NaN.
-
-    Cost: with q queries and c candidates O(q c (d + k + log c)) time and O(k q c) memory per sample: only the first k
-    rows of the permutation are computed. XLA is not always faster on a CPU: at a batch of 256 a step was measured to
-    take 2.7 times as long with `jit_compile=True` as without, at 512 the same time. Measure before you compile.
+    times as large, so with SGD its learning rates have to be multiplied by k here. XLA may be slower on a CPU: with a
+    batch of 256 a step took 2.7 times as long. Measure before you compile.
 
     Example:
 
@@ -77,11 +58,6 @@ class DkNNLoss(WeightedLoss):
     >>> labels, embeddings = tf.constant([0, 0, 1, 1]), tf.constant([[0.0], [0.1], [1.0], [1.2]])
     >>> round(float(ks.DkNNLoss(k=1, tau=0.01)(labels, embeddings)), 4)  # every nearest neighbor is of the same class
     -1.0
-    >>> round(float(ks.DkNNLoss(k=1, tau=10.0)(labels, embeddings)), 4)  # near chance, 1 / 3
-    -0.365
-
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019, section 6.3.
     """
 
     def __init__(

@@ -19,48 +19,33 @@ from keras_softsort.ops.neighbors.retrieval_loss import checked_metric
 class RetrievalLoss(WeightedLoss):
     """Minus a retrieval metric of embeddings, computed with soft ranks (Smooth-AP and others).
 
-    Every embedding of a batch is a query, and the others are its candidates. Those of its class are relevant. With the
-    similarity `s_j = -distance(query, j)` the soft rank of a candidate i is
-    `1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. As tau goes to 0 the loss becomes minus the metric itself. See
-    `ops.retrieval_loss` for the formula of each metric.
+    Every embedding of a batch is a query, and the others are its candidates. Those of its class are relevant. As tau
+    goes to 0 the loss becomes minus the metric itself.
+
+    The formulas, edge cases, errors, cost and source are those of `ops.retrieval_loss`.
 
     Args:
       metric: `"average_precision"` (Smooth-AP), `"ndcg"`, `"mrr"`, `"precision"` or `"recall"`.
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
-      tau: temperature, a positive number in units of the distance. For `"cosine"` start with 0.01 to 0.1, since cosines
-        of trained embeddings differ by about 1. It can be assigned at any time, see `ListLoss`.
+      tau: temperature in units of the distance; see `ListLoss`. For `"cosine"` start with 0.01 to 0.1, since cosines
+        of trained embeddings differ by about 1.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
-        Masked candidates do not count. None leaves them as they are.
+      scale: `"std"` divides the distances of each query by their standard deviation, see `DkNNLoss`.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves
         them out. A batch enters the memory when its gradient is computed, so `evaluate` does not change it. With
-        replicas the memory holds the embeddings of the first replica.
-      reduction: `"sum_over_batch_size"` or `"mean"` (the mean over queries), `"sum"`, `"mean_with_sample_weight"`, or
-        None or `"none"` (one loss per query).
-      name: name of the loss.
-      dtype: dtype of the result, to which `y_pred` is cast first. Half precision is computed in float32.
-      **unknown: other names are an error, which says what the argument is called here.
+        replicas the memory holds the embeddings of the first replica. It needs labels `[batch]` and a known d.
+      reduction, name, dtype: see `ListLoss`. The mean is over queries.
 
-    Call arguments: `y_pred` holds embeddings `[batch, d]` and `y_true` classes `[batch]` or `[batch, 1]`, or rows
-    `[batch, classes]`; two rows are relevant to each other if their inner product is above 0. With two towers `y_pred`
-    is `[batch, 2, d]`: the queries `[:, 0]` and their candidates `[:, 1]`, from
-    `keras.ops.stack([query, candidate], axis=1)`. `y_true` `[batch]` is then a label of the matching candidate, such as
-    its id: a candidate in two rows is relevant to both queries, and `np.arange(n)` matches by row. `y_true` `[batch,
-    2]` holds a label for each tower. Items with a negative label are padding: neither queries nor candidates, and the
-    mean does not count them. `sample_weight` `[batch]` or `[batch, 1]` multiplies the losses of queries. A query
-    without a relevant candidate costs 0 and has zero gradient. Each of two tied candidates counts half as above the
-    other.
-
-    Raises:
-      ValueError: `metric`, `distance`, `scale` or `reduction` is unknown; `k` is below 1, above the number of
-        candidates, or missing for precision or recall; `tau` is not positive; `memory_size` is negative, or is given
-        with rows of classes or with embeddings of unknown d; or shapes do not match.
-      TypeError: an argument has another type, labels are not numbers, or embeddings are not floating-point.
-
-    Cost: with n candidates (the batch and the memory) and at most p relevant ones per query, O(p batch n) time for
-    average precision and NDCG, and O(batch n) for the others; `k` adds O(batch n log n). O(batch n) memory: the
-    gradient recomputes comparisons.
+    Call arguments:
+      y_true: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`; two rows are relevant to each other if
+        their inner product is above 0. Items with a negative label are padding: neither queries nor candidates, and the
+        mean does not count them. With two towers `[batch]` is a label of the matching candidate, such as its id: a
+        candidate in two rows is relevant to both queries, and `np.arange(n)` matches by row. `[batch, 2]` holds a label
+        for each tower.
+      y_pred: embeddings `[batch, d]`. With two towers `[batch, 2, d]`: the queries `[:, 0]` and their candidates
+        `[:, 1]`, from `keras.ops.stack([query, candidate], axis=1)`.
+      sample_weight: `[batch]` or `[batch, 1]`; multiplies the losses of queries.
 
     Example:
 
@@ -70,9 +55,7 @@ class RetrievalLoss(WeightedLoss):
     >>> round(float(ks.RetrievalLoss(tau=0.01)(labels, embeddings)), 3)
     -0.551
 
-    Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
-    Retrieval", ECCV 2020; the memory: X. Wang, H. Zhang, W. Huang, M. Scott, "Cross-Batch Memory for Embedding
-    Learning", CVPR 2020.
+    Source of the memory: X. Wang, H. Zhang, W. Huang, M. Scott, "Cross-Batch Memory for Embedding Learning", CVPR 2020.
     """
 
     def __init__(

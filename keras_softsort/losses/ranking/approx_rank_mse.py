@@ -13,25 +13,15 @@ from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss
 class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
     """The discounted mean squared error of smooth ranks: ADR-MSE.
 
-    Use it to distill an order, such as that of a large language model, into a small reranker. By default a label below
-    0 marks padding.
+    Start with it for graded relevance. It also distills an order, such as that of a large language model, into a small
+    reranker. Only the order of the labels counts.
 
-    With ranks r of the labels, 1 for the largest, and weights w (1 by default): `mean(w_i D(r_i) (r_i - rank_i)^2)`
-    with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks.
+    The formula, edge cases, errors, cost and source are those of `ops.approx_rank_mse_loss`.
 
     Args:
-      tau: temperature, a positive number in units of the scores.
-      discount: D: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
-      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
-
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Only the order of the labels counts. Empty lists give 0. A
-    score or label that is not finite makes the loss of its list NaN.
-
-    Raises:
-      ValueError: `tau` is not positive, a name is unknown, or shapes do not match.
-      TypeError: an argument has another type, or `y_pred` is not floating-point.
-
-    Cost: that of `ops.approx_ndcg_loss`.
+      tau: temperature in units of the scores; see `ListLoss`.
+      discount: weight of an item with rank r: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
+      **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
@@ -40,9 +30,6 @@ class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
     >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]])
     >>> round(float(ks.ApproxRankMSELoss()(labels, scores)), 4)
     0.7268
-
-    Source: F. Schlatt, M. Frobe, H. Scells, S. Zhuang, B. Koopman, G. Zuccon, B. Stein, M. Potthast, M. Hagen,
-    "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage Re-Ranking", ECIR 2025.
     """
 
     def __init__(self, tau: float = 1.0, *, discount: str | None = "log2", **kwargs: Any) -> None:

@@ -14,28 +14,14 @@ class CircleLoss(OperatorLoss, operator=circle_loss):
     """The circle loss of similarities, such as cosines of embeddings.
 
     Use it if scores are similarities in [0, 1]. Relevant items are pulled to 1 - m and others to m, the more strongly
-    the farther they are. By default a label below 0 marks padding.
+    the farther they are.
 
-    With similarities s, a margin m and weights w (1 by default): `mean(w) log(1 + sum_{i, j: y_i > y_j}
-    exp((a_i (1 - m - s_i) + b_j (s_j - m)) / tau))`, where `a_i = max(1 + m - s_i, 0)` and `b_j = max(s_j + m, 0)`
-    have no gradient.
+    The formula, edge cases, errors, cost and source are those of `ops.circle_loss`.
 
     Args:
-      tau: temperature, a positive number. The paper's gamma is 1 / tau.
+      tau: temperature, a positive number; see `ListLoss`. The paper's gamma is 1 / tau.
       margin: the margin m, at least 0 and below 1.
-      **kwargs: `scale`, see `ScoreLoss`; `lists`, `padding`, `reduction`, `name` and `dtype`, see `ListLoss`.
-
-    `y_true`, `y_pred`, masks and weights: see `ListLoss`. Scores outside of [0, 1] count as 0 or 1, and have no
-    gradient. A list has the mean weight of its items. Lists without a pair of different labels, and empty lists, give
-    0. A score or label that is not finite makes the loss of its list NaN.
-
-    TF-Ranking's `circle_loss` with `gamma=1 / tau` has the same value.
-
-    Raises:
-      ValueError: `tau` is not positive, `margin` is out of range, a name is unknown, or shapes do not match.
-      TypeError: an argument has another type, or `y_pred` is not floating-point.
-
-    Cost: O(n^2) time and memory per list.
+      **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
@@ -44,9 +30,6 @@ class CircleLoss(OperatorLoss, operator=circle_loss):
     >>> labels, scores = tf.constant([[1.0, 0.0, 0.0]]), tf.constant([[0.9, 0.3, 0.6]])
     >>> round(float(ks.CircleLoss()(labels, scores)), 4)
     15.68
-
-    Source: Y. Sun, C. Cheng, Y. Zhang, C. Zhang, L. Zheng, Z. Wang, Y. Wei, "Circle Loss: A Unified Perspective of Pair
-    Similarity Optimization", CVPR 2020.
     """
 
     _depends_on_offset = True

@@ -52,7 +52,8 @@ def approx_ndcg_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
-      not finite, or a label below 0, makes the result of its list NaN.
+      not finite, or a label below 0, makes the result of its list NaN. Tied scores have equal smooth ranks, the mean of
+      the ranks that they share.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
@@ -69,7 +70,8 @@ def approx_ndcg_loss(
     -0.9823
 
     Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
-    Retrieval Measures", Information Retrieval 13, 2010.
+    Retrieval Measures", Information Retrieval 13, 2010; S. Bruch, M. Zoghi, M. Bendersky, M. Najork, "Revisiting
+    Approximate Metric Optimization in the Age of Deep Neural Networks", SIGIR 2019.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, NDCGOptions(k, gain, discount, normalization))

@@ -62,8 +62,12 @@ def neural_ndcg_loss(
 ) -> tf.Tensor:
     """Compute minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
-    `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, see `losses.NeuralNDCGLoss` for the formula and for the arguments
-    from `k` to `noise_scale`.
+    With gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is the soft
+    permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
+    the best order, its weights 1.
+
+    Without that normalization (`num_iterations=0`) it is PiRank. The columns of P then do not sum to 1, so a gain may
+    count more or less than once, and the value may leave [-1, 0]. PiRank is trained with `hard=True`.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -71,14 +75,18 @@ def neural_ndcg_loss(
       tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
         axes. As it goes to 0 the result becomes minus the NDCG.
       k: number of ranks that count; None for all.
-      gain: `"exponential"` or `"linear"`.
-      discount: `"log2"`, `"reciprocal"`, or a sequence with the discounts of the ranks 1, 2, ...
-      normalization: `"ideal"` or `"none"`.
+      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
+      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
+        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
+      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
-      num_iterations: maximum number of Sinkhorn iterations; 0 skips the normalization, which gives PiRank.
-      hard: whether the value is that of the exact order of the scores, with the gradient of the soft one.
-      stochastic: whether to add Gumbel noise to the scores and take the mean over samples.
+      num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
+        0 skips the normalization.
+      hard: whether the value is that of the exact order of the scores (ties in the order of the items), with the
+        gradient of the soft one.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples. Scores are then logits: with
+        `noise_scale=1` and as tau goes to 0, the value is minus the expected NDCG of Plackett-Luce orders.
       num_samples: number of samples, if `stochastic`.
       noise_scale: factor of the noise, at least 0, if `stochastic`.
       seed: two integers, the stateless seed of the noise; required if `stochastic`.
@@ -87,7 +95,7 @@ def neural_ndcg_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
-      not finite, or a label below 0, makes the result of its list NaN.
+      not finite, or a label below 0, makes the result of its list NaN. Tied scores share their ranks evenly.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.

@@ -217,8 +217,7 @@ def yeti_logistic_loss(
       seed: two integers, the stateless seed of the noise.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
-      lambda_weight: the name of a metric or a `LambdaWeight`, see `RankNetLoss`; None for `LambdaWeight("dcg",
-        version=2, neighbors_only=True)`.
+      lambda_weight: as for `ranknet_loss`; None for `LambdaWeight("dcg", version=2, neighbors_only=True)`.
       normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.

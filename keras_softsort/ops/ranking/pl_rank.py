@@ -74,7 +74,8 @@ def pl_rank_loss(
     -1.0
 
     Source: H. Oosterhuis, "Learning-to-Rank at the Speed of Sampling: Plackett-Luce Gradient Estimation With Minimal
-    Computational Complexity", SIGIR 2022 (PL-Rank-3).
+    Computational Complexity", SIGIR 2022 (PL-Rank-3); H. Oosterhuis, "Computationally Efficient Optimization of
+    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
     return _losses(args, NDCGOptions(k, gain, discount, normalization), noise_of(num_samples, 1.0, seed))

@@ -102,9 +102,11 @@ def plackett_luce_loss(
 
     Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank: Theory and Algorithm",
     ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
-    Algorithms", ICML 2009; weights of ranks: Y. Lan, Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE: A
-    Sequential Learning Process for Ranking", UAI 2014; ties: N. Breslow, "Covariance Analysis of Censored Survival
-    Data", Biometrics 30, 1974.
+    Algorithms", ICML 2009, and F. Xia, T.-Y. Liu, H. Li, "Statistical Consistency of Top-k Ranking", NIPS 2009; weights
+    of ranks: Y. Lan, Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE: A Sequential Learning Process for
+    Ranking", UAI 2014; the model: R. D. Luce, "Individual Choice Behavior", 1959, and R. L. Plackett, "The Analysis of
+    Permutations", Applied Statistics 24, 1975; ties: N. Breslow, "Covariance Analysis of Censored Survival Data",
+    Biometrics 30, 1974.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, PlackettLuceOptions(k, ties, discount))

@@ -39,9 +39,9 @@ def ranknet_loss(
 ) -> tf.Tensor:
     """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
-    A pair with label_i > label_j and scores s costs `log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item i and
-    the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs, and `pairwise_logistic`
-    is the cost of explicit pairs.
+    A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
+    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs, and
+    `pairwise_logistic` is the cost of explicit pairs.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -50,11 +50,11 @@ def ranknet_loss(
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes. RankNet's sigma is 1 / tau.
       lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"` or
-        `"label_diff"`; or a `losses.LambdaWeight` with its options; None gives all pairs weight 1. See `RankNetLoss`
-        for this and the next two arguments.
-      ties: rule for pairs of equal labels, `"ignore"` or `"half"`.
+        `"label_diff"`; or a `losses.LambdaWeight`, which describes them; None gives all pairs weight 1.
+      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a
+        target of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. With a lambda weight they cost 0.
       normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
-        `"auto"`: `"none"` with a lambda weight, `"pairs"` without.
+        `"auto"`: `"none"` with a lambda weight, `"pairs"` without. Weights and masked items do not change the divisor.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
@@ -78,7 +78,7 @@ def ranknet_loss(
     0.6235
 
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
-    Gradient Descent", ICML 2005; the lambda weights: see `RankNetLoss`.
+    Gradient Descent", ICML 2005; the lambda weights: see `losses.LambdaWeight`.
     """
     options = PairOptions("logistic", lambda_weight, normalization, ties)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
@@ -116,7 +116,7 @@ def ranknet_lambdas(
       ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they pull their scores together,
         with `l_ij = (sigmoid((s_i - s_j) / tau) - 1/2) / tau`.
       lambda_weight: the weights W of pairs: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"`, `"label_diff"` or a
-        `losses.LambdaWeight`; None gives all pairs weight 1. See `RankNetLoss`.
+        `losses.LambdaWeight`; None gives all pairs weight 1.
       mask: bool `[..., n]`, True for valid items.
 
     Returns:
@@ -125,7 +125,7 @@ def ranknet_lambdas(
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `labels` or `mask` has another shape, and the errors of `RankNetLoss`.
+      ValueError: `labels` or `mask` has another shape, and the errors of `ranknet_loss`.
 
     Cost: O(n^2) time, and the memory of one block of pairs.
 

@@ -124,7 +124,7 @@ def calibrated_softmax_loss(
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes.
       virtual_label: the label of the virtual item, at least 0.
-      lambda_weight: see `SoftmaxLoss`. The virtual item counts as an item of the list.
+      lambda_weight: see `softmax_loss`. The virtual item counts as an item of the list.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
