@@ -18,20 +18,18 @@ FREQUENCIES = ("batch", "epoch")
 class TauSchedule(keras.callbacks.Callback):
     """Set the temperature of layers and losses during `fit`: `tau = schedule(step)`.
 
-    Training often starts with a high temperature, whose gradients reach all items, and ends with a low one, whose
-    soft permutations are close to exact.
+    Training often starts with a high temperature, whose gradients reach all items, and ends with a low one, whose soft
+    permutations are close to exact. The temperature is logged as `"tau"` at the end of each epoch. Changing it makes no
+    new trace, even with `jit_compile=True`.
 
     Args:
       schedule: function of the step (a Python int, from 0) that returns a positive number, or any
         `keras.optimizers.schedules.LearningRateSchedule`.
       frequency: when tau is set. `"epoch"`: at the start of each epoch, and the step is the epoch. `"batch"`: before
-        each training batch, and the step is the number of batches since training began. A model compiled with
-        `steps_per_execution=n` runs n batches at a time, all at the temperature of the first of them.
+        each training batch, and the step is the number of batches so far. With `steps_per_execution=n`, n batches have
+        the temperature of the first of them.
       targets: the layers and losses to set, or their names. None sets every layer of the model and every loss that it
         was compiled with that has a temperature, except layers that learn it (`learn_tau=True`).
-
-    The current temperature is logged at the end of each epoch, as `"tau"`. Changing it makes no new trace, even if the
-    model is compiled with `jit_compile=True`.
 
     Raises:
       TypeError: `schedule` is not callable, or `targets` is not a sequence. During training: `schedule` returns no

@@ -123,27 +123,27 @@ class LinearOperatorNeuralSort(SoftPermutation):
 
     Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. In the sorted
     order the weights of a row decrease on both sides of its own item, so only a band of the matrix matters. `matmul`
-    computes with the blocks of this band, and `matmul(adjoint=True)` with those of its transpose.
+    computes with the blocks of this band.
 
     Args:
       scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
-      tau: temperature, a positive number, tensor or variable, in units of scores times list size. Its shape broadcasts
-        against the batch shape of `scores`: a temperature per list.
+      tau: temperature in units of the scores times the list size, positive: a number, tensor or variable whose shape
+        broadcasts against the batch shape of `scores`.
       mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
       direction: order of the ranks, `"DESCENDING"` or `"ASCENDING"`.
       eps: largest total weight of a row that may be left out, positive. None leaves out less than rounding error.
       name: name of the operator.
 
-    `matmul` and `matvec` have first-order gradients with respect to scores, tau and the argument. There are no second
-    derivatives. Short lists use the dense matrix. A score that is not finite makes the results of its list NaN. Half
-    precision is computed in float32. The batch shapes of scores and values broadcast.
+    `matmul` and `matvec` have first-order gradients with respect to scores, tau and the argument, and no second
+    derivatives. Short lists use the dense matrix. A score that is not finite makes its list NaN. Half precision is
+    computed in float32. The batch shapes of scores and values broadcast.
 
-    The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
-    the operator of the first list. `scores`, `tau`, `mask`, `direction` and `eps` are attributes.
+    The operator is a composite tensor, and `operator[0]` is the operator of the first list. The arguments are
+    attributes.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `eps` is not positive, `mask` has another shape, or `direction` is unknown.
+      ValueError: `tau` or `eps` is not positive, `direction` is unknown, or shapes do not match.
 
     Cost: O(n w) time and O(n) memory per list, forward and backward. w is the number of items in the band, about
     `sqrt(30 tau / gap)` for scores that lie evenly `gap` apart, and n if tau is large.
@@ -157,7 +157,7 @@ class LinearOperatorNeuralSort(SoftPermutation):
     >>> operator.matvec([1.0, 2.0, 3.0], adjoint=True).numpy().tolist()  # the ranks
     [3.0, 1.0, 2.0]
 
-    Source: that of `ops.neural_sort`. The band is from this package.
+    Source: see `ops.neural_sort`. The band is from this package.
     """
 
     _method = "neural_sort"
@@ -185,25 +185,13 @@ class LinearOperatorSoftSort(SoftPermutation):
     first-order recurrences. For other powers of the distance, `ops.soft_sort` forms the matrix.
 
     Args:
-      scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
-      tau: temperature, a positive number, tensor or variable, in units of the scores. Its shape broadcasts
-        against the batch shape of `scores`: a temperature per list.
-      mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
-      direction: order of the ranks, `"DESCENDING"` or `"ASCENDING"`.
-      name: name of the operator.
-
-    `matmul` and `matvec` have first-order gradients with respect to scores, tau and the argument. There are no second
-    derivatives. Short lists use the dense matrix. A score that is not finite makes the results of its list NaN. Half
-    precision is computed in float32. The batch shapes of scores and values broadcast.
-
-    The operator is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it, and `operator[0]` is
-    the operator of the first list. `scores`, `tau`, `mask` and `direction` are attributes.
-
-    Raises:
-      TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` is not positive, `mask` has another shape, or `direction` is unknown.
+      scores, mask, direction, name: as in `LinearOperatorNeuralSort`.
+      tau: temperature in units of the scores, positive: a number, tensor or variable whose shape broadcasts against the
+        batch shape of `scores`.
 
     Cost: O(n log n) time and O(n) memory per list.
+
+    Gradients, numbers that are not finite, attributes and errors are as in `LinearOperatorNeuralSort`.
 
     Example:
 
@@ -212,7 +200,7 @@ class LinearOperatorSoftSort(SoftPermutation):
     >>> operator.matvec([20.0, 50.0, 30.0]).numpy().tolist()
     [50.0, 30.0, 20.0]
 
-    Source: that of `ops.soft_sort`. The recurrences are from this package.
+    Source: see `ops.soft_sort`. The recurrences are from this package.
     """
 
     _method = "soft_sort"

@@ -18,24 +18,22 @@ def metric(name: str, k: int | None = None) -> Metric:
 
     The result serves `lightgbm.train` and `lightgbm.cv` as `feval`, `LGBMRanker.fit` as `eval_metric`, and
     `xgboost.train` as `custom_metric`. Higher is better: tell XGBoost by `EarlyStopping(..., maximize=True)`, and
-    LightGBM's own metrics to be silent by `params["metric"] = "none"`.
+    silence LightGBM's own metrics by `params["metric"] = "none"`.
 
     Args:
       name: `"spearman"`, `SpearmanCorrelation`; `"kendall"`, `KendallTau`; or `"ndcg"`, `NDCG`, in which a list without
-        a relevant item has the value 0. (In LightGBM's own it has the value 1.)
-      k: number of ranks that `"ndcg"` counts, None for all.
+        a relevant item has the value 0 (1 in LightGBM's own). Ties, and lists that do not count, are as in these
+        metrics.
+      k: number of ranks that `"ndcg"` counts; None for all.
 
     Returns:
       A function of (scores, data set) or (labels, scores, weights, sizes of lists). It returns the pair (name, value)
-      for XGBoost, and (name, value, True) for LightGBM. The value is the mean over lists, with the weights that the
-      metric gives them.
+      for XGBoost, and (name, value, True) for LightGBM. The value is the mean over lists, weighted as in the metric.
 
     Raises:
       ValueError: `name` is unknown, `k` is below 1, or it is given with another metric. In a call: the data set has no
         groups, their sizes do not add up to the number of rows, a label is NaN, or a weight is negative.
       TypeError: `k` is not an integer.
-
-    Ties and lists that do not count: as in these metrics.
 
     Cost: O(n log n) time per list.
 
@@ -46,8 +44,6 @@ def metric(name: str, k: int | None = None) -> Metric:
     >>> name, value, _ = evaluate([2, 0, 1, 1, 0], [0.3, 0.9, 0.4, 2.0, 1.0], None, [3, 2])
     >>> name, round(value, 4)
     ('ndcg@2', 0.5869)
-
-    Source: that of the metrics.
     """
     return Metric(name, k)
 

@@ -114,29 +114,27 @@ def objective(
 
     The result serves `lightgbm.train` and `lightgbm.cv` as `params["objective"]`, `LGBMRanker(objective=...)`, and
     `xgboost.train(..., obj=...)`. It returns the gradient of the sum of the losses of all lists with respect to the
-    scores, and the diagonal of its hessian. XGBoost's `XGBRanker` refuses objectives that are functions, and LightGBM's
-    `bagging_by_query` learns nothing from them.
+    scores, and the diagonal of its hessian. XGBoost's `XGBRanker` refuses functions, and LightGBM's `bagging_by_query`
+    learns nothing from them.
 
     Args:
-      loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Each call uses its present
-        `tau`. Every row is a valid item: `padding` does not matter, and neither do `lists` and `reduction`. The
-        computation is in the loss's `dtype`, float32 by default.
+      loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Each call uses its present `tau`
+        and its `dtype`. Every row is a valid item. `padding`, `lists` and `reduction` do not matter.
       hessian: `"auto"`: the exact diagonal for `RankNetLoss`, `PairwiseMSELoss`, `SoftmaxLoss` (without
         `poly_epsilon`), `ListNetLoss` and `PlackettLuceLoss`, with lambda weights as constants, and `"absolute"` for
         other losses and for `scale="std"`. `"absolute"`: the absolute value of the gradient, at least a twentieth of
         its mean.
-      unit_scale: whether gradient and hessian are divided by the mean of the hessian. XGBoost's `reg_lambda` and
-        `min_child_weight` count in units of the hessian, which for some losses is far from 1.
+      unit_scale: whether gradient and hessian are divided by the mean of the hessian, in whose units XGBoost's
+        `reg_lambda` and `min_child_weight` count.
       normalize_lists: whether gradient and hessian of each list are multiplied by `log2(1 + S) / S`, where S is the sum
-        of the list's absolute gradients. It is a part of what LightGBM's `lambdarank_norm` does.
+        of the list's absolute gradients, as LightGBM's `lambdarank_norm` does.
 
     Returns:
       A function of (scores, data set) or (labels, scores, weights, sizes of lists), which returns the gradient and the
-      hessian, `[rows]` each in float32. It can be pickled, and copies share its traces.
+      hessian, `[rows]` each in float32; the hessian is at least 1e-16. It can be pickled.
 
-    Weights are those of items: see the loss. LightGBM has a weight per row, XGBoost with groups one per list. Groups
-    without rows count as absent. A list of one row, and one whose labels are all equal, has the gradient that the loss
-    has there, mostly 0. The hessian is at least 1e-16.
+    LightGBM has a weight per row, XGBoost one per list. Groups without rows count as absent. A list of one row, and one
+    whose labels are all equal, has the gradient that the loss has there, mostly 0.
 
     Raises:
       TypeError: `loss` is not a loss of scores, or an argument has another type.
@@ -144,7 +142,7 @@ def objective(
         of rows, a size or a weight is negative, a label is NaN, or `bagging_by_query` is True in `lightgbm.train`.
 
     Cost: that of the loss and its gradient. Lists are padded to 8, 12, 16, 24, 32, ... items, and the loss is traced
-    once for each of these sizes, 0.3 to 2 seconds each.
+    once for each of these sizes, in 0.3 to 2 seconds.
 
     Example:
 

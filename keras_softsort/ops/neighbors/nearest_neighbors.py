@@ -38,44 +38,35 @@ def nearest_neighbors(
     """Find the k nearest references of each query, exactly.
 
     A matrix product bounds how near each 32 references can be, rounding included. References that may be among the k
-    nearest are then compared by differences. So a query has the same neighbors alone and in any batch. `KNNClassifier`
-    keeps references as weights.
+    nearest are then compared by differences. So a query has the same neighbors alone and in any batch.
 
     Args:
       queries: embeddings `[q, d]`.
       references: embeddings `[n, d]`, whose sizes must be known when traced.
       k: number of neighbors, at most n.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"`
-        (1 - cos; 1 for a vector of zeros) or `"dot"` (minus the inner product).
-      exclude: integers `[q]`, the number of a reference that each query leaves out, -1 for none. The neighbors of the
-        references themselves are those of the queries `references` with `exclude=tf.range(n)`.
-      block_size: number of references that are compared with up to 256 queries at once, and a quarter of those that are
-        compared with a single query.
-      approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
-        missed. This is meant for TPUs. On a CPU it is no faster.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` (1 -
+        cos; 1 for a vector of zeros) or `"dot"` (minus the inner product).
+      exclude: integers `[q]`, the number of a reference that each query leaves out, -1 for none. With the references as
+        queries, `exclude=tf.range(n)` leaves out each one itself.
+      block_size: number of references that are compared with up to 256 queries at once.
+      approximate: whether to choose candidates by `tf.math.approx_max_k`, without a check that nothing was missed. This
+        is meant for TPUs. On a CPU it is no faster.
 
     Returns:
-      A named tuple.
+      The named tuple `(neighbors, distances)`. `neighbors`, int32 `[q, k]`, are the numbers of the nearest references,
+      the nearest first and equally distant ones in the order of their numbers. `distances` `[q, k]` are in the dtype of
+      `queries`, with the gradient of the distances to these references; half precision is computed in float32.
 
-      - `neighbors`: int32 `[q, k]`, the numbers of the nearest references, the nearest first. Equally distant ones are
-        in the order of their numbers.
-      - `distances`: `[q, k]` in the dtype of `queries`; half precision is computed in float32. Their gradient is that
-        of the distances to these references.
-
-      A query with NaN has NaN distances. References must be finite. Queries so long that squares may overflow, with a
-      length or a distance to the first reference beyond 2.9e17 in float32, get the first k references. So do queries
-      whose squared length underflows with `"cosine"` and `"dot"`.
+      A query with NaN has NaN distances. References must be finite. Queries so long that squares may overflow (beyond
+      2.9e17 in float32), or so short that the squared length underflows with `"cosine"` and `"dot"`, get the first k.
 
     Raises:
-      ValueError: `k` is below 1 or above n (n - 1 with `exclude`), `block_size` is below 1, `distance` is unknown,
-        `exclude` holds a number that is no reference, or shapes do not match.
+      ValueError: `k` or `block_size` is out of range, `distance` is unknown, `exclude` holds a number that is no
+        reference (an InvalidArgumentError if it was unknown when traced), or shapes do not match.
       TypeError: embeddings are not floating-point, or an argument has another type.
-      InvalidArgumentError: `exclude` holds a number that is no reference, and was unknown when traced.
 
-    Cost: O(n d) time per query, in one matrix product per block. It takes longer where very many references are as far
-    away as the k-th, such as copies of one. Memory, for 256 queries at a time: `block_size` numbers per query, one
-    number per query and 32 references, and 32 MB of references to compare. Not intended as an index for many millions
-    of references.
+    Cost: O(n d) time per query, and more where very many references are as far away as the k-th. Memory, for 256
+    queries at a time: `block_size` numbers per query, and 32 MB of references to compare.
 
     Example:
 
@@ -84,8 +75,7 @@ def nearest_neighbors(
     >>> found.neighbors.numpy().tolist(), found.distances.numpy().tolist()
     ([[2, 1]], [[0.0625, 0.5625]])
 
-    Source: T. Cover, P. Hart, "Nearest Neighbor Pattern Classification", IEEE Transactions on Information Theory 13,
-    1967.
+    Source: T. Cover, P. Hart, "Nearest Neighbor Pattern Classification", IEEE Trans. Information Theory 13, 1967.
     """
     queries = arguments.floating_tensor("queries", queries)
     references = arguments.floating_tensor("references", references)
@@ -156,28 +146,24 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
         others, and neighbors at infinite distance count only if all are.
 
     Returns:
-      `[q, num_classes]` in the dtype of `distances`; half precision is computed in float32. A row sums to 1. A query
-      with a NaN distance has NaN.
+      `[q, num_classes]` in the dtype of `distances`. A row sums to 1. A query with a NaN distance has NaN.
 
     Raises:
       ValueError: `num_classes` is below 1, `votes` is unknown, shapes do not match, or `neighbors` has a number of no
-        reference.
+        reference (an InvalidArgumentError in a traced function; XLA drops that check).
       TypeError: `labels` or `neighbors` are not integers, or `distances` is not floating-point.
-      InvalidArgumentError: `neighbors` has a number of no reference, in a traced function. XLA drops that check.
 
     Cost: O(k num_classes) time and memory per query.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> found = ks.ops.nearest_neighbors(tf.constant([[1.75]]), tf.constant([[0.0], [1.0], [2.0], [9.0]]), k=2)
-    >>> votes = ks.ops.neighbor_votes([0, 0, 1, 1], *found, num_classes=2, votes="distance")
-    >>> tf.round(100 * votes).numpy().astype(int).tolist()
-    [[10, 90]]
+    >>> votes = ks.ops.neighbor_votes([0, 0, 1, 1], [[2, 1]], [[0.0625, 0.5625]], num_classes=2, votes="distance")
+    >>> votes.numpy().round(3).tolist()
+    [[0.1, 0.9]]
 
-    Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Transactions on Systems, Man, and
-    Cybernetics 6, 1976.
+    Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Trans. Systems, Man, and Cybernetics 6,
+    1976.
     """
     labels, neighbors = _integers("labels", labels, "[n]"), _integers("neighbors", neighbors, "[q, k]")
     distances = arguments.floating_tensor("distances", distances)

@@ -53,35 +53,33 @@ def retrieval_loss(
     Args:
       queries: embeddings `[q, d]`.
       candidates: embeddings `[c, d]`. None: the queries are the candidates of each other.
-      labels: classes of the queries, `[q]` or `[q, 1]`, or rows `[q, classes]` of numbers of at least 0. A candidate
-        is relevant if its class is the same, or if the inner product of the rows is above 0.
-      candidate_labels: classes of the candidates, given if and only if `candidates` and `labels` are. If neither
-        labels are given, the relevant candidate of query i is candidate i.
+      labels: classes of the queries, `[q]` or `[q, 1]`, or rows `[q, classes]` of numbers of at least 0. A candidate is
+        relevant if its class is the same, or if the inner product of the rows is above 0.
+      candidate_labels: classes of the candidates, given if and only if `candidates` and `labels` are. Without any
+        labels, candidate i is the relevant one of query i.
       metric: one of those above.
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
-      tau: temperature in units of the distance: a positive number, or a tensor that is a scalar or holds one per query.
-      distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
+      tau: temperature in units of the distance, positive: a number, or a tensor that is a scalar or holds one per
+        query.
+      distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `nearest_neighbors`.
       scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
-        Masked candidates do not count. None leaves them as they are.
-      mask: bool `[q]`, True for valid queries; the others get 0. Without `candidates` they are not candidates either.
+      mask: bool `[q]`, True for valid queries. The others get 0, and without `candidates` are no candidates.
       candidate_mask: bool `[c]`, True for valid candidates.
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
 
     Returns:
-      `[q]`, from -1 to 0, in the dtype of `queries`; half precision is computed in float32. A query without a relevant
-      candidate has 0 and a zero gradient. Valid embeddings that are not finite give NaN to their own queries and to
-      those that have them as candidates, and so do NaN labels.
+      `[q]`, from -1 to 0, in the dtype of `queries`. A query without a relevant candidate has 0 and a zero gradient.
+      Valid embeddings that are not finite give NaN to their own queries and to those that have them as candidates, and
+      so do NaN labels. Half precision is computed in float32.
 
     Raises:
-      ValueError: `metric`, `distance` or `scale` is unknown, `k` is below 1, above the number of candidates or missing,
-        `tau` is not positive, shapes do not match, or labels are missing.
-      TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or an argument has
-        another type.
-      InvalidArgumentError: sizes do not match, and were unknown when traced. XLA drops that check.
+      ValueError: a name is unknown, `k` is out of range or missing, `tau` is not positive, labels are missing, or
+        shapes do not match (an InvalidArgumentError if sizes were unknown when traced; XLA drops that check).
+      TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or another type is
+        wrong.
 
-    Cost: the distances, and with p the most relevant candidates that a query has, O(p q c) time for
-    `"average_precision"` and `"ndcg"`, O(q c) for the others; O(q c log c) more with `k`. Memory is O(q c) with the
-    gradient: comparisons are not stored.
+    Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and
+    O(q c) for the others; O(q c log c) more with `k`. O(q c) memory.
 
     Example:
 
@@ -91,7 +89,7 @@ def retrieval_loss(
     [-1.0, -1.0, -1.0, -1.0]
 
     Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
-    Retrieval", ECCV 2020; memberships: see `soft_top_k_membership`.
+    Retrieval", ECCV 2020.
     """
     queries = _embeddings("queries", queries)
     is_own = candidates is None

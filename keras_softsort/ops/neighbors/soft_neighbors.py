@@ -46,26 +46,26 @@ def soft_neighbor_membership(
       queries: embeddings `[..., q, d]`.
       candidates: embeddings `[..., c, d]` with the same leading axes.
       k: number of neighbors, below c.
-      tau: temperature of `method`, positive, a scalar or `[..., q]`. Its unit is that of the logits: for NeuralSort
-        distances times the number of candidates, for SoftSort distances.
-      mask: bool `[..., c]`, True for valid candidates. Masked ones get 0 and change nothing. If fewer than k are
-        valid, the memberships sum to their number.
-      distance: `"squared_euclidean"`, `"euclidean"` (with gradient 0 at distance 0), `"cityblock"` (the sum of absolute
-        differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
+      tau: temperature in units of `method`, positive, a scalar or `[..., q]`: for NeuralSort distances times the number
+        of candidates, for SoftSort distances.
+      mask: bool `[..., c]`, True for valid candidates. Masked ones get 0. If fewer than k are valid, the memberships
+        sum to their number.
+      distance: `"squared_euclidean"`, `"euclidean"` (with gradient 0 at distance 0), `"cityblock"`, `"cosine"` or
+        `"dot"`, see `nearest_neighbors`.
       method: `"neural_sort"` or `"soft_sort"`.
-      power: exponent of SoftSort's distance of scores.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
       scale: `"std"` divides the distances of each query by their standard deviation over valid candidates.
-      num_samples: number of relaxed Plackett-Luce samples that the result is the mean of: Gumbel noise is added to the
-        negative distances, divided as `scale` says. None: no noise.
-      seed: two integers, given with `num_samples`. Equal seeds give equal noise.
+      num_samples: number of samples to average, for which Gumbel noise is added to the negative distances, after
+        `scale` (relaxed Plackett-Luce samples). None: no noise.
+      seed: two integers, the stateless seed of the noise; required with `num_samples`.
 
     Returns:
-      `[..., q, c]` in the dtype of `queries`; half precision is computed in float32. Equally distant candidates share
-      evenly. A query with an embedding that is not finite, its own or a valid candidate's, gets NaN.
+      `[..., q, c]` in the dtype of `queries`. Equally distant candidates share evenly. A query with an embedding that
+      is not finite, its own or a valid candidate's, gets NaN. Half precision is computed in float32.
 
     Raises:
       ValueError: `k` is below 1 or not below c, `num_samples` is below 1 or given without `seed`, `tau` is not
-        positive, `distance`, `method` or `scale` is unknown, or shapes do not match.
+        positive, a name is unknown, or shapes do not match.
       TypeError: embeddings are not floating-point, a mask is not bool, or an argument has another type.
       InvalidArgumentError: `k` is not below c, and c was unknown when traced. XLA drops that check.
 
@@ -130,35 +130,27 @@ def dknn_loss(
       labels: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of classes, whose inner
         product replaces `[y_i = y_j]`.
       k: number of neighbors, below the number of candidates.
-      tau: temperature of `method`, positive, a scalar or one per query. Its unit is that of the logits: for NeuralSort
-        distances times the number of candidates, for SoftSort distances.
+      tau, distance, method, power, scale, num_samples, seed: as in `soft_neighbor_membership`.
       num_queries: the first `num_queries` items are the queries, and the others the candidates. None: every item is a
         query and the rest of the batch its candidates.
       mask: bool `[batch]`, True for valid items. The others are not candidates, and their own loss is 0.
-      objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, computed from
-        logarithms, so that a share that underflows has a gradient.
-      distance: distance of embeddings, see `soft_neighbor_membership`.
-      method: `"neural_sort"` or `"soft_sort"`.
-      power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates.
-      num_samples: number of noisy samples to average, see `soft_neighbor_membership`; None: no noise.
-      seed: two integers, given with `num_samples`.
+      objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a
+        gradient even if the share underflows.
 
     Returns:
-      `[q]`, one loss per query, in the dtype of `embeddings`; half precision is computed in float32. A query without
-      a candidate of its class has 0 with both objectives, and a zero gradient. Ranks that padding leaves empty count as
-      wrong. An embedding that is not finite, or a NaN label, gives NaN to its own loss and to those of its queries.
+      `[q]`, one loss per query, in the dtype of `embeddings`. A query without a candidate of its class has 0 with both
+      objectives, and a zero gradient. Ranks that padding leaves empty count as wrong. An embedding that is not finite,
+      or a NaN label, gives NaN to its own loss and to those of its queries.
 
     Raises:
-      ValueError: `k`, `num_queries` or `num_samples` is below 1; `tau` is not positive; `objective`, `distance`,
-        `method` or `scale` is unknown; shapes do not match; or the batch has no more than `num_queries + k` items (`1 +
-        k` if `num_queries` is None).
-      TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or an argument has
-        another type.
+      ValueError: `num_queries` is below 1, `objective` is unknown, the batch has at most `num_queries + k` items
+        (`1 + k` without `num_queries`), or an error of `soft_neighbor_membership`.
+      TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or another type is
+        wrong.
       InvalidArgumentError: the batch is too small, and its size was unknown when traced. XLA drops that check, and the
         losses are then NaN.
 
-    Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample, for q queries and c candidates.
+    Cost: that of `soft_neighbor_membership`.
 
     Example:
 
