@@ -22,9 +22,9 @@ class RankingDataset:
     """A data set of lists of different lengths: the items of all lists, one list after another.
 
     `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_by_group` and `write_elwc`
-    take it. It is a sequence with one pair per list, features `[n, f]` and labels `[n]`, which are views without
-    padding. With weights it holds triples; without labels, tuples (features,). A slice, an array of list numbers or an
-    array of booleans selects lists and returns a `RankingDataset`.
+    take it. It is a sequence with one tuple per list: features `[n, f]`, labels `[n]` and weights `[n]` if there are
+    any, which are views without padding. A slice, an array of list numbers or an array of booleans selects lists and
+    returns a `RankingDataset`.
 
     Args:
       features: `[items, f]`, stored as float32. Infinite values and NaN are allowed.
@@ -32,18 +32,17 @@ class RankingDataset:
       sizes: number of items of each list, `[lists]`, in the order of the items.
       query_ids: identifier of each list, `[lists]`, of any type; or `None`.
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
-      rows: the row of each item in the table that it comes from, `[items]`; or `None` if items are in the order of the
-        rows. `in_row_order` uses it.
-      feature_names: name of each feature, `[f]`, all different, such as the columns of a table; or `None`. It is stored
-        as a tuple. `from_frame(new, features=lists.feature_names)` reads new rows in the same order.
+      rows: the row of each item in the table that it comes from, `[items]`, for `in_row_order`; or `None` for the order
+        of the items.
+      feature_names: name of each feature, `[f]`, all different, stored as a tuple; or `None`. `from_frame(new,
+        features=lists.feature_names)` reads new rows in the same order.
 
-    Float32 rounds numbers to 24 bits, about 7 decimal digits, as Keras and the losses do. It holds every integer up to
-    2^24 = 16,777,216. Larger labels are rounded, and two of them that are close become equal: subtract a common number
-    from timestamps and the like, or take ranks.
+    Float32 holds every integer up to 2^24 = 16,777,216. Larger labels are rounded and may become equal: subtract a
+    common number from timestamps and the like, or take ranks.
 
     Raises:
-      ValueError: shapes do not match, sizes do not add up to the number of items, a label is not finite, a weight is
-        not finite or below 0, or an array does not hold numbers or has a finite number beyond float32.
+      ValueError: shapes do not match, a label or weight is not finite, a weight is below 0, or an array does not hold
+        numbers or has a finite number beyond float32.
 
     Example:
 
@@ -53,7 +52,6 @@ class RankingDataset:
     >>> features, labels = lists[1]
     >>> features.shape, labels.tolist(), [len(labels) for _, labels in lists]
     ((2, 6), [1.0, 0.0], [3, 2, 1])
-    >>> train, valid = lists[:2], lists[2:]
     >>> lists[[2, 0]].labels.tolist()
     [4.0, 0.0, 1.0, 2.0]
     """
@@ -157,11 +155,9 @@ class RankingDataset:
     def in_row_order(self, scores: Any) -> np.ndarray:
         """Put `scores` of the items, `[items]` or `[items, 1]`, into the order of the rows of the table: `[items]`.
 
-        For a model of rows: `frame["score"] = lists.in_row_order(model.predict(lists.features))`. Lists that were
-        selected have the scores of their own rows only.
-
-        Raises:
-          ValueError: `scores` have another shape, or a list was selected twice.
+        For a model of rows: `frame["score"] =
+        lists.in_row_order(model.predict(lists.features))`. A ValueError is raised if `scores` have another shape, or a
+        list was selected twice. Lists that were selected have their own rows only.
         """
         found = np.asarray(scores)
         items = len(self.features)

@@ -27,36 +27,32 @@ def batches_of_groups(
     """Make flat batches of whole groups for `model.fit`: features `[rows, f]` and targets `[rows, 2]`.
 
     Use them for a model of rows that ends in `Dense(1)` and losses and metrics with `lists="groups"`. The columns of
-    the targets are the number of the group in its batch, from 0, and the label. From a table in one call:
-    `batches_of_groups(from_frame(frame, group="query", label="grade"))`.
+    the targets are the number of the group in its batch, from 0, and the label.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
-        that NumPy converts to arrays. Triples also hold weights `[n]`.
+      lists: a `RankingDataset`, or a sequence of tuples of arrays: features `[n, f]`, labels `[n]` and perhaps weights
+        `[n]`.
       rows: the largest number of rows in a batch.
       shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
-        batch does not hold three of the largest group, only the order of the batches differs. It must be False for
-        lists without labels.
+        batch does not hold three of the largest group, only the order of the batches differs.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       padding: `None` for batches of at most `rows` rows. `"negative_labels"` or `"nan_labels"` fill up each batch to
         `rows` rows, so that XLA compiles one shape. Padded rows have features and weights 0, a group of their own, and
         the label -1 or NaN. Losses and metrics need the same `padding`.
-      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th group, so each group belongs to
-        exactly one worker.
+      shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th group.
 
     Returns:
-      A `tf.data.Dataset` of pairs (features, targets), or triples with weights `[rows]`, float32. Without labels there
-      are features alone, for `model.predict` and `lists.in_row_order`. Its cardinality is known. Lists without items
-      are left out.
+      A `tf.data.Dataset` of pairs (features, targets), or triples with weights `[rows]`, float32, of known cardinality.
+      Lists without labels, which need `shuffle=False`, give features alone, for `model.predict` and
+      `lists.in_row_order`. Lists without items are left out.
 
     Raises:
-      ValueError: a group has more than `rows` rows (the message names it), there is no item, lists have different
-        numbers of features, a label is not finite, a label is below 0 with `padding="negative_labels"`, `padding` is
-        unknown, there are no labels and `shuffle` is True, `shard` is not a pair, or an error of `RankingDataset`.
+      ValueError: a group has more than `rows` rows (the message names it), there is no item, a label is below 0 with
+        `padding="negative_labels"` or missing with `shuffle`, an option is out of range, or an error of
+        `RankingDataset`.
       TypeError: an argument has another type.
 
-    Cost: one gather per batch, and the memory of `bucketed_batches`. XLA compiles every number of rows unless batches
-    are padded.
+    Cost: one gather per batch, and the memory of `bucketed_batches`.
 
     Example:
 
@@ -151,23 +147,14 @@ def batches_by_group(
     one batch. Nothing is padded, so labels may have any sign if the loss has `padding=None` or `"nan_labels"`.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
-        that NumPy converts to arrays. Triples also hold weights `[n]`.
-      shuffle: whether the order of the lists differs from epoch to epoch. The items of a list keep their order.
-        It must be False for lists without labels.
-      seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
-      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th list, so each list belongs to
-        exactly one worker.
+      lists, shuffle, seed, shard: as in `batches_of_groups`.
 
     Returns:
-      A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[n]`, float32. Without labels there are
-      features alone, for `model.predict` and `lists.in_row_order`. Its cardinality is known. Lists without items are
-      left out.
+      A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[n]`, float32. Otherwise as in
+      `batches_of_groups`.
 
     Raises:
-      ValueError: there is no item, lists have different numbers of features, a label is not finite, there are no
-        labels and `shuffle` is True, `shard` is not a pair, or an error of `RankingDataset`.
-      TypeError: an argument has another type.
+      ValueError, TypeError: as in `batches_of_groups`.
 
     Cost: one slice per batch, and the memory of `bucketed_batches`. XLA compiles every list size, of which
     `bucketed_batches` makes few.

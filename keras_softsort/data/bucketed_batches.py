@@ -31,49 +31,44 @@ def bucketed_batches(
 ) -> tf.data.Dataset:
     """Make padded batches of lists of similar sizes for `model.fit`: features `[batch, n, f]` and labels `[batch, n]`.
 
-    Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size. XLA
-    then compiles as many shapes as there are padded sizes (twice as many with partial batches). Padded features are 0.
+    Each list is padded with features of 0 to the smallest of a few sizes n that holds it, and a batch holds lists of
+    one padded size. XLA compiles each padded size once, or twice with partial batches.
 
-    Do not give the batches to `model.predict`, which would return scores in the order of the batches and for padding
-    too: `models.score_rows` returns one per row.
+    To score rows use `models.score_rows`. `model.predict` would keep the order of the batches, and score padding too.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of pairs: features `[n, f]` and labels `[n]` of one list, as anything
-        that NumPy converts to arrays. Triples also hold weights `[n]`.
+      lists: a `RankingDataset`, or a sequence of tuples of arrays: features `[n, f]`, labels `[n]` and perhaps weights
+        `[n]`.
       batch_size: number of lists in a batch.
-      boundaries: the padded sizes, strictly increasing. `None` chooses the powers of 2 from 8 on, the last of them
-        replaced by the size of the longest list.
-      truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
-        list is an error.
+      boundaries: the padded sizes, strictly increasing. `None` chooses the powers of 2 from 8 on, and the longest list.
+      truncate: whether lists longer than the last of `boundaries` are cut to their first items. If False, they are an
+        error.
       padding: the mark of padding. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels are
         -1, and labels must be at least 0. `"nan_labels"`: padded labels are NaN, and labels may have any sign. `None`:
         nothing is padded, each batch holds lists of one size, and `boundaries` must be `None`.
-      shuffle: whether the order of the lists differs from epoch to epoch. Without it batches are the same in each
-        epoch, but because of the padded sizes not in the order of the lists.
+      shuffle: whether the order of the lists differs from epoch to epoch.
       seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       drop_remainder: whether partial batches are left out, so that `batch` is static. Up to `batch_size - 1` lists of
-        each padded size are then not seen in an epoch. With one boundary n is static as well.
+        each padded size are then not seen in an epoch.
       mask: whether features are a dictionary of `"features"` and `"mask"` `[batch, n]`, True for items and False for
-        padding, for models with two inputs of these names.
+        padding.
       rows: whether batches have the row of each item in place of labels and weights, int64, -1 in the padding, for your
-        own loop over batches to score. The row is that of the table, or the number of the item where `lists` has no
-        `rows`. It must be True for lists without labels.
-      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th list, so each list belongs to
-        exactly one worker. The number of batches may differ between workers.
+        own loop over batches to score. It must be True for lists without labels.
+      shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th list. The number of batches may
+        differ between workers.
 
     Returns:
       A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[batch, n]` (0 in the padding), float32.
       Its cardinality is known. A list without items is padding throughout.
 
     Raises:
-      ValueError: there is no item, lists have different numbers of features, a label is not finite, a label is below 0
-        with `padding="negative_labels"`, there are no labels and `rows` is False, `batch_size` is below 1, `boundaries`
-        do not increase, a list is longer than the last of them without `truncate`, `shard` is not a pair, or an error
-        of `RankingDataset`.
+      ValueError: there is no item, a label is below 0 with `padding="negative_labels"` or missing without `rows`, an
+        option is out of range, a list is longer than the last boundary without `truncate`, or an error of
+        `RankingDataset`.
       TypeError: an argument has another type.
 
-    Cost: one gather per batch. Features are copied once into the memory of TensorFlow. Those that `read_svmlight`,
-    `from_frame` and `read_parquet` return are shared instead: do not change them afterwards.
+    Cost: one gather per batch, and one copy of the features, unless they come from `read_svmlight`, `from_frame` or
+    `read_parquet`: these are shared, so do not change them afterwards.
 
     Example:
 
@@ -81,8 +76,6 @@ def bucketed_batches(
     >>> import keras_softsort as ks
     >>> lists = [(np.ones([n, 2]), np.arange(n)) for n in (3, 20, 5)]
     >>> batches = ks.data.bucketed_batches(lists, batch_size=2, boundaries=(5, 20), shuffle=False)
-    >>> [features.shape for features, _ in batches.as_numpy_iterator()]
-    [(2, 5, 2), (1, 20, 2)]
     >>> next(batches.as_numpy_iterator())[1].tolist()
     [[0.0, 1.0, 2.0, -1.0, -1.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
     """

@@ -29,8 +29,7 @@ class ClickLog:
       clicks: 1 for a click and 0 for none, `[sessions, k]`; -1 where fewer than k items were shown.
 
     Raises:
-      ValueError: shapes do not match, a click is not 1, 0 or -1, a list or item is no integer, or an item that was
-        shown is below 0.
+      ValueError: shapes do not match, a click is not 1, 0 or -1, or a list or item is no integer or below 0.
       TypeError: `lists` or `items` do not hold numbers.
 
     Example:
@@ -97,16 +96,16 @@ def simulate_clicks(
       sessions: number of sessions.
       examination: the probabilities `[k]` of looking at the first k positions. No more items are shown.
       noise: probability of a click on an irrelevant item that is seen, from 0 to 1.
-      tau: temperature, in units of the scores. 0 always shows a list in the same order. Otherwise each session draws an
-        order from the Plackett-Luce distribution of the scores divided by `tau`.
+      tau: temperature in units of the scores. 0 shows a list in one order. Otherwise each session draws an order from
+        the Plackett-Luce distribution of the scores divided by `tau`.
       seed: integer seed, or None for another log in each call.
 
     Returns:
       A `ClickLog`.
 
     Raises:
-      ValueError: `sessions` is below 1, `tau` is negative, a probability is outside [0, 1], a label is below 0
-        or missing, a score is NaN, `seed` is negative, or shapes do not match.
+      ValueError: a number or probability is out of range, a label is below 0 or missing, a score is NaN, or shapes do
+        not match.
       TypeError: `lists` is not a `RankingDataset`, or a number has another type.
 
     Cost: O(sessions n) time and memory, for lists of up to n items.
@@ -244,8 +243,8 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
       new: the same under the new policy, for the same user.
 
     Returns:
-      The pair `value` and `standard_error`. The value is unbiased if examination is known and `old` is positive for all
-      items for which `new` is.
+      The pair `value` and `standard_error`. The value is unbiased if examination is known and `old` is positive
+      wherever `new` is.
 
     Raises:
       TypeError: `log` is not a `ClickLog`.

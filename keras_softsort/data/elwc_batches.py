@@ -36,14 +36,14 @@ def elwc_batches(
     mask: bool = False,
     shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    r"""Make padded batches of records of lists for `model.fit`: features by name and labels `[batch, n]`.
+    """Make padded batches of records of lists for `model.fit`: features by name and labels `[batch, n]`.
 
-    Each list is padded to the smallest of a few sizes n that holds it, and a batch holds lists of one padded size, as
-    from `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is needed.
+    Lists are padded as by `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is
+    needed.
 
     Args:
-      files: TFRecord files: a path, a pattern such as `"train-*.tfrecord"`, or several of them. Or a
-        `tf.data.Dataset` of serialized records, for compressed files and other storage.
+      files: TFRecord files: a path, a pattern such as `"train-*.tfrecord"`, or several of them. Or a `tf.data.Dataset`
+        of serialized records, for compressed files and other storage.
       context_features: features of a list: a dictionary from names to `tf.io.FixedLenFeature` or
         `tf.io.FixedLenSequenceFeature`, or `None`.
       example_features: features of an item, including the label, as such a dictionary. A feature without a default
@@ -51,50 +51,39 @@ def elwc_batches(
       label: name of the label in `example_features`, which must be one number per item (shape `[]` or `[1]`).
       batch_size: number of lists in a batch.
       record_format: `"elwc"`, ExampleListWithContext; `"eie"`, a `tf.train.Example` with the bytes of the others as
-        `serialized_context` and `serialized_examples`; or `"sequence_example"`, a `tf.train.SequenceExample` with a
-        feature list per feature of items. They are the formats of TF-Ranking.
-      boundaries: the padded sizes, strictly increasing; `None` for the powers of 2 from 8 on.
-      truncate: whether a list that is longer than the last of `boundaries` is cut to its first items. If False, such a
-        list is an error.
+        `serialized_context` and `serialized_examples`; or `"sequence_example"`, a `tf.train.SequenceExample`.
+      boundaries, truncate, seed, drop_remainder: as in `bucketed_batches`.
       padding: the mark of padding. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels are
-        -1, and a record's item with a label below 0 is padding too, as in TF-Ranking. `"nan_labels"`: padded labels are
-        NaN, and labels may have any sign.
+        -1, and an item with a label below 0 is padding too. `"nan_labels"`: padded labels are NaN, and labels may have
+        any sign.
       shuffle: whether the order of files and records differs from epoch to epoch.
-      seed: seed of that order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
       shuffle_buffer: number of records from which the next one is drawn, all of them in memory.
-      drop_remainder: whether partial batches are left out, so that `batch` is static.
       mask: whether features hold a `"mask"` `[batch, n]`, True for items and False for padding.
-      shard: `(index, count)` for worker `index` of `count`. It gets every `count`-th file if there are at least
-        `count` files, otherwise every `count`-th record, so each list belongs to exactly one worker. A dataset as
-        `files` must yield the same records in the same order to each worker.
+      shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th file if there are as many,
+        otherwise every `count`-th record. A dataset as `files` must yield the same records in the same order to each
+        worker.
 
     Returns:
-      A `tf.data.Dataset` of pairs. The first is a dictionary of context features `[batch, ...]` and example features
-      `[batch, n, ...]`, for a model with inputs of these names. The second is labels `[batch, n]`, float32. A record
-      without examples is all padding. The number of batches is unknown until they are read; Keras 3 then warns after
-      the first epoch that the input ran out of data.
+      A `tf.data.Dataset` of pairs: a dictionary of context features `[batch, ...]` and example features
+      `[batch, n, ...]`, and labels `[batch, n]`, float32. A record without examples is all padding. The number of
+      batches is unknown until they are read; Keras 3 then warns after the first epoch that the input ran out of data.
 
     Raises:
       ValueError: there is no file, the label is not one number per item, or an error of `bucketed_batches`.
       TypeError: an argument has another type, or a feature is not dense.
-      InvalidArgumentError: when iterated, a record is not of the format or lacks a feature (the message
-        has its file and number, from 0), or a list is longer than the last boundary without `truncate`.
+      InvalidArgumentError: when iterated, a record is malformed or lacks a feature (the message has its file and
+        number), or a list is longer than the last boundary without `truncate`.
       DataLossError: when iterated, a file is damaged or not a TFRecord file.
 
     Example:
 
+    >>> import tempfile
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> item = lambda **numbers: tf.train.Example(features=tf.train.Features(feature={
-    ...     name: tf.train.Feature(float_list=tf.train.FloatList(value=[x])) for name, x in numbers.items()
-    ... })).SerializeToString()
-    >>> items = [item(price=3.0, clicks=1.0), item(price=9.0, clicks=0.0)]
-    >>> record = b"".join(b"\n" + bytes([len(one)]) + one for one in items)  # as ExampleListWithContext writes it
+    >>> files = ks.data.write_elwc([([[3.0], [9.0]], [1.0, 0.0])], tempfile.mkdtemp() + "/train", features=["price"])
     >>> number = tf.io.FixedLenFeature([], tf.float32)
-    >>> batches = ks.data.elwc_batches(
-    ...     tf.data.Dataset.from_tensors(record), None, {"price": number, "clicks": number}, "clicks", batch_size=16,
-    ...     boundaries=(3,)
-    ... )
+    >>> spec = {"price": number, "label": number}
+    >>> batches = ks.data.elwc_batches(files, None, spec, "label", batch_size=16, boundaries=(3,))
     >>> features, labels = next(batches.as_numpy_iterator())
     >>> features["price"].tolist(), labels.tolist()
     ([[3.0, 9.0, 0.0]], [[1.0, 0.0, -1.0]])

@@ -46,32 +46,29 @@ def read_svmlight(
     r"""Read the lists of an SVMlight or LETOR file: MSLR-WEB30K, Istella, Yahoo and the like, as distributed.
 
     A line is a document: `label qid:ID index:value index:value ... # comment`. The ID is an integer, which may be below
-    0. Features that a line does not name are 0. Lines with nothing but a comment are skipped. If lines have no `qid:`,
-    a second file holds the number of documents of each query in order, one per line. By default it has the name of the
-    first file followed by `.query`.
+    0. Features that a line does not name are 0. If lines have no `qid:`, a second file holds the number of documents of
+    each query in order, one per line.
 
     Args:
       path: the file. Names that end in `.gz` or `.bz2` are decompressed.
-      num_features: number of features. `None` takes the largest index in the file, which may be up to 100,000. Give it
-        for files that belong together, since one of them may not name the last features.
+      num_features: number of features; `None` takes the largest index in the file, up to 100,000. Give it for files
+        that belong together, since one of them may not name the last features.
       zero_based: whether indices begin at 0 instead of 1.
-      query_file: path of the numbers of documents. If lines have `qid:`, the file must agree with them.
+      query_file: path of the numbers of documents, by default `path` followed by `.query`. It must agree with any
+        `qid:`.
 
     Returns:
-      A `RankingDataset` in the order of the file: `features` `[documents, f]`, `labels` `[documents]`, `sizes`
-      `[queries]` and `query_ids` `[queries]`, int64 (`None` without `qid:`). Numbers are float32. A number beyond
-      float32 (Istella writes 1.8e308 for missing values) becomes the largest float32, 3.4e38.
+      A `RankingDataset` in the order of the file, with `query_ids` (`None` without `qid:`). A number beyond float32
+      (Istella writes 1.8e308 for missing values) becomes the largest float32, 3.4e38.
 
     Raises:
       ValueError: a line is malformed, a label is NaN or below 0 (which would mark padding), a value is NaN or infinite,
-        indices do not increase or exceed the number of features, a query id exceeds int64, only some lines have `qid:`,
-        the lines of a query are not consecutive, there is neither a `qid:` nor a query file, sizes do not add up to the
-        lines, or the file has no documents. The message names the file, the line, what was expected and what was
-        received.
+        indices do not increase or exceed the number of features, the lines of a query are not consecutive, queries are
+        not known, sizes do not add up to the lines, or the file has no documents. The message names the file and the
+        line.
       OSError: a file cannot be read, or its compressed data are damaged or incomplete.
 
-    Cost: linear time, and the memory of the dense features and of one block of the file
-    (`benchmarks/results/data_reading.md` has measurements).
+    Cost: linear time, and the memory of the dense features and of one block of the file.
 
     Example:
 
@@ -80,13 +77,10 @@ def read_svmlight(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
     >>> _ = path.write_text("2 qid:7 1:0.5 3:1 # the first document of query 7\n0 qid:7 2:4\n1 qid:9 3:2\n")
     >>> lists = ks.data.read_svmlight(path)
-    >>> lists.sizes.tolist(), lists.query_ids.tolist(), lists.labels.tolist()
-    ([2, 1], [7, 9], [2.0, 0.0, 1.0])
-    >>> lists.features.tolist()
-    [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]]
+    >>> lists.query_ids.tolist(), lists.labels.tolist(), lists.features.tolist()
+    ([7, 9], [2.0, 0.0, 1.0], [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
 
-    Source: the format of T. Joachims' SVMlight and of LETOR (T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 Datasets",
-    2013); the file of sizes is LightGBM's.
+    Source: T. Joachims, SVMlight; T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 Datasets", 2013; LightGBM's file of sizes.
     """
     path = Path(path)
     num_features = arguments.optional_positive_integer("num_features", num_features)

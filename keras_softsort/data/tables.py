@@ -41,24 +41,23 @@ def from_frame(
     Args:
       frame: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, or a dictionary of columns.
       group: column that identifies the lists, of any type: query ids, eras, dates, strings. It becomes `query_ids`.
-      label: column of numbers. Labels may have any sign; `bucketed_batches` takes those below 0 only with
-        `padding="nan_labels"` or `None`. `None` for rows to score, which have no labels.
+      label: column of numbers of any sign (`bucketed_batches` takes those below 0 only with `padding="nan_labels"` or
+        `None`); `None` for rows to score, which have no labels.
       features: columns of numbers or booleans, in the order of the features; `None` takes all other columns.
       weight: column of item weights, at least 0; `None` for no weights.
       missing: what missing values and NaN in features become. `"error"` raises an error. `"keep"` keeps them as NaN,
         for trees or for a model that replaces them.
 
     Returns:
-      A `RankingDataset`, float32, with `feature_names`. Its `in_row_order` puts scores of its items into the order of
-      the rows.
+      A `RankingDataset`, float32, with `feature_names`. Its `in_row_order` returns scores in the order of the rows.
 
     Raises:
       TypeError: `frame` is not such a table, for example a polars LazyFrame.
       ValueError: a column is missing, used twice or does not hold numbers; a number is missing, NaN, infinite or beyond
-        float32 (the message has its row, counted from 0); a group has no value or cannot be compared; a weight is
-        below 0; `missing` is unknown; the table has no rows.
+        float32 (the message has its row, counted from 0); a group has no value; a weight is below 0; the table has no
+        rows.
 
-    Cost: linear time, and the memory of the float32 features in addition to the table.
+    Cost: linear time, and the memory of the float32 features.
 
     Example:
 
@@ -67,10 +66,6 @@ def from_frame(
     >>> lists = ks.data.from_frame(frame, group="day", label="sales")
     >>> lists.query_ids.tolist(), lists.sizes.tolist(), lists.labels.tolist(), lists.features.tolist()
     (['mon', 'tue'], [2, 1], [1.0, 2.0, 0.0], [[3.0], [4.0], [2.5]])
-
-    New rows have no labels. One score per row, in the order of the rows:
-
-    >>> lists = ks.data.from_frame(frame, group="day", features=["price"])
     >>> lists.in_row_order(-lists.features).tolist()
     [-3.0, -2.5, -4.0]
     """
@@ -95,17 +90,13 @@ def read_parquet(
 ) -> RankingDataset:
     """Read lists from Parquet files: the rows with the same value in a group column are one list.
 
-    The result is that of `from_frame`, but the table is never in memory as a whole: the group column is read first, and
-    the other columns some rows at a time. Needs pyarrow (`pip install "keras-softsort[data]"`).
+    The result is that of `from_frame`, but the table is never in memory as a whole. Needs pyarrow
+    (`pip install "keras-softsort[data]"`).
 
     Args:
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. A group may have
         rows in several files.
-      group: column that identifies the lists, of any type. Files may have different types of numbers there.
-      label: column of numbers; `None` for rows to score, which have no labels.
-      features: columns of numbers or booleans; `None` takes all other columns.
-      weight: column of item weights, at least 0; `None` for no weights.
-      missing: `"error"` or `"keep"`, as for `from_frame`.
+      group, label, features, weight, missing: as in `from_frame`.
 
     Returns:
       A `RankingDataset`, float32, with the lists in the order of their first rows.
@@ -116,8 +107,7 @@ def read_parquet(
         an error of `from_frame`, with rows counted over all files.
       OSError: a file is damaged or no Parquet file. The message has its name.
 
-    Cost: linear time, and the memory of the float32 features, of 65,536 decoded rows and of pyarrow's buffer of a row
-    group.
+    Cost: linear time, and the memory of the float32 features and of a row group.
 
     Example:
 

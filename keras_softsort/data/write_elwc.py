@@ -30,15 +30,14 @@ def write_elwc(
 
     Each item becomes an example with float features: those named by `features`, `label`, and `weight` if there are
     weights. The context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type.
-    Numbers are rounded to float32 as in `RankingDataset`, and are read as they were written. Files get their names when
-    all of them are complete: they are written to a folder `.writing-...` beside them and renamed, so a crash leaves no
-    partial shard.
+    Numbers are rounded to float32. Files get their names when all of them are complete: they are written to a folder
+    `.writing-...` beside them, so a crash leaves no partial shard.
 
     Args:
-      lists: a `RankingDataset`, or an iterable of pairs: features `[n, f]` and labels `[n]` of one list. Triples also
-        hold weights `[n]`. An iterable is read once, one list at a time.
-      path: name of the file. With several shards the names are `path-00000-of-00004` and so on, and `path-*` matches
-        them. The folder is created if it does not exist.
+      lists: a `RankingDataset`, or an iterable of tuples: features `[n, f]`, labels `[n]` and perhaps weights `[n]`,
+        read once, one list at a time.
+      path: name of the file. Several shards are `path-00000-of-00004` and so on. The folder is created if it does not
+        exist.
       shards: number of files. List i goes to file i modulo `shards`.
       features: the name of one feature of length f, or names of f features of length 1, one per column.
       label: the name of the label in the records.
@@ -64,18 +63,10 @@ def write_elwc(
     >>> import keras_softsort as ks
     >>> lists = ks.data.RankingDataset(np.eye(3), [1, 0, 2], sizes=[2, 1], query_ids=[7, 9])
     >>> files = ks.data.write_elwc(lists, tempfile.mkdtemp() + "/train.tfrecord")
-    >>> batches = ks.data.elwc_batches(
-    ...     files,
-    ...     {"query_id": tf.io.FixedLenFeature([], tf.int64)},
-    ...     {"features": tf.io.FixedLenFeature([3], tf.float32), "label": tf.io.FixedLenFeature([], tf.float32)},
-    ...     "label",
-    ...     batch_size=2,
-    ...     boundaries=(2,),
-    ...     shuffle=False,
-    ... )
-    >>> inputs, labels = next(batches.as_numpy_iterator())
-    >>> inputs["query_id"].tolist(), labels.tolist()
-    ([7, 9], [[1.0, 0.0], [2.0, -1.0]])
+    >>> spec = {"features": tf.io.FixedLenFeature([3], tf.float32), "label": tf.io.FixedLenFeature([], tf.float32)}
+    >>> batches = ks.data.elwc_batches(files, None, spec, "label", batch_size=2, boundaries=(2,), shuffle=False)
+    >>> next(batches.as_numpy_iterator())[1].tolist()
+    [[1.0, 0.0], [2.0, -1.0]]
     """
     shards = arguments.positive_integer("shards", shards)
     base = os.fspath(path)

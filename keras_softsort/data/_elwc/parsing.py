@@ -35,19 +35,13 @@ def parse_elwc(
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Parse serialized `ExampleListWithContext` `[batch]` to features by name and the number of examples per list.
 
-    Args:
-      serialized: strings `[batch]`.
-      context_features: by name, a `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`; `None` for none.
-      example_features: the same for each example.
-      list_size: number of examples to which each list is cut or padded, a number or an int32 scalar. `None` pads to
-        the longest list of the batch, at least 1.
-      record_names: names of the records in errors, strings `[batch]`.
-      decode: another function than `_decode_elwc`, for lists of serialized examples in another message.
+    `list_size` is the number of examples to which each list is cut or padded; `None` takes the longest list of the
+    batch, at least 1. `record_names`, strings `[batch]`, name the records in errors. `decode` is another function than
+    `_decode_elwc`, for lists of serialized examples in another message.
 
-    Returns:
-      Context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with the
-      feature's default value (0 or the empty string without one); and sizes, int32 `[batch]`: the number of examples
-      of each list that they hold. A feature without a default value must be in each of these examples.
+    Return context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with
+    the feature's default value (0 or the empty string without one), and int32 `[batch]`, the number of examples of each
+    list. A feature without a default value must be in each example.
 
     Raises:
       ValueError: `serialized` is not strings `[batch]`, there are no example features, or a name is in both specs.

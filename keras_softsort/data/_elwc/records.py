@@ -19,10 +19,7 @@ from keras_softsort.data._ranking_dataset import LISTS, RankingDataset, columns
 class Records:
     """Makes records of lists that have the columns of the first: features, labels and perhaps weights.
 
-    Args:
-      features: the name of one feature of all columns, or one name per column.
-      label: the name of the label.
-      weight: the name of the weight.
+    `features` is the name of one feature of all columns, or one name per column.
     """
 
     def __init__(self, features: str | Sequence[str], label: str = "label", weight: str = "weight") -> None:
