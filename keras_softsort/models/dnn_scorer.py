@@ -27,15 +27,14 @@ def dnn_scorer(
 ) -> Any:
     """Make a Keras model that scores each item of a list by one feed-forward network: features to scores `[batch, n]`.
 
-    The features of an item and of its list are concatenated in the order of `ConcatFeatures`. They pass the hidden
-    layers (dense, batch normalization, activation, dropout) and a dense layer with one output. Without `attention` the
-    score of an item does not depend on the other items. With it, the output of the attention layer is concatenated to
-    the features of each item.
+    The features of an item and of its list are concatenated in the order of `ConcatFeatures`, with the output of
+    `attention` if it is given. They pass the hidden layers (dense, batch normalization, activation, dropout) and a
+    dense layer with one output. Without `attention` the score of an item does not depend on the other items.
 
     Args:
-      example_features: features of an item. An integer d: the model takes one tensor `[batch, n, d]`. A dictionary: the
-        model takes a tensor per name. Its values are `tf.io.FixedLenFeature`, or anything else with the `shape` and
-        `dtype` of one item, as for `elwc_batches` and `export_ranker`. Leave out the label.
+      example_features: features of an item. An integer d: the model takes one tensor `[batch, n, d]`. A dictionary: it
+        takes a tensor per name. Values are `tf.io.FixedLenFeature`, or anything else with the `shape` and `dtype` of
+        one item. Leave out the label.
       context_features: features of a list, a dictionary in the same form, each of shape `[d]`; `None` for none.
       hidden_units: sizes of the hidden layers; empty for a linear scorer.
       activation: activation of the hidden layers.
@@ -44,35 +43,29 @@ def dnn_scorer(
       input_normalization: `"batch"` for batch normalization of the features, a Keras layer that maps features
         `[batch, n, d]` to features, such as an adapted `keras.layers.Normalization`, or `None`.
       attention: a `DocumentInteractionAttention` of the features; `None` for none. Needs `mask_name`.
-      mask_name: name of a bool input `[batch, n]`, True for valid items. Batch normalization and attention then ignore
-        padding. `bucketed_batches(mask=True)` and `elwc_batches(mask=True)` make such an input with the name `"mask"`.
-        `None` for no such input.
+      mask_name: name of a bool input `[batch, n]`, True for valid items, as `bucketed_batches(mask=True)` makes it with
+        the name `"mask"`. Batch normalization and attention then ignore padding. `None` for no such input.
       name: name of the model.
 
     Returns:
-      A functional Keras model. It takes one tensor if `example_features` is an integer and there is neither context nor
-      mask. Otherwise it takes a dictionary, in which the tensor for an integer `example_features` is named
-      `"features"`. It returns scores `[batch, n]`. The scores of padding are finite, and should be ignored.
-      `serving.export_ranker` exports the model, with the same `mask_name`.
+      A functional Keras model that returns scores `[batch, n]`; those of padding are finite, and should be ignored. It
+      takes one tensor if `example_features` is an integer and there is neither context nor mask. Otherwise it takes a
+      dictionary, with the name `"features"` for an integer `example_features`.
 
     Raises:
-      ValueError: there are no features, features are not numbers of known shapes, a name is used twice, `dropout` or
-        `batch_norm` is outside [0, 1), hidden units are below 1, or `attention` is given without `mask_name`.
+      ValueError: features are not numbers of known shapes, a name is used twice, an option is out of range, or
+        `attention` is given without `mask_name`.
       TypeError: an argument has another type.
 
     Cost: that of the layers, which is linear in the number of items unless `attention` is given.
 
     Example:
 
-    >>> import numpy as np
     >>> import keras_softsort as ks
-    >>> model = ks.models.dnn_scorer(example_features=5, hidden_units=(16,))
-    >>> model(np.ones([2, 7, 5], "float32")).shape.as_list()
-    [2, 7]
     >>> attention = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8)
-    >>> model = ks.models.dnn_scorer(5, attention=attention, mask_name="mask")
-    >>> sorted(model.input)
-    ['features', 'mask']
+    >>> model = ks.models.dnn_scorer(5, hidden_units=(16,), attention=attention, mask_name="mask")
+    >>> sorted(model.input), tuple(model.output.shape)
+    (['features', 'mask'], (None, None))
 
     Source: TF-Ranking's `DNNScorer`, with `hidden_layer_dims=hidden_units` and `batch_norm_moment=batch_norm`.
     """

@@ -37,14 +37,11 @@ def gam_scorer(
 
     Args:
       example_features: as for `dnn_scorer`.
-      context_features: as for `dnn_scorer`.
+      context_features, input_normalization, mask_name, name: as for `dnn_scorer`.
       hidden_units: sizes of the hidden layers of each network; at least one.
       activation: activation of the hidden layers.
       dropout: share of each hidden layer's outputs that is dropped in training, from 0 to below 1.
       batch_norm: momentum of batch normalization after each hidden dense layer; `None` for none.
-      input_normalization: as for `dnn_scorer`; of the features of items.
-      mask_name: as for `dnn_scorer`.
-      name: name of the model.
 
     Returns:
       A functional Keras model, with inputs and scores as of `dnn_scorer`.
@@ -58,16 +55,12 @@ def gam_scorer(
 
     Example:
 
-    >>> import numpy as np
     >>> import keras_softsort as ks
     >>> model = ks.models.gam_scorer(example_features=5, hidden_units=(4,))
-    >>> model(np.ones([2, 7, 5], "float32")).shape.as_list()
-    [2, 7]
     >>> tuple(model.get_layer("contributions").output.shape)
     (None, None, 5)
 
-    Source: H. Zhuang et al., "Interpretable Ranking with Generalized Additive Models", WSDM, 2021; TF-Ranking's
-    `GAMScorer`.
+    Source: H. Zhuang et al., "Interpretable Ranking with Generalized Additive Models", WSDM, 2021.
     """
     inputs = scorer_inputs(example_features, context_features, mask_name)
     tower = Tower(hidden_units, activation, dropout, batch_norm)

@@ -159,8 +159,8 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
 
     >>> import keras_softsort as ks
     >>> votes = ks.ops.neighbor_votes([0, 0, 1, 1], [[2, 1]], [[0.0625, 0.5625]], num_classes=2, votes="distance")
-    >>> votes.numpy().round(3).tolist()
-    [[0.1, 0.9]]
+    >>> (100 * votes.numpy()).round().tolist()
+    [[10.0, 90.0]]
 
     Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Trans. Systems, Man, and Cybernetics 6,
     1976.
