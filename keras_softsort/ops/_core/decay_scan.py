@@ -6,6 +6,7 @@ import math
 
 import tensorflow as tf
 
+from keras_softsort.ops._core.lists import ceil_division
 from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops._core.tracing import is_compiled
 
@@ -35,7 +36,7 @@ def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None =
 
 def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType, compiled: bool) -> tf.Tensor:
     size = tf.shape(positions)[-1]
-    blocks = (size + BLOCK - 1) // BLOCK  # onnxruntime rounds the quotient of a negative number towards 0
+    blocks = ceil_division(size, BLOCK)
     inside = tf.minimum(tf.range(blocks * BLOCK), size - 1)
     padded = tf.pad(values, [[0, 0], [0, 0], [0, blocks * BLOCK - size]])
     positions, values = (

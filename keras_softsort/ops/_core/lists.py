@@ -21,6 +21,11 @@ def is_at_most(size: int | None, maximum: int) -> bool | None:
     return None if size is None else size <= maximum
 
 
+def ceil_division(number: Any, divisor: Any) -> Any:
+    """The quotient rounded up, of Python or tensor integers of at least 0 and 1."""
+    return (number + divisor - 1) // divisor  # onnxruntime rounds the quotient of a negative number towards 0
+
+
 def flatten_lists(tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
     """Flatten all axes but the last `inner` to one. The rank may be unknown, and a list may be empty."""
     if tensor.shape.rank == inner + 1:

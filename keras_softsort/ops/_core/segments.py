@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import tie_groups
+from keras_softsort.ops._core.lists import ceil_division, tie_groups
 from keras_softsort.ops._core.tracing import below_forward_mode, is_compiled
 
 # Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.
@@ -148,9 +148,9 @@ def _by_block(results: Callable[[tf.Tensor], Any], rows: tf.Tensor, count: tf.Te
     lists, longest = rows.shape
     padding = tf.nest.flatten(none)[0].shape[0] - 1
     block = max(1, padding // BLOCKS // longest)
-    blocks = -(-lists // block)
+    blocks = ceil_division(lists, block)
     rows = tf.pad(rows, [[0, blocks * block - lists], [0, 0]], constant_values=padding)
-    rows, needed = tf.reshape(rows, [blocks, block, longest]), -(-count // block)
+    rows, needed = tf.reshape(rows, [blocks, block, longest]), ceil_division(count, block)
 
     def add(number: tf.Tensor, sums: Any) -> tuple:
         return number + 1, tf.nest.map_structure(tf.add, sums, results(rows[number]))
