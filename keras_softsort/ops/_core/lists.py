@@ -16,6 +16,11 @@ from keras_softsort.ops._core.tracing import is_compiled
 LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
 
 
+def list_size(values: tf.Tensor) -> Any:
+    """The list size n of `values` [B, n, ...], a Python int if it is known."""
+    return values.shape[1] or tf.shape(values)[1]
+
+
 def is_at_most(size: int | None, maximum: int) -> bool | None:
     """Whether `size` is at most `maximum`; None if the size is unknown in the graph, and so is the answer."""
     return None if size is None else size <= maximum
@@ -114,27 +119,54 @@ def excluded(dtype: tf.DType) -> tf.Tensor:
     return tf.constant(dtype.min / 4, dtype)
 
 
-def relative_scores(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor, *, of_pairs: bool = False) -> tf.Tensor:
-    """Subtract the largest score of each list from its scores [B, n], and divide by `tau`. Masked ones are `excluded`.
+def softmax_logits(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    """Logits [B, n] with the softmax of finite scores in units of `tau`. Masked ones are `excluded`.
 
-    The loss depends on differences of scores only. Relative to the largest score, the quotients and the gradient of tau
-    keep their precision. A loss that takes differences of pairs itself says so by `of_pairs`. Its scores are relative
-    to the one nearest 0, so that those near each other keep their digits beside one that is far from all others. They
-    are not changed if tau is 1: their differences are then exact.
+    They are relative to the largest score, so that the quotients and the gradient of tau keep their precision.
     """
     lowest = excluded(scores.dtype)
-    counts = tf.logical_and(mask, tf.math.is_finite(scores))
-    if of_pairs:
-        origin = nearest_to_zero(scores, counts)
-        origin = tf.where(tf.equal(tau, 1), tf.zeros_like(origin), origin)
-    else:
-        origin = tf.stop_gradient(tf.reduce_max(tf.where(counts, scores, lowest), axis=-1, keepdims=True))
-    below = tf.where(counts, scores - origin, tf.zeros_like(scores)) / tau
-    if of_pairs:  # a quotient may be beyond all numbers, on either side
-        farthest = scores.dtype.max / 16
-        below = tf.clip_by_value(below, -farthest, farthest)
-    # A score of -inf stays below all others.
-    return tf.where(counts, below, tf.minimum(tf.stop_gradient(scores), lowest))
+    if not _is_one(tau):
+        valid = scores if mask is None else tf.where(mask, scores, lowest)
+        scores = _difference(scores, tf.stop_gradient(tf.reduce_max(valid, axis=-1, keepdims=True)), mask) / tau
+    return scores if mask is None else tf.where(mask, scores, lowest)
+
+
+def pair_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    """Finite scores [B, n] in units of `tau`, up to a constant, for a loss that takes differences of pairs itself.
+
+    They are relative to the one nearest 0, so that those near each other keep their digits beside one that is far from
+    all others. They are not changed if tau is 1: their differences are then exact.
+    """
+    if _is_one(tau):
+        return scores
+    origin = nearest_to_zero(scores, mask)
+    return _difference(scores, tf.where(tf.equal(tau, 1), tf.zeros([], scores.dtype), origin), mask) / tau
+
+
+def _is_one(tau: Any) -> bool:
+    """Whether `tau` is known to be 1 when traced."""
+    known = tf.get_static_value(tau)
+    return known is not None and known.ndim == 0 and known == 1
+
+
+def _difference(scores: tf.Tensor, origin: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The scores relative to `origin`, 0 where masked."""
+    difference = scores - origin
+    return difference if mask is None else tf.where(mask, difference, tf.zeros([], scores.dtype))
+
+
+def within_range(pair_scores: tf.Tensor) -> tf.Tensor:
+    """The scores of pairs, none so far away that a difference overflows. A quotient may be beyond all numbers."""
+    farthest = pair_scores.dtype.max / 16
+    return tf.clip_by_value(pair_scores, -farthest, farthest)
+
+
+def relative_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    """The `pair_scores` within range. Masked ones are `excluded`, and a score of -inf stays below all others."""
+    counts = tf.math.is_finite(scores)
+    counts = counts if mask is None else tf.logical_and(mask, counts)
+    below = within_range(pair_scores(scores, counts, tau))
+    return tf.where(counts, below, tf.minimum(tf.stop_gradient(scores), excluded(scores.dtype)))
 
 
 def repeat_samples(tensor: tf.Tensor, num_samples: int) -> tf.Tensor:
@@ -159,11 +191,13 @@ def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> t
 def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The keys [B, n] in descending order and their int32 items, the first of equal keys first; without a gradient."""
     keys = tf.stop_gradient(plus_zeros(keys) if is_compiled() else keys)
-    return tf.math.top_k(keys, keys.shape[1] or tf.shape(keys)[1])
+    return tf.math.top_k(keys, list_size(keys))
 
 
-def masked_last(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def masked_last(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """Sort keys: the `values`, with the lowest finite number where masked, and -inf as a number above it."""
+    if mask is None:
+        return values
     lowest = tf.constant(values.dtype.min, values.dtype)
     return tf.where(mask, tf.maximum(values, values.dtype.min / 2), lowest)
 
@@ -173,7 +207,7 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
 
     It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
     """
-    batch, count = tf.shape(order)[0], order.shape[1] or tf.shape(order)[1]
+    batch, count = tf.shape(order)[0], list_size(order)
     # An item that is not in the order has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
     ranks = count - group_sums(from_last, order, count if size is None else size)
@@ -221,22 +255,22 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     NaN differs from itself.
     """
     groups = tie_groups(sort_keys)
-    sizes = group_sums(tf.ones_like(groups), groups, groups.shape[1] or tf.shape(groups)[1])
+    sizes = group_sums(tf.ones_like(groups), groups, list_size(groups))
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
     return last - take(sizes, groups) + 1, last
 
 
 def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
     """The sum of the `values` [B, n] of ranks that are tied: that have the same `first` rank [B, n]."""
-    return take(group_sums(values, first, values.shape[1] or tf.shape(values)[1]), first)
+    return take(group_sums(values, first, list_size(values)), first)
 
 
-def mean_ranks(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def mean_ranks(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
     keys, order = descending(masked_last(values, mask))
     first, last = tied_ranks(keys)
     means = tf.cast(take(first + last, inverse(order)), values.dtype) / 2 + 1
-    return tf.where(mask, means, tf.zeros_like(means))
+    return means if mask is None else tf.where(mask, means, tf.zeros_like(means))
 
 
 def leading_ranks(mask: tf.Tensor, count: int | None = None) -> tf.Tensor:

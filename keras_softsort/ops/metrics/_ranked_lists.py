@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, masked_last, take, tie_sums, tied_ranks
+from keras_softsort.ops._core.lists import descending, list_size, masked_last, take, tie_sums, tied_ranks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
@@ -80,35 +80,43 @@ def has_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
 
 def by_relevance(lists: RankingLists, values: tf.Tensor, relevance: tf.Tensor) -> Measures:
     """The `values` [B] of lists. A list weighs as much as its items do on average, by their `relevance` [B, n]."""
-    total = tf.reduce_sum(relevance, axis=-1)
-    of_relevant = tf.math.divide_no_nan(tf.reduce_sum(lists.weights * relevance, axis=-1), total)
-    of_all = tf.reduce_sum(lists.weights, axis=-1) / lists.sizes()
+    total, weights = tf.reduce_sum(relevance, axis=-1), lists.mean_weights()
     is_relevant = total > 0
+    if lists.weights is not None:
+        of_relevant = tf.math.divide_no_nan(tf.reduce_sum(lists.weighted(relevance), axis=-1), total)
+        weights = tf.where(is_relevant, of_relevant, weights)
     return Measures(
-        values=tf.where(is_relevant, values, tf.zeros_like(values)),
-        weights=tf.where(is_relevant, of_relevant, of_all),
+        values=tf.where(is_relevant, values, tf.zeros([], values.dtype)),
+        weights=weights,
         is_relevant=tf.cast(is_relevant, values.dtype),
     )
 
 
-class RankedLists(NamedTuple):
-    """The ranks of lists by score, the highest first and masked items last: [B, n] each. Ranks count from 0.
+class Ties(NamedTuple):
+    """The first and the last rank of the items that are tied with that of each rank: [B, n] each."""
 
-    With `ties="position"` the first and last rank are the rank itself.
-    """
-
-    order: tf.Tensor  # the item at each rank
-    first: tf.Tensor  # the first rank of the items that are tied with it
+    first: tf.Tensor
     last: tf.Tensor
+
+    def sizes(self, dtype: tf.DType) -> tf.Tensor:
+        """The number of these items."""
+        return tf.cast(self.last - self.first + 1, dtype)
+
+
+class RankedLists(NamedTuple):
+    """The ranks of lists by score, the highest first and masked items last. Ranks count from 0."""
+
+    order: tf.Tensor  # the item at each rank: [B, n]
+    ties: Ties | None  # None if tied items keep the order of the list
 
     def at_ranks(self, values: tf.Tensor) -> tf.Tensor:
         """The value [B, n] that each rank has on average over all orders of tied items."""
-        size = tf.cast(self.last - self.first + 1, values.dtype)
-        return tie_sums(take(values, self.order), self.first) / size
+        ordered = take(values, self.order)
+        return ordered if self.ties is None else tie_sums(ordered, self.ties.first) / self.ties.sizes(values.dtype)
 
     def own_ranks(self) -> tf.Tensor:
         """The ranks from 0: int32 [n]."""
-        return tf.range(tf.shape(self.order)[1])
+        return tf.range(list_size(self.order))
 
     def ranks(self, dtype: tf.DType) -> tf.Tensor:
         """The ranks from 1: [n]."""
@@ -133,10 +141,7 @@ def sizes_of_first(lists: RankingLists, k: int | None) -> tf.Tensor:
 def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
     """Sort the lists by score. With `ties="position"` tied items keep the order of the list."""
     keys, order = descending(masked_last(lists.scores, lists.mask))
-    if ties == "mean":
-        return RankedLists(order, *tied_ranks(keys))
-    ranks = tf.broadcast_to(tf.range(tf.shape(order)[1]), tf.shape(order))
-    return RankedLists(order, ranks, ranks)
+    return RankedLists(order, Ties(*tied_ranks(keys)) if ties == "mean" else None)
 
 
 def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:
@@ -144,8 +149,7 @@ def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Meas
 
     @per_list(can_be_ranked)
     def measures(lists: RankingLists, options: MetricOptions) -> Measures:
-        is_relevant = tf.logical_and(lists.labels >= options.min_label, lists.mask)
-        relevant = tf.cast(is_relevant, lists.scores.dtype)
+        relevant = tf.cast(lists.only_valid(lists.labels >= options.min_label), lists.scores.dtype)
         return by_relevance(lists, values_of(lists, ranked_lists(lists, options.ties), relevant, options.k), relevant)
 
     return measures

@@ -100,7 +100,7 @@ def _tau_b(lists: RankingLists) -> tf.Tensor:
     first, second = take(first, order), take(second, order)
     sorted_second, second_order = descending(second)
     discordant = count_inversions(inverse(second_order))
-    count = tf.reduce_sum(tf.cast(lists.mask, tf.int64), axis=-1)
+    count = tf.reduce_sum(tf.cast(lists.valid(), tf.int64), axis=-1)
     # Pairs that are tied in one list, in the other, and in both.
     tied_first, tied_second, tied_both = (
         _tied_pairs(keys, count) for keys in (first, sorted_second, _joint_keys(first, second))
@@ -131,9 +131,6 @@ def _joint_keys(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 def _rank_correlation(lists: RankingLists) -> tf.Tensor:
     """Spearman's correlation of lists: float64 [B]."""
     mean = (lists.sizes()[:, tf.newaxis] + 1) / 2
-    ranks, others = (
-        tf.where(lists.mask, mean_ranks(values, lists.mask) - mean, tf.zeros_like(values))
-        for values in (lists.scores, lists.labels)
-    )
+    ranks, others = (lists.only_valid(mean_ranks(values, lists.mask) - mean) for values in (lists.scores, lists.labels))
     spreads = [tf.reduce_sum(tf.square(values), axis=-1) for values in (ranks, others)]
     return tf.math.divide_no_nan(tf.reduce_sum(ranks * others, axis=-1), tf.sqrt(spreads[0]) * tf.sqrt(spreads[1]))

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops._core.lists import flatten_lists, list_size, take
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
     MetricOptions,
@@ -81,14 +81,14 @@ def alpha_dcg(
 def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
     """The alpha-DCG of each list."""
     order = ranked_lists(lists, "position").order
-    covered = tf.where(lists.mask[..., tf.newaxis], tf.nn.relu(topics), tf.zeros_like(topics))
-    sorted_topics = tf.gather(covered, order, batch_dims=1)
+    covered = lists.only_valid(tf.nn.relu(topics))
+    sorted_topics = take(covered, order)
     before = tf.cumsum(sorted_topics, axis=1, exclusive=True)
     gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - options.alpha, before.dtype), before), axis=-1)
-    weights = tf.gather(lists.weights, order, batch_dims=1)
-    rank_weights = rank_discounts(tf.shape(order)[1], gains.dtype, options.k, options.discount)
+    gains = gains if lists.weights is None else gains * take(lists.weights, order)
+    rank_weights = rank_discounts(list_size(order), gains.dtype, options.k, options.discount)
     relevant = tf.cast(lists.labels > 0, gains.dtype)
-    found = by_relevance(lists, tf.reduce_sum(weights * gains * rank_weights, axis=-1), relevant)
+    found = by_relevance(lists, tf.reduce_sum(gains * rank_weights, axis=-1), relevant)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 
@@ -133,7 +133,7 @@ def precision_ia(
 @per_list(can_be_ranked)
 def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
     """The intent-aware precision of each list."""
-    covers = tf.logical_and(topics >= options.min_label, lists.mask[..., tf.newaxis])
+    covers = lists.only_valid(topics >= options.min_label)
     topics_of_item = tf.reduce_sum(tf.cast(covers, lists.scores.dtype), axis=-1)
     topics_of_list = tf.reduce_sum(tf.cast(tf.reduce_any(covers, axis=1), lists.scores.dtype), axis=-1)
     found = ranked_lists(lists, options.ties).sum_of_first(options.k, topics_of_item)

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
+from keras_softsort.ops._core.lists import list_size
 from keras_softsort.ops.metrics._ranked_lists import (
     Measures,
     MetricOptions,
@@ -112,7 +113,7 @@ def dcg(
 def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The NDCG of each list."""
     gains = relative_gains(lists.labels, lists.mask, options.gain)
-    weighted, rank_weights = lists.weights * gains, _rank_weights(gains, options)
+    weighted, rank_weights = lists.weighted(gains), _rank_weights(gains, options)
     total = tf.reduce_sum(ranked_lists(lists, options.ties).at_ranks(weighted) * rank_weights, axis=-1)
     return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
 
@@ -121,11 +122,11 @@ def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
 def dcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The DCG of each list."""
     gains = absolute_gains(lists.labels, lists.mask, options.gain)
-    ranked_gains = ranked_lists(lists, options.ties).at_ranks(lists.weights * gains)
+    ranked_gains = ranked_lists(lists, options.ties).at_ranks(lists.weighted(gains))
     found = by_relevance(lists, tf.reduce_sum(ranked_gains * _rank_weights(gains, options), axis=-1), gains)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
 
 
 def _rank_weights(gains: tf.Tensor, options: MetricOptions) -> tf.Tensor:
     """The discounts of the ranks [n]; 0 after the k-th."""
-    return rank_discounts(tf.shape(gains)[1], gains.dtype, options.k, options.discount)
+    return rank_discounts(list_size(gains), gains.dtype, options.k, options.discount)

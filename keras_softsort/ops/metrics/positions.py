@@ -56,7 +56,7 @@ def average_relevance_position(
 def average_relevance_position_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The average position of each list, which weighs as much as the sum of its labels."""
     ranked = ranked_lists(lists, options.ties)
-    relevance = lists.weights * lists.labels
+    relevance = lists.weighted(lists.labels)
     total = tf.reduce_sum(ranked.at_ranks(relevance) * ranked.ranks(relevance.dtype), axis=-1)
     return _of_sums(total, tf.reduce_sum(relevance, axis=-1))
 
@@ -106,7 +106,7 @@ def _weight_of_pairs(lists: RankingLists) -> tf.Tensor:
     """The weight [B] of all pairs of valid items with different labels."""
     keys, order = descending(masked_last(lists.labels, lists.mask))
     less_relevant = tf.cast(lists.sizes(), tf.int32)[:, tf.newaxis] - 1 - tied_ranks(keys)[1]
-    return tf.reduce_sum(take(lists.weights, order) * tf.cast(less_relevant, keys.dtype), axis=-1)
+    return tf.reduce_sum(take(lists.item_weights(), order) * tf.cast(less_relevant, keys.dtype), axis=-1)
 
 
 def _weight_of_right_pairs(lists: RankingLists, ties_are_right: bool) -> tf.Tensor:
@@ -119,4 +119,4 @@ def _weight_of_right_pairs(lists: RankingLists, ties_are_right: bool) -> tf.Tens
     _, by_score = descending(take(masked_last(-lists.scores, lists.mask), by_label))
     order = take(by_label, by_score)
     relevance_ranks = inverse(descending(take(lists.labels, order))[1])
-    return count_inversions(relevance_ranks, take(lists.weights, order))
+    return count_inversions(relevance_ranks, take(lists.item_weights(), order))

@@ -137,12 +137,13 @@ def mean_average_precision_measures(
     Of g tied items, r of them relevant, i come before a given relevant one: `i (r - 1) / (g - 1)` relevant ones on
     average.
     """
-    weighted = lists.weights * relevant
-    dtype = relevant.dtype
-    share, tied = ranked.at_ranks(relevant), tf.cast(ranked.last - ranked.first + 1, dtype)
-    before_ties = take(tf.cumsum(share, axis=-1, exclusive=True), ranked.first)
-    tied_before = tf.cast(ranked.own_ranks() - ranked.first, dtype)
-    found = before_ties + 1 + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
+    weighted = lists.weighted(relevant)
+    dtype, ties = relevant.dtype, ranked.ties
+    share = ranked.at_ranks(relevant)
+    found = 1 + tf.cumsum(share, axis=-1, exclusive=True)
+    if ties is not None:
+        tied, tied_before = ties.sizes(dtype), tf.cast(ranked.own_ranks() - ties.first, dtype)
+        found = take(found, ties.first) + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
     precisions = ranked.counted(k, dtype) * found / ranked.ranks(dtype)
     total = tf.reduce_sum(ranked.at_ranks(weighted) * precisions, axis=-1)
     return tf.math.divide_no_nan(total, tf.reduce_sum(weighted, axis=-1))
@@ -225,8 +226,10 @@ def _probability_of_first(ranked: RankedLists, relevant: tf.Tensor) -> tf.Tensor
     Of g tied items, r of them relevant, the one after i irrelevant ones is irrelevant with probability
     `(g - i - r) / (g - i)`.
     """
-    left = tf.cast(ranked.last - ranked.own_ranks() + 1, relevant.dtype)
-    tied = tf.cast(ranked.last - ranked.first + 1, relevant.dtype)
-    is_irrelevant = tf.nn.relu(left - ranked.at_ranks(relevant) * tied) / left
+    share, ties = ranked.at_ranks(relevant), ranked.ties
+    is_irrelevant = 1 - share
+    if ties is not None:
+        left = tf.cast(ties.last - ranked.own_ranks() + 1, share.dtype)
+        is_irrelevant = tf.nn.relu(left - share * ties.sizes(share.dtype)) / left
     none_until = tf.math.cumprod(is_irrelevant, axis=-1)
     return tf.math.cumprod(is_irrelevant, axis=-1, exclusive=True) - none_until

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending
+from keras_softsort.ops._core.lists import descending, list_size
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
@@ -23,14 +23,14 @@ class NDCGOptions(NamedTuple):
     discount: str | Sequence[float]
     normalization: str
 
-    def gains(self, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    def gains(self, labels: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
         """The gains `[batch, n]` of labels of at least 0; 0 where masked. NDCG gets them up to a factor."""
         gains_of = absolute_gains if self.normalization == "none" else relative_gains
         return gains_of(labels, mask, self.gain)
 
     def rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
         """The discounts of the ranks that count: `[k]`, or fewer if lists are shorter."""
-        size = scores.shape[-1] or tf.shape(scores)[-1]
+        size = list_size(scores)
         if isinstance(self.discount, str):
             every = rank_discounts(size, scores.dtype, kind=self.discount)
             return every if self.k is None else every[: self.k]
@@ -61,7 +61,7 @@ NDCG_CHECKS = {
 }
 
 
-def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
+def relative_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of finite labels, up to a factor per list, which NDCG does not depend on; 0 where masked.
 
     Labels are 0 where masked.
@@ -74,13 +74,14 @@ def relative_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> 
     return -tf.math.expm1(labels * -math.log(2)) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
 
 
-def absolute_gains(labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable) -> tf.Tensor:
+def absolute_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of labels: 2^label - 1, the label, or what a function makes of it; 0 where masked.
 
     Labels are 0 where masked. Exponential gains without a finite sum are an error, except under XLA.
     """
     if callable(gain):
-        return tf.where(mask, tf.cast(gain(labels), labels.dtype), tf.zeros_like(labels))
+        gains = tf.cast(gain(labels), labels.dtype)
+        return gains if mask is None else tf.where(mask, gains, tf.zeros_like(gains))
     if gain == "linear":
         return labels
     gains = tf.pow(tf.constant(2, labels.dtype), labels) - 1
@@ -106,7 +107,7 @@ def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:
     return math.log(2) / tf.math.log1p(ranks)
 
 
-def rank_discounts(size: tf.Tensor, dtype: tf.DType, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
+def rank_discounts(size: Any, dtype: tf.DType, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
     """The discounts [size] of the ranks 1, 2, ...; 0 after the k-th."""
     ranks = tf.cast(tf.range(1, size + 1), dtype)
     every = discounts(ranks, kind)
@@ -122,9 +123,9 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
 
 
 def normalized_gains(
-    labels: tf.Tensor, mask: tf.Tensor, gain: str | Callable, k: int | None, discount: str | Callable
+    labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable, k: int | None, discount: str | Callable
 ) -> tf.Tensor:
     """The gains `[batch, n]` of labels, divided by the ideal DCG of their list, so that their DCG is the NDCG."""
     gains = relative_gains(labels, mask, gain)
-    rank_weights = rank_discounts(tf.shape(gains)[1], gains.dtype, k, discount)
+    rank_weights = rank_discounts(list_size(gains), gains.dtype, k, discount)
     return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.lists import flatten_lists, plus_zeros, temperature_per_list, with_static_shape
+from keras_softsort.ops._core.lists import flatten_lists, list_size, temperature_per_list, with_static_shape
 from keras_softsort.ops._core.tracing import traced_if_eager
 
 # The check of the option that losses of items share.
@@ -58,14 +58,40 @@ class RankingLists(NamedTuple):
 
     scores: tf.Tensor  # 0 where masked or invalid
     labels: tf.Tensor  # 0 where masked or invalid
-    mask: tf.Tensor  # bool, True for valid items
-    weights: tf.Tensor  # 0 where masked
+    mask: tf.Tensor | None  # bool, True for valid items; None if all are valid
+    weights: tf.Tensor | None  # 0 where masked; None if all valid items have the weight 1
     tau: Any  # a scalar or [B, 1], if the loss has a temperature
-    are_weighted: bool = True  # whether the caller gave weights; if not, those of all valid items are 1
+
+    def valid(self) -> tf.Tensor:
+        """The mask, also if all items are valid."""
+        return tf.ones_like(self.labels, tf.bool) if self.mask is None else self.mask
+
+    def item_weights(self) -> tf.Tensor:
+        """The weights, also if all valid items have the weight 1."""
+        return tf.cast(self.valid(), self.labels.dtype) if self.weights is None else self.weights
+
+    def only_valid(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` of items, [B, n] or [B, n, m], with 0 where masked."""
+        return values if self.mask is None else tf.where(_for_logits(self.mask, values), values, _zero(values))
+
+    def weighted(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` of items, [B, n] or [B, n, m] and 0 where masked, times the weights."""
+        return values if self.weights is None else values * _for_logits(self.weights, values)
 
     def sizes(self) -> tf.Tensor:
-        """The number of valid items [B], at least 1."""
-        return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
+        """The number of valid items, at least 1: [B], or [1] if it is the same in all lists."""
+        return tf.maximum(self._counts(), 1)
+
+    def mean_weights(self) -> tf.Tensor:
+        """The mean weight of the valid items, 0 for an empty list: [B], or [1] if it is the same in all lists."""
+        if self.weights is None:
+            return tf.minimum(self._counts(), 1)
+        return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
+
+    def _counts(self) -> tf.Tensor:
+        if self.mask is not None:
+            return tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1)
+        return tf.cast([list_size(self.labels)], self.labels.dtype)
 
 
 class Derivatives(NamedTuple):
@@ -156,40 +182,41 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
         @functools.wraps(function)
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
             lists = flat_lists(args)
-            readable = has_meaning(lists.scores, lists.labels, *options)
-            readable = readable if args.mask is None else tf.logical_and(readable, lists.mask)
-            failed = tf.reduce_any(tf.logical_and(lists.mask, tf.logical_not(readable)), axis=-1)
-            labels = tf.where(readable, lists.labels, tf.zeros_like(lists.labels))
+            readable = lists.only_valid(has_meaning(lists.scores, lists.labels, *options))
+            is_readable = readable if lists.mask is None else tf.equal(readable, lists.mask)
+            # Added to the results and the gradient of a list.
+            poison = tf.where(tf.reduce_all(is_readable, axis=-1), _zero(lists.labels), math.nan)
             safe = lists._replace(
-                scores=_readable_scores(lists.scores, readable, lists.mask, failed), labels=plus_zeros(labels)
+                scores=_readable_scores(lists, readable, poison),
+                labels=tf.where(readable, lists.labels, _zero(lists.labels)),
             )
-            return tf.nest.map_structure(
-                lambda result: with_leading_axes(_nan_of(failed, lists.mask, result), args), function(safe, *options)
-            )
+
+            def of_caller(results: tf.Tensor) -> tf.Tensor:
+                if results.shape.rank == 2:
+                    results = lists.only_valid(results + poison[:, tf.newaxis])
+                else:
+                    results += poison
+                return with_leading_axes(results, args)
+
+            return tf.nest.map_structure(of_caller, function(safe, *options))
 
         return traced_if_eager(run)
 
     return decorate
 
 
-def _nan_of(failed: tf.Tensor, mask: tf.Tensor, results: tf.Tensor) -> tf.Tensor:
-    """Results [B] or [B, n] with NaN for the lists that `failed` [B]. Results of items are 0 where masked."""
-    if results.shape.rank == 2:
-        results = tf.where(mask, results, tf.zeros_like(results))
-        failed = tf.logical_and(failed[:, tf.newaxis], mask)
-    return tf.where(failed, tf.constant(math.nan, results.dtype), results)
+def _readable_scores(lists: RankingLists, readable: tf.Tensor, poison: tf.Tensor) -> tf.Tensor:
+    """The scores, with 0 for those that are not `readable`. `poison` [B] is added to the gradient of valid items."""
+    rank = lists.scores.shape.rank
 
+    @tf.custom_gradient
+    def readable_scores(scores: tf.Tensor) -> tuple:
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            return lists.only_valid(upstream + tf.reshape(poison, [-1] + [1] * (rank - 1)))
 
-@tf.custom_gradient
-def _readable_scores(scores: tf.Tensor, readable: tf.Tensor, mask: tf.Tensor, failed: tf.Tensor) -> tuple:
-    """Replace scores that are not `readable` by 0. A `failed` list has a NaN gradient, a masked item has none."""
-    zero, nan = tf.zeros([], scores.dtype), tf.constant(math.nan, scores.dtype)
+        return tf.where(_for_logits(readable, scores), scores, _zero(scores)), gradient
 
-    def gradient(upstream: tf.Tensor) -> tuple:
-        failures = tf.reshape(failed, [-1] + [1] * (scores.shape.rank - 1))
-        return tf.where(_for_logits(mask, scores), tf.where(failures, nan, upstream), zero), None, None, None
-
-    return tf.where(_for_logits(readable, scores), scores, zero), gradient
+    return readable_scores(lists.scores)
 
 
 def with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
@@ -206,29 +233,35 @@ def _for_logits(numbers: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     return numbers if numbers.shape.rank == scores.shape.rank else numbers[..., tf.newaxis]
 
 
+def _zero(like: tf.Tensor) -> tf.Tensor:
+    return tf.zeros([], like.dtype)
+
+
 def flat_lists(args: RankingArguments) -> RankingLists:
     """Flatten the leading axes of all arguments. Scores and labels are not checked yet."""
     axes_of_list = 1 + args.scores.shape.rank - args.labels.shape.rank
     # Without `stop_gradient` TensorFlow would trace the gradient of a sort, which fails for lists that are empty at run
     # time.
     labels = tf.stop_gradient(flatten_lists(args.labels))
-    mask = tf.ones_like(labels, tf.bool) if args.mask is None else flatten_lists(args.mask)
-    weights = tf.cast(mask, labels.dtype)
-    if args.weights is not None:
-        every = flatten_lists(tf.broadcast_to(args.weights, tf.shape(args.labels)))
-        weights = tf.where(mask, every, tf.zeros_like(every))
-    return RankingLists(
+    mask = None if args.mask is None else flatten_lists(args.mask)
+    lists = RankingLists(
         scores=tf.cast(flatten_lists(args.scores, axes_of_list), labels.dtype),
         labels=labels,
         mask=mask,
-        weights=weights,
+        weights=None,
         tau=None if args.tau is None else temperature_per_list(args.tau, args.scores),
-        are_weighted=args.weights is not None,
     )
+    if args.weights is None:
+        return lists
+    weights = flatten_lists(tf.broadcast_to(args.weights, tf.shape(args.labels)))
+    return lists._replace(weights=lists.only_valid(weights))
 
 
 def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:
     """Compute the weighted mean or sum [B] of the `costs` [B, n] of valid items."""
-    counts = tf.not_equal(lists.weights, 0)
-    total = tf.reduce_sum(tf.where(counts, costs, tf.zeros_like(costs)) * lists.weights, axis=-1)
+    if lists.weights is None:
+        total = tf.reduce_sum(lists.only_valid(costs), axis=-1)
+    else:
+        # An item of weight 0 costs 0, even if its cost is infinite.
+        total = tf.reduce_sum(tf.math.multiply_no_nan(costs, lists.weights), axis=-1)
     return total / lists.sizes() if normalization == "list" else total

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, inverse, masked_last, relative_scores, take, tied_ranks
+from keras_softsort.ops._core.lists import (
+    ceil_division,
+    descending,
+    inverse,
+    list_size,
+    pair_scores,
+    take,
+    within_range,
+)
 from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, delta_features, metric_options, pair_weights
 from keras_softsort.ops.ranking._lists import Derivatives, RankingArguments, RankingLists, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
@@ -29,6 +37,14 @@ class PairOptions(NamedTuple):
     normalization: str = "auto"
     ties: str = "ignore"
     orders: int = 1  # 2 for second derivatives, too
+
+    def is_mean(self) -> bool:
+        """Whether the sum over the pairs is divided by their number."""
+        return self.normalization == "pairs" or (self.normalization == "auto" and self.lambda_weight is None)
+
+    def counts_pairs(self) -> bool:
+        """Whether this number depends on the labels."""
+        return self.is_mean() and self.ties == "ignore"
 
 
 # The checks of the options that pairwise losses share.
@@ -59,45 +75,32 @@ def pair_losses(lists: RankingLists, options: PairOptions, noise: Noise | None =
 
 def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     """The loss of each list [B] with a gradient in closed form; the scores are divided by `tau`."""
-    scaled = _scaled_scores(lists)
-    # Op by op, TensorFlow would differentiate what a custom gradient captures, and in a graph it would not.
-    lists = lists._replace(weights=tf.stop_gradient(lists.weights))
+    if lists.weights is not None:
+        # Op by op, TensorFlow would differentiate what a custom gradient captures, and in a graph it would not.
+        lists = lists._replace(weights=tf.stop_gradient(lists.weights))
 
     @tf.custom_gradient
-    def summed(scores: tf.Tensor) -> tuple:
-        losses, (slopes,) = _pair_sums(scores, lists, options)
-        return losses, lambda upstream: upstream[:, tf.newaxis] * slopes
+    def losses(scores: tf.Tensor) -> tuple:
+        found, (slopes,) = _pair_sums(scores, lists, options)
+        return found, lambda upstream: upstream[:, tf.newaxis] * slopes
 
-    return summed(scaled) / _divisors(lists, options)
+    return losses(pair_scores(lists.scores, lists.mask, lists.tau))
 
 
 @per_list(_have_pairs)
 def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
     """The derivatives of `pair_losses`. Lambda weights are constants."""
-    _, (slopes, curvatures) = _pair_sums(_scaled_scores(lists), lists, options._replace(orders=2))
-    scale, divisors = 1 / lists.tau, _divisors(lists, options)[:, tf.newaxis]
-    return Derivatives(scale * (slopes / divisors), tf.square(scale) * (curvatures / divisors))
+    scores, scale = pair_scores(lists.scores, lists.mask, lists.tau), 1 / lists.tau
+    _, (slopes, curvatures) = _pair_sums(scores, lists, options._replace(orders=2))
+    return Derivatives(scale * slopes, tf.square(scale) * curvatures)
 
 
 @per_list(_have_pairs)
 def pair_lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     """The gradient [B, n] of the sum of the costs of each list, as a constant."""
-    _, (slopes,) = _pair_sums(_scaled_scores(lists), lists, options)
+    scores = pair_scores(lists.scores, lists.mask, lists.tau)
+    _, (slopes,) = _pair_sums(scores, lists, options._replace(normalization="none"))
     return tf.stop_gradient(slopes / lists.tau)
-
-
-def _divisors(lists: RankingLists, options: PairOptions) -> tf.Tensor:
-    """The divisor of the sum of each list: [B]."""
-    by_pairs = options.normalization == "pairs" or (options.normalization == "auto" and options.lambda_weight is None)
-    if by_pairs:
-        return tf.stop_gradient(tf.maximum(_counts(lists, options.ties), 1))
-    return lists.sizes() if options.normalization == "list" else tf.ones([], lists.labels.dtype)[tf.newaxis]
-
-
-def _scaled_scores(lists: RankingLists) -> tf.Tensor:
-    """The scores [B, n] of pairs in units of the temperature, up to a constant; 0 where masked."""
-    scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
-    return tf.where(lists.mask, scores, tf.zeros_like(scores))
 
 
 class Items(NamedTuple):
@@ -109,40 +112,46 @@ class Items(NamedTuple):
     labels: tf.Tensor
     labels_of_less: tf.Tensor
     weights: tf.Tensor | tuple[()]  # () for 1
-    positions: tf.Tensor  # [1, m]: which of two tied items comes first
+    positions: tf.Tensor | tuple[()]  # [1, m]: which of two tied items comes first
     features: DeltaFeatures | tuple[()]
 
 
+class Sums(NamedTuple):
+    """Sums over the pairs of lists."""
+
+    costs: tf.Tensor  # [B]
+    counts: tf.Tensor  # [B]: the number of pairs, or 0 if `counts_pairs` is False
+    derivatives: tuple[tf.Tensor, ...]  # of each order with respect to the scores: [B, n]
+
+
 def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """Sum over all pairs of the lists, whose `scores` [B, n] are already divided by the temperature.
+    """The losses [B] of lists, whose `scores` [B, n] are already divided by the temperature.
 
-    Returns the weighted sums of the costs [B], and a list of their gradient [B, n] and, for two orders, the diagonal of
-    their hessian [B, n].
+    Returns also a list of their gradient [B, n] and, for two orders, the diagonal of their hessian [B, n].
     """
-    beyond = tf.constant(scores.dtype.max / 4, scores.dtype)
-    labels = tf.clip_by_value(lists.labels, -beyond / 2, beyond / 2)  # they may be infinite
-    items = Items(
-        scores=scores,
-        labels=tf.where(lists.mask, labels, -beyond),
-        labels_of_less=tf.where(lists.mask, labels, beyond),
-        weights=lists.weights if lists.are_weighted else (),
-        positions=tf.range(tf.shape(scores)[1])[tf.newaxis, :],
-        features=() if options.lambda_weight is None else delta_features(lists, options.lambda_weight),
-    )
+    scores = within_range(scores)
 
-    def one_tile() -> tuple[tf.Tensor, tf.Tensor]:
-        losses, of_rows, of_columns = _tile(items, items, options)
-        return losses, of_rows + of_columns
+    def one_tile() -> Sums:
+        items = _items(scores, lists, options)
+        sums, of_columns = _tile(items, items, options)
+        return sums._replace(derivatives=tuple(map(tf.add, sums.derivatives, of_columns)))
+
+    def tiles() -> Sums:
+        return _sorted_tiles(_items(scores, lists._replace(mask=lists.valid()), options), options)
 
     batch, size = scores.shape
     if size is None:
-        sums = tf.cond(is_one_tile(tf.shape(scores)), one_tile, lambda: _sorted_tiles(items, options))
+        sums = tf.cond(is_one_tile(tf.shape(scores)), one_tile, tiles)
     else:
-        is_short = size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS
-        sums = one_tile() if is_short else _sorted_tiles(items, options)
-    losses, derivatives = sums
-    derivatives = tf.where(lists.mask, derivatives, tf.zeros_like(derivatives))
-    return losses, tf.unstack(derivatives, options.orders)
+        sums = one_tile() if size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS else tiles()
+    if options.is_mean():
+        sizes = lists.sizes()
+        divisors = tf.maximum(sums.counts if options.counts_pairs() else sizes * (sizes - 1) / 2, 1)
+    elif options.normalization == "list":
+        divisors = lists.sizes()
+    else:
+        return sums.costs, [*sums.derivatives]
+    return sums.costs / divisors, [each / divisors[:, tf.newaxis] for each in sums.derivatives]
 
 
 def is_one_tile(shape: tf.Tensor) -> tf.Tensor:
@@ -151,30 +160,35 @@ def is_one_tile(shape: tf.Tensor) -> tf.Tensor:
     return tf.logical_and(size <= SHORT_SIZE, batch * size * size <= TILE_PAIRS)
 
 
-def _counts(lists: RankingLists, ties: str) -> tf.Tensor:
-    """The number of pairs of each list [B]."""
-    sizes = tf.reduce_sum(tf.cast(lists.mask, lists.labels.dtype), axis=-1)
-    if ties == "half":
-        return sizes * (sizes - 1) / 2
-    keys, _ = descending(masked_last(lists.labels, lists.mask))
-    # The items after the last one with the same label. Masked ones come last, and have no item after them.
-    later = sizes[:, tf.newaxis] - 1 - tf.cast(tied_ranks(keys)[1], sizes.dtype)
-    return tf.reduce_sum(tf.nn.relu(later), axis=-1)
+def _items(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> Items:
+    labels = labels_of_less = lists.labels
+    if lists.mask is not None:
+        beyond = tf.constant(scores.dtype.max / 4, scores.dtype)
+        labels = tf.clip_by_value(lists.labels, -beyond / 2, beyond / 2)  # they may be infinite
+        labels, labels_of_less = (tf.where(lists.mask, labels, marker) for marker in (-beyond, beyond))
+    return Items(
+        scores=scores,
+        labels=labels,
+        labels_of_less=labels_of_less,
+        weights=() if lists.weights is None else lists.weights,
+        positions=tf.range(list_size(scores))[tf.newaxis, :] if options.ties == "half" else (),
+        features=() if options.lambda_weight is None else delta_features(lists, options.lambda_weight),
+    )
 
 
-def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses [B] and their derivatives [orders, B, n], tile by tile, with the memory of one tile.
+def _sorted_tiles(items: Items, options: PairOptions) -> Sums:
+    """The sums over all pairs, tile by tile, with the memory of one tile.
 
     Items are sorted by descending labels and cut into blocks. Only tiles of a block with itself or a later one have
     pairs.
     """
     _, order = descending(items.labels)
-    ordered = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=order))
+    ordered = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=()))
     items = ordered._replace(positions=items.positions)
     batch, size = tf.unstack(tf.shape(items.scores))
     largest = tf.cast(tf.sqrt(tf.cast(TILE_PAIRS, tf.float32) / tf.cast(tf.maximum(batch, 1), tf.float32)), tf.int32)
-    width = tf.maximum(1, tf.minimum(largest, -(-size // MIN_BLOCKS)))
-    blocks = -(-size // width)
+    width = tf.maximum(1, tf.minimum(largest, ceil_division(size, MIN_BLOCKS)))
+    blocks = ceil_division(size, width)
 
     def cut(part: tf.Tensor, filler: Any = 0) -> tf.Tensor:
         """Blocks [blocks, B or 1, width] of `part` [B or 1, n]."""
@@ -185,20 +199,29 @@ def _sorted_tiles(items: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Ten
     beyond = items.scores.dtype.max / 4
     parts = parts._replace(labels=cut(items.labels, -beyond), labels_of_less=cut(items.labels_of_less, beyond))
 
-    def add(row: tf.Tensor, column: tf.Tensor, losses: tf.Tensor, found: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def add(row: tf.Tensor, column: tf.Tensor, costs: tf.Tensor, counts: tf.Tensor, *found: tf.Tensor) -> tuple:
         rows, columns = (tf.nest.map_structure(lambda part, at=at: part[at], parts) for at in (row, column))
-        more, of_rows, of_columns = _tile(rows, columns, options)
-        found = tf.tensor_scatter_nd_add(found, [[row], [column]], tf.stack([of_rows, of_columns]))
+        sums, of_columns = _tile(rows, columns, options)
+        found = tuple(
+            tf.tensor_scatter_nd_add(each, [[row], [column]], tf.stack(more))
+            for each, *more in zip(found, sums.derivatives, of_columns, strict=True)
+        )
         is_last = tf.equal(column, blocks - 1)
         row = tf.where(is_last, row + 1, row)
-        return row, tf.where(is_last, row, column + 1), losses + more, found
+        column = tf.where(is_last, row, column + 1)
+        return row, column, costs + sums.costs, counts + sums.counts, *found
 
     nothing = tf.reduce_sum(tf.zeros_like(items.scores), axis=1)
-    state = (0, 0, nothing, tf.stack([tf.zeros_like(parts.scores)] * options.orders, axis=1))
-    _, _, losses, found = tf.while_loop(lambda row, *_: row < blocks, add, state, parallel_iterations=1)
-    found = tf.reshape(tf.transpose(found, [1, 2, 0, 3]), [options.orders, batch, blocks * width])[:, :, :size]
+    state = (0, 0, nothing, nothing, *[tf.zeros_like(parts.scores)] * options.orders)
+    _, _, costs, counts, *found = tf.while_loop(lambda row, *_: row < blocks, add, state, parallel_iterations=1)
     ranks = inverse(order)
-    return losses, tf.stack([take(each, ranks) for each in tf.unstack(found, options.orders)])
+
+    def joined(found: tf.Tensor) -> tf.Tensor:
+        """The derivatives [B, n] in the order of the list, from blocks."""
+        ordered = tf.reshape(tf.transpose(found, [1, 0, 2]), [batch, blocks * width])
+        return take(ordered[:, :size], ranks)
+
+    return Sums(costs, counts, tuple(map(joined, found)))
 
 
 # (lead, gap) -> (cost, d cost / d lead, d^2 cost / d lead^2), where lead is `s_j - s_i` and gap is `label_i - label_j`
@@ -210,7 +233,7 @@ def _logistic(lead: tf.Tensor, gap: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf
     """log(1 + exp(lead)). All three need one exponential: XLA takes half the time of a softplus and a sigmoid."""
     term = tf.exp(-tf.abs(lead))
     total = 1 + term
-    slopes = tf.where(lead > 0, tf.ones_like(term), term) / total
+    slopes = tf.where(lead > 0, tf.ones([], term.dtype), term) / total
     return tf.nn.relu(lead) + tf.math.log1p(term), slopes, term / tf.square(total)
 
 
@@ -241,39 +264,40 @@ COSTS: dict[str, PairCost] = {
 }
 
 
-def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[Sums, tuple[tf.Tensor, ...]]:
     """Sum over the pairs of a row item with a column item of a smaller label, or a later one of the same label.
 
-    Returns the losses [B], and their derivatives of each order with respect to the scores of the row items
-    [orders, B, rows] and of the column items [orders, B, columns].
+    Returns the sums with the derivatives with respect to the scores of the row items, and those with respect to the
+    scores of the column items.
     """
     one, other = (
         tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
         for items, axis in ((rows, 2), (columns, 1))
     )
     lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
-    tied = tf.logical_and(tf.equal(one.labels, other.labels_of_less), one.positions < other.positions)
-    pairs, gap = one.labels > other.labels_of_less, zero
+    pairs, tied, gap = one.labels > other.labels_of_less, None, zero
+    if options.ties == "half":
+        tied = tf.logical_and(tf.equal(one.labels, other.labels_of_less), one.positions < other.positions)
     if options.cost == "squared":
         pairs = tf.logical_or(pairs, tied)
         gap = tf.where(pairs, one.labels - other.labels_of_less, zero)
-        weights = _chosen(pairs, _mean_weights(one, other), lead)
-    else:
-        weights = _chosen(pairs, one.weights, lead)
+    weights = _chosen(pairs, _mean_weights(one, other) if options.cost == "squared" else one.weights, lead)
     if options.lambda_weight is not None:
         weights *= pair_weights(options.lambda_weight, one.features, other.features)
-    costs, slopes, curvatures = COSTS[options.cost](lead, gap)
-    sums = [weights * each for each in (costs, slopes, curvatures)]
+    of_lead = COSTS[options.cost](lead, gap)[: 1 + options.orders]
+    sums = [weights * each for each in of_lead]
     # Swapping tied items changes no metric.
-    if options.cost == "logistic" and options.ties == "half" and options.lambda_weight is None:
+    if options.cost == "logistic" and tied is not None and options.lambda_weight is None:
         weights = _chosen(tied, _mean_weights(one, other), lead)
-        of_ties = (costs - lead / 2, slopes - 0.5, curvatures)
+        costs, slopes, *curvatures = of_lead
+        of_ties = (costs - lead / 2, slopes - 0.5, *curvatures)
         sums = [total + weights * each for total, each in zip(sums, of_ties, strict=True)]
-    losses, *derivatives = sums[: 1 + options.orders]
-    signs = (-1, 1)  # of the derivatives with respect to the row items
-    of_rows = [sign * tf.reduce_sum(each, axis=2) for sign, each in zip(signs, derivatives, strict=False)]
-    of_columns = [tf.reduce_sum(each, axis=1) for each in derivatives]
-    return tf.reduce_sum(losses, axis=[1, 2]), tf.stack(of_rows), tf.stack(of_columns)
+    costs, *derivatives = sums
+    of_rows = [tf.reduce_sum(each, axis=2) for each in derivatives]
+    of_rows[0] = -of_rows[0]  # the score of the row item is subtracted
+    costs = tf.reduce_sum(costs, axis=[1, 2])
+    counts = tf.reduce_sum(_chosen(pairs, (), lead), axis=[1, 2]) if options.counts_pairs() else tf.zeros_like(costs)
+    return Sums(costs, counts, tuple(of_rows)), tuple(tf.reduce_sum(each, axis=1) for each in derivatives)
 
 
 def _chosen(pairs: tf.Tensor, weights: tf.Tensor | tuple[()], like: tf.Tensor) -> tf.Tensor:

@@ -125,14 +125,14 @@ ITEMS_PER_NODE, MORE_MIN_SIZE = 3, 200
 Way = Callable[[tf.Tensor, tf.Tensor], Pairs | ExponentialSums]
 
 
-def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; undefined where masked.
 
     `tau` is a scalar or [B, 1].
     """
-    # So low that a masked item is ahead of none.
     tau += tf.zeros_like(scores[:, :1])
-    return _ranks(tf.where(mask, scores, _lowest(tau)), tau)
+    # So low that a masked item is ahead of none.
+    return _ranks(scores if mask is None else tf.where(mask, scores, _lowest(tau)), tau)
 
 
 @tf.custom_gradient

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import relative_scores
+from keras_softsort.ops._core.lists import softmax_logits
 from keras_softsort.ops.ranking._dcg import discounts
 from keras_softsort.ops.ranking._lambda_weights import MetricOptions, delta_features, metric_options
 from keras_softsort.ops.ranking._lists import Derivatives, RankingLists
-from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 class SoftmaxOptions(NamedTuple):
@@ -32,35 +31,30 @@ def softmax_metric(name: str, lambda_weight: Any) -> MetricOptions | None:
     return options
 
 
-def softmax_shares(scores: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+def softmax_shares(scores: tf.Tensor, lists: RankingLists, tau: tf.Tensor) -> tf.Tensor:
     """The softmax of the valid `scores` [B, n] in units of `tau`; 0 where masked, also if no item is valid."""
-    logits = relative_scores(scores, mask, tau)
-    return tf.exp(logits - logsumexp(logits)[:, tf.newaxis])
+    return lists.only_valid(tf.nn.softmax(softmax_logits(scores, lists.mask, tau)))
 
 
 def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
     """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
-    below = relative_scores(lists.scores, lists.mask, lists.tau)
-    weights = _weighted_relevance(lists, options.lambda_weight)
+    logs = tf.nn.log_softmax(softmax_logits(lists.scores, lists.mask, lists.tau))
+    costs = options.poly_epsilon * -tf.math.expm1(logs) - logs if options.poly_epsilon else -logs
     # A cost with weight 0 counts 0, even if it is infinite.
-    counts = tf.not_equal(weights, 0)
-    costs = tf.where(counts, logsumexp(below)[:, tf.newaxis] - below, tf.zeros_like(below))
-    if options.poly_epsilon:
-        costs -= options.poly_epsilon * tf.math.expm1(-costs)
-    return tf.reduce_sum(weights * costs, axis=-1)
+    return tf.reduce_sum(tf.math.multiply_no_nan(costs, _weighted_relevance(lists, options.lambda_weight)), axis=-1)
 
 
 def _weighted_relevance(lists: RankingLists, metric: MetricOptions | None) -> tf.Tensor:
     """The weights times the labels, or times their discounted gains: [B, n]."""
     if metric is None:
-        return lists.weights * lists.labels
+        return lists.weighted(lists.labels)
     features = delta_features(lists, metric)
-    return lists.weights * features.gains * discounts(features.ranks, metric.discount)
+    return lists.weighted(features.gains) * discounts(features.ranks, metric.discount)
 
 
 def softmax_slopes(lists: RankingLists, options: SoftmaxOptions) -> Derivatives:
     """With shares p and weighted labels y: `sum(y) p - y` and `sum(y) p (1 - p)`, in units of tau."""
-    shares = softmax_shares(lists.scores, lists.mask, lists.tau)
+    shares = softmax_shares(lists.scores, lists, lists.tau)
     weights, scale = _weighted_relevance(lists, options.lambda_weight), 1 / lists.tau
     expected = tf.reduce_sum(weights, axis=-1, keepdims=True) * shares
     return Derivatives(scale * (expected - weights), tf.square(scale) * expected * (1 - shares))

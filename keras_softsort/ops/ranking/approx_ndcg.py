@@ -189,7 +189,7 @@ def approx_mrr_loss(
 @per_list(finite_with_gain)
 def _reciprocal_rank_losses(lists: RankingLists) -> tf.Tensor:
     ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
-    total = tf.reduce_sum(lists.weights * lists.labels / ranks, axis=-1)
+    total = tf.reduce_sum(lists.weighted(lists.labels) / ranks, axis=-1)
     return -tf.math.divide_no_nan(total, tf.reduce_sum(lists.labels, axis=-1))
 
 
@@ -202,7 +202,7 @@ def _approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
     """The loss of each list [B] of finite scores."""
     gains = options.gains(lists.labels, lists.mask)
     ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
-    counted = lists.weights * gains * discounts(ranks, str(options.discount))
+    counted = lists.weighted(gains) * discounts(ranks, str(options.discount))
     if options.k is not None:
         counted *= tf.clip_by_value(options.k + 1 - ranks, 0, 1)
     return options.losses(tf.reduce_sum(counted, axis=-1), gains, options.rank_weights(lists.scores))

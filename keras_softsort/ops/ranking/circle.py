@@ -68,10 +68,11 @@ def _losses(lists: RankingLists, margin: float) -> tf.Tensor:
     toward_one = tf.stop_gradient(tf.nn.relu(1 + margin - scores)) * (1 - margin - scores) / lists.tau
     toward_zero = tf.stop_gradient(tf.nn.relu(scores + margin)) * (scores - margin) / lists.tau
     is_pair = lists.labels[:, :, tf.newaxis] > lists.labels[:, tf.newaxis, :]
-    is_valid = tf.logical_and(lists.mask[:, :, tf.newaxis], lists.mask[:, tf.newaxis, :])
+    if lists.mask is not None:
+        is_pair = tf.logical_and(is_pair, tf.logical_and(lists.mask[:, :, tf.newaxis], lists.mask[:, tf.newaxis, :]))
     exponents = toward_one[:, :, tf.newaxis] + toward_zero[:, tf.newaxis, :]
-    exponents = tf.where(tf.logical_and(is_pair, is_valid), exponents, excluded(exponents.dtype))
+    exponents = tf.where(is_pair, exponents, excluded(exponents.dtype))
     batch, size = tf.unstack(tf.shape(scores))
     # The exponent 0 is that of the 1 in the logarithm.
     costs = logsumexp(tf.concat([tf.zeros([batch, 1], scores.dtype), tf.reshape(exponents, [batch, size * size])], 1))
-    return costs * tf.reduce_sum(lists.weights, axis=-1) / lists.sizes()
+    return costs * lists.mean_weights()

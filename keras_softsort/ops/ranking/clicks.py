@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import relative_scores
+from keras_softsort.ops._core.lists import softmax_logits
 from keras_softsort.ops.ranking._lists import (
     ITEM_CHECKS,
     RankingLists,
@@ -19,7 +19,6 @@ from keras_softsort.ops.ranking._lists import (
     item_mean,
     per_list,
 )
-from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 @export
@@ -144,15 +143,14 @@ def dual_learning_loss(
 def _dual_learning_losses(lists: RankingLists, max_weight: float) -> tf.Tensor:
     towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
     # Not by the index of the first item, which lists without items do not have.
-    is_first = tf.logical_and(lists.mask, tf.equal(tf.cumsum(tf.cast(lists.mask, tf.int32), axis=-1), 1))
+    valid = lists.valid()
+    is_first = tf.logical_and(valid, tf.equal(tf.cumsum(tf.cast(valid, tf.int32), axis=-1), 1))
     terms = tf.zeros_like(lists.labels)
     for own, other in zip(tf.unstack(lists.scores, 2, axis=-1), reversed(towers), strict=True):
         first = tf.reduce_sum(tf.where(is_first, other, tf.zeros_like(other)), axis=-1, keepdims=True)
         ratios = tf.exp(tf.minimum(first - other, math.log(max_weight)))
-        below = relative_scores(own, lists.mask, tf.ones([], own.dtype))
-        costs = logsumexp(below)[:, tf.newaxis] - below
-        clicked = tf.not_equal(lists.weights * lists.labels, 0)
-        terms += tf.where(clicked, lists.weights * lists.labels * ratios * costs, tf.zeros_like(costs))
+        costs = -tf.nn.log_softmax(softmax_logits(own, lists.mask, tf.ones([], own.dtype)))
+        terms += tf.math.multiply_no_nan(ratios * costs, lists.weighted(lists.labels))
     return tf.reduce_sum(terms, axis=-1)
 
 
@@ -207,8 +205,8 @@ def mixture_em_loss(
 def _mixture_em_losses(lists: RankingLists, alpha: float) -> tf.Tensor:
     labels = tf.broadcast_to(lists.labels[..., tf.newaxis], tf.shape(lists.scores))
     costs = tf.nn.sigmoid_cross_entropy_with_logits(labels, lists.scores)
-    costs = tf.where(lists.mask[..., tf.newaxis], costs, tf.zeros_like(costs))
+    costs = lists.only_valid(costs)
     chances = tf.stop_gradient(tf.nn.softmax(-alpha * tf.reduce_sum(costs, axis=1)))
-    total = tf.reduce_sum(chances * tf.linalg.matvec(costs, lists.weights, transpose_a=True), axis=-1)
+    total = tf.reduce_sum(chances * tf.reduce_sum(lists.weighted(costs), axis=1), axis=-1)
     clicked = tf.reduce_sum(lists.labels, axis=-1) > 0
     return tf.where(clicked, total, tf.zeros_like(total))

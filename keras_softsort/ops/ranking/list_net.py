@@ -66,7 +66,7 @@ def list_net_loss(
 def _with_shares(lists: RankingLists, label_tau: float) -> RankingLists:
     """The lists with the softmax of their labels in place of the labels."""
     label_tau = tf.constant(label_tau, lists.labels.dtype)
-    return lists._replace(labels=softmax_shares(lists.labels, lists.mask, label_tau))
+    return lists._replace(labels=softmax_shares(lists.labels, lists, label_tau))
 
 
 @per_list(finite)

@@ -129,10 +129,10 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None
     scores, mask = lists.scores, lists.mask
     if noise is not None:
         scores = sampled_scores(scores, noise)
-        mask = tf.broadcast_to(mask, tf.shape(scores))
+        mask = None if mask is None else tf.broadcast_to(mask, tf.shape(scores))
     tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
     sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power)
-    weighted = tf.broadcast_to(lists.weights * gains, tf.shape(scores))
+    weighted = tf.broadcast_to(lists.weighted(gains), tf.shape(scores))
     rows = tf.shape(rank_weights)[0]
     if options.ndcg.k is not None or options.hard or options.num_iterations:
         ordered = tf.linalg.matvec(_matrix(sort, rows, options), weighted)

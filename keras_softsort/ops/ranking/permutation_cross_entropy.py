@@ -28,25 +28,32 @@ from keras_softsort.ops.sorting import _dispatch
 from keras_softsort.ops.sorting._methods import sort_arguments
 
 
-def sorted_labels(labels: tf.Tensor, mask: tf.Tensor, direction: str) -> tf.Tensor:
+def sorted_labels(labels: tf.Tensor, mask: tf.Tensor | None, direction: str) -> tf.Tensor:
     """Sort `labels` [B, n], with masked ones last as the lowest number."""
     _, order = descending(masked_last(labels if direction == "DESCENDING" else -labels, mask))
-    return take(tf.where(mask, labels, tf.constant(labels.dtype.min, labels.dtype)), order)
+    valid = labels if mask is None else tf.where(mask, labels, tf.constant(labels.dtype.min, labels.dtype))
+    return take(valid, order)
 
 
-def true_shares(labels: tf.Tensor, mask: tf.Tensor, direction: str, ranks: tf.Tensor) -> tf.Tensor:
+def true_shares(labels: tf.Tensor, mask: tf.Tensor | None, direction: str, ranks: tf.Tensor) -> tf.Tensor:
     """The share of each item in each of the first `ranks` ranks, `[B, ranks, n]`. Tied items share evenly."""
     ordered = sorted_labels(labels, mask, direction)[:, :ranks]
     belongs = tf.equal(ordered[:, :, tf.newaxis], labels[:, tf.newaxis, :])
-    allowed = tf.cast(tf.logical_and(belongs, mask[:, tf.newaxis, :]), labels.dtype)
+    belongs = belongs if mask is None else tf.logical_and(belongs, mask[:, tf.newaxis, :])
+    allowed = tf.cast(belongs, labels.dtype)
     return tf.math.divide_no_nan(allowed, tf.reduce_sum(allowed, axis=2, keepdims=True))
 
 
-def cross_entropies(shares: tf.Tensor, weights: tf.Tensor, log_weights: tf.Tensor, sizes: tf.Tensor) -> tf.Tensor:
+def cross_entropies(lists: RankingLists, weighted_shares: tf.Tensor, log_weights: tf.Tensor) -> tf.Tensor:
     """The mean over each list's ranks of `-sum_j shares_ij w_j log_weights_ij`: [B]."""
-    terms = shares * weights[:, tf.newaxis, :] * log_weights
     ranks = tf.cast(tf.maximum(tf.shape(log_weights)[1], 1), log_weights.dtype)
-    return -tf.reduce_sum(terms, axis=[1, 2]) / tf.minimum(sizes, ranks)
+    return -tf.reduce_sum(weighted_shares * log_weights, axis=[1, 2]) / tf.minimum(lists.sizes(), ranks)
+
+
+def _weighted(lists: RankingLists, shares: tf.Tensor) -> tf.Tensor:
+    """The shares [B, ranks, n] times the weights of their items; 0 where masked."""
+    is_plain = lists.mask is None and lists.weights is None
+    return shares if is_plain else shares * lists.item_weights()[:, tf.newaxis, :]
 
 
 @export
@@ -122,9 +129,9 @@ def _neural_sort_cross_entropies(lists: RankingLists, label_tau: float | None) -
         shares = _dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
     log_weights = _dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
     # Not those of excluded items.
-    counts = tf.not_equal(shares * lists.weights[:, tf.newaxis, :], 0)
-    log_weights = tf.where(counts, log_weights, tf.zeros_like(log_weights))
-    losses = cross_entropies(shares, lists.weights, log_weights, lists.sizes())
+    shares = _weighted(lists, shares)
+    log_weights = tf.where(tf.not_equal(shares, 0), log_weights, tf.zeros_like(log_weights))
+    losses = cross_entropies(lists, shares, log_weights)
     return tf.where(tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1), losses, tf.zeros_like(losses))
 
 
@@ -200,7 +207,7 @@ def permutation_cross_entropy_loss(
 @traced_if_eager
 def _permutation_losses(args: RankingArguments, direction: str) -> tf.Tensor:
     lists = flat_lists(args)
-    flat, mask = lists.scores, lists.mask
+    flat, mask = lists.scores, lists.valid()
     failed = tf.reduce_any(tf.logical_and(mask, tf.math.is_nan(lists.labels)), axis=-1)
     readable = tf.logical_and(mask, tf.logical_not(failed)[:, tf.newaxis])
     labels = tf.where(readable, lists.labels, tf.zeros_like(lists.labels))
@@ -216,5 +223,5 @@ def _permutation_losses(args: RankingArguments, direction: str) -> tf.Tensor:
     log_weights = tf.where(tf.math.is_nan(safe), safe, log_weights)  # TensorFlow's maximum may drop NaN
     if flat.shape.rank == 4:
         log_weights = tf.reduce_mean(log_weights, axis=1)  # the loss is linear in the logarithms
-    losses = cross_entropies(true_shares(labels, mask, direction, ranks), lists.weights, log_weights, lists.sizes())
+    losses = cross_entropies(lists, _weighted(lists, true_shares(labels, mask, direction, ranks)), log_weights)
     return with_leading_axes(nan_lists(failed, losses, tf.where(counts, flat, tf.zeros_like(flat))), args)

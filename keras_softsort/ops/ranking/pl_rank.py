@@ -85,5 +85,5 @@ def pl_rank_loss(
 def _losses(lists: RankingLists, options: NDCGOptions, noise: Noise) -> tf.Tensor:
     gains, rank_weights = options.gains(lists.labels, lists.mask), options.rank_weights(lists.scores)
     keys = sampled_scores(lists.scores, noise)
-    reward = expected_reward(keys, lists.scores, lists.mask, lists.weights * gains, rank_weights)
+    reward = expected_reward(keys, lists.scores, lists.mask, lists.weighted(gains), rank_weights)
     return options.losses(reward, gains, rank_weights)

@@ -190,10 +190,10 @@ def _in_order(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None, OrderedChoices]:
     """The items [B, n] in the order of their labels, and their scores in units of tau, weights and choices."""
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
-    scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
     ordered, order = descending(masked_last(lists.labels, lists.mask))
     choices = OrderedChoices(*tied_ranks(ordered)) if options.ties == "breslow" else OrderedChoices()
-    weights = take(lists.weights, order) if lists.are_weighted else None
+    weights = None if lists.weights is None else take(lists.weights, order)
     if options.k is not None or options.discount is not None:
         rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
         counted = _mean_rank_weights(choices, rank_weights)

@@ -154,15 +154,18 @@ def calibrated_softmax_loss(
 
 @per_list(finite_with_gain)
 def _calibrated_losses(lists: RankingLists, virtual_label: float, options: SoftmaxOptions) -> tf.Tensor:
-    mean_weights = tf.reduce_sum(lists.weights, axis=-1, keepdims=True) / lists.sizes()[:, tf.newaxis]
-    extended = RankingLists(
-        scores=tf.concat([lists.scores, tf.zeros_like(mean_weights)], axis=-1),
-        labels=tf.concat([lists.labels, virtual_label * tf.ones_like(mean_weights)], axis=-1),
-        mask=tf.concat([lists.mask, tf.ones_like(mean_weights, tf.bool)], axis=-1),
-        weights=tf.concat([lists.weights, mean_weights], axis=-1),
-        tau=lists.tau,
+    zeros = tf.zeros([tf.shape(lists.scores)[0], 1], lists.scores.dtype)
+
+    def extended(values: tf.Tensor | None, last: tf.Tensor) -> tf.Tensor | None:
+        return None if values is None else tf.concat([values, last], axis=-1)
+
+    with_virtual_item = lists._replace(
+        scores=extended(lists.scores, zeros),
+        labels=extended(lists.labels, zeros + virtual_label),
+        mask=extended(lists.mask, tf.ones_like(zeros, tf.bool)),
+        weights=extended(lists.weights, lists.mean_weights()[:, tf.newaxis]),
     )
-    return softmax_losses(extended, options)
+    return softmax_losses(with_virtual_item, options)
 
 
 @export
@@ -219,8 +222,8 @@ def unique_softmax_loss(
 @per_list(finite_with_gain)
 def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
     dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
-    scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype), of_pairs=True)
-    weights = tf.cast(lists.weights * absolute_gains(lists.labels, lists.mask, gain), dtype)
+    scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
+    weights = tf.cast(lists.weighted(absolute_gains(lists.labels, lists.mask, gain)), dtype)
     # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)

@@ -74,18 +74,17 @@ def _losses(lists: RankingLists, method: str, power: float) -> tf.Tensor:
     sort = sort_arguments(lists.scores, lists.tau, mask=lists.mask, method=method, power=power, capability="ranks")
     sizes = lists.sizes()
     found = _dispatch.soft_ranks(sort)
-    found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists.mask)
+    found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists)
     # The mean of the ranks is known exactly, so that constant labels give exactly 0.
-    true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists.mask)
+    true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists)
     least = MIN_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
     found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)
     true_spread = tf.reduce_sum(tf.square(true), axis=-1)
     has_order = true_spread > 0
-    product = tf.where(has_order, found_spread * true_spread, tf.ones_like(sizes))
+    product = tf.where(has_order, found_spread * true_spread, tf.ones_like(true_spread))
     correlation = tf.reduce_sum(found * true, axis=-1) / tf.sqrt(product)
-    weights = tf.reduce_sum(lists.weights, axis=-1) / sizes
-    return tf.where(has_order, weights * (1 - correlation), tf.zeros_like(sizes))
+    return tf.where(has_order, lists.mean_weights() * (1 - correlation), tf.zeros_like(true_spread))
 
 
-def _centered(ranks: tf.Tensor, means: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    return tf.where(mask, ranks - means[:, tf.newaxis], tf.zeros_like(ranks))
+def _centered(ranks: tf.Tensor, means: tf.Tensor, lists: RankingLists) -> tf.Tensor:
+    return lists.only_valid(ranks - means[:, tf.newaxis])

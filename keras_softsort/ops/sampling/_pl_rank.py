@@ -16,7 +16,7 @@ SAFE_RANGE = {tf.float32: 40.0, tf.float64: 600.0}
 
 
 def expected_reward(
-    keys: tf.Tensor, logits: tf.Tensor, mask: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor
+    keys: tf.Tensor, logits: tf.Tensor, mask: tf.Tensor | None, rewards: tf.Tensor, rank_weights: tf.Tensor
 ) -> tf.Tensor:
     """Compute the mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`: `[batch]`.
 
@@ -39,7 +39,7 @@ def expected_reward(
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             scores = logits if is_at_most(logits.shape[1], FLOAT32_SIZE) else tf.cast(logits, tf.float64)
-            scores = tf.where(mask, scores, excluded(scores.dtype))
+            scores = scores if mask is None else tf.where(mask, scores, excluded(scores.dtype))
             every_score = flatten_lists(tf.broadcast_to(scores, shape))
             estimates = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
             return upstream[:, tf.newaxis] * tf.cast(estimates, upstream.dtype)
