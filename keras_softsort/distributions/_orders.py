@@ -22,7 +22,8 @@ from keras_softsort.ops._core.lists import (
     masked_last,
     take,
 )
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
+from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -56,7 +57,8 @@ def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     Leading axes broadcast. Rows of `orders` that repeat an item or hold a number outside 0 to n - 1 get -inf.
     """
     orders, logits = broadcast_leading([orders, logits], [1, 1])
-    wide = logits if is_at_most(logits.shape[-1], FLOAT32_SIZE) else tf.cast(logits, tf.float64)
+    size = logits.shape[-1]
+    wide = logits if by_comparison(size) or is_at_most(size, FLOAT32_SIZE) else tf.cast(logits, tf.float64)
     result = _of_lists(flatten_lists(orders), flatten_lists(wide))
     return result if orders.shape.rank == 2 else tf.reshape(result, tf.shape(orders)[:-1])
 
@@ -65,7 +67,12 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Compute the log-probabilities [B] of orders [B, k]. Items that are not in them come last, with a weight of 0."""
     size, count, weights = tf.shape(logits)[1], tf.shape(orders)[1], None
     ranks, are_valid = ranks_in_orders(orders, size)
-    if orders.shape[1] is None or orders.shape[1] != logits.shape[1]:
+    is_partial = orders.shape[1] is None or orders.shape[1] != logits.shape[1]
+    if by_comparison(logits.shape[1]):
+        weights = tf.cast(ranks < count, logits.dtype) if is_partial else None
+        costs = choice_costs(logits, weights, ComparedChoices(-ranks, "first"))
+        return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
+    if is_partial:
         is_missing = ranks >= count
         last = count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1)
         orders = inverse(tf.clip_by_value(tf.where(is_missing, last, ranks), 0, size - 1))

@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 from support import modes
-from support.gradients import central_differences, check_gradients, fixed_weights
+from support.gradients import central_differences, check_gradients, fixed_weights, tape_gradients
 from support.oracles import plackett_luce as oracles
 from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
+from keras_softsort.ops._core import target
 from keras_softsort.ops.sampling._logsumexp import suffix_sums
 
 INF = np.inf
@@ -170,6 +171,22 @@ def test_second_derivative(order):
         return tape.gradient(value, scores)
 
     check_gradients(gradient, SCORES[0])
+
+
+@pytest.mark.parametrize("spread", [1.0, 700.0])
+@pytest.mark.parametrize("count", [5, 2])
+def test_log_prob_of_the_form_for_an_accelerator(count, spread):
+    orders = np.array([[4, 2, 0, 3, 1], [1, 1, 0, 2, 4], [1, 3, 0, 2, 4]], np.int32)[:, :count]
+    scores = np.stack([spread * SCORES[0], SCORES[0], SPECIAL])
+    with target.lowering_for("tpu"):
+        value, (found,) = tape_gradients(
+            lambda each: log_prob(each, orders, top_k=count), [tf.constant(scores)], fixed_weights(3)
+        )
+    expected = log_prob(scores, orders, top_k=count)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    np.testing.assert_allclose(value[0], oracles.log_prob(scores[0], orders[0]), rtol=1e-11)
+    wanted = fixed_weights(3)[0] * oracles.log_prob_gradient(scores[0], orders[0])
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_log_prob_broadcasts_as_tfp_does():

@@ -15,6 +15,7 @@ from support.gradients import central_differences, fixed_weights, second_differe
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
 
 import keras_softsort as ks
+from keras_softsort.ops._core import target
 
 keras = tf.keras
 NONE = models.NO_REDUCTION
@@ -419,3 +420,47 @@ def test_second_derivatives_are_differences_of_the_oracle(case, mode):
     _, (found,) = modes.run(mode, derivative, [tf.constant(scores)], 1.0)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)
     assert np.max(np.abs(wanted)) > 0.01
+
+
+RANKS = {"all": {}, "k": {"k": 2}, "log2": {"discount": "log2"}, "exponential": {"discount": "exponential", "k": 3}}
+BY_PAIRS = {
+    **{f"{ties}, {name}": {"ties": ties, **rest} for ties in ("breslow", "first") for name, rest in RANKS.items()},
+    "weights": {"weights": np.random.default_rng(3).uniform(size=LABELS.shape)},
+    "tau": {"tau": 0.3},
+}
+
+
+@pytest.mark.parametrize("scores", [SCORES, 700 * SCORES, 1e30 * SCORES], ids=["scores", "wide", "far"])
+@pytest.mark.parametrize("options", BY_PAIRS.values(), ids=BY_PAIRS)
+def test_the_form_for_an_accelerator_gives_what_an_order_does(options, scores):
+    weights, direction = fixed_weights(len(SCORES)), fixed_weights(SCORES.shape)
+    mask = LABELS >= 0
+
+    def loss(scores):
+        return ks.ops.plackett_luce_loss(scores, LABELS, mask=mask, **options)
+
+    def computed():
+        derivative = slope(loss, weights, direction)
+        with tf.GradientTape() as tape:
+            tensor = tf.constant(scores)
+            tape.watch(tensor)
+            value = derivative(tensor)
+        return loss(tensor), value, tape.gradient(value, tensor)
+
+    expected = computed()
+    with target.lowering_for("tpu"):
+        found = computed()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_an_item_that_cannot_be_chosen_by_an_accelerator(case):
+    labels, options, _ = IMPOSSIBLE[case]
+    scores = np.array([[-np.inf, 0.3, -0.2, 1.0], np.full(4, -np.inf)])
+    expected = ks.ops.plackett_luce_loss(scores, [labels, labels], **options)
+    with target.lowering_for("tpu"):
+        found = ks.ops.plackett_luce_loss(scores, [labels, labels], **options)
+        short = ks.ops.plackett_luce_loss(np.zeros([2, 0]), np.zeros([2, 0]))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_array_equal(short, [0.0, 0.0])

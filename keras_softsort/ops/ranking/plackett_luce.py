@@ -20,10 +20,11 @@ from keras_softsort.ops._core.lists import (
     tie_sums,
     tied_ranks,
 )
+from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checks, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
-from keras_softsort.ops.sampling._choice_costs import OrderedChoices, choice_costs, choice_derivatives
+from keras_softsort.ops.sampling._choice_costs import ComparedChoices, OrderedChoices, choice_costs, choice_derivatives
 
 # The discount of position-aware ListMLE, which depends on the number of items.
 EXPONENTIAL = "exponential"
@@ -90,7 +91,8 @@ def plackett_luce_loss(
       ValueError: `k` is below 1, `tau` is not positive, `ties` or `discount` is unknown, or shapes do not
         match.
 
-    Cost: a sort and O(n) per list; O(n^1.5) if float32 scores span more than 70, or float64 ones more than 600.
+    Cost: a sort and O(n) per list; O(n^1.5) if float32 scores span more than 70, or float64 ones more than 600. A TPU,
+    and a GPU under XLA, compare all pairs of lists of known sizes.
 
     Example:
 
@@ -181,8 +183,33 @@ def _distilled_losses(lists: RankingLists, options: PlackettLuceOptions, noise: 
 
 def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
     """The loss of each list [B]."""
+    if by_comparison(lists.scores.shape[1]):
+        return choice_costs(*_by_pairs(lists, options))
     _, *ordered = _in_order(lists, options)
     return choice_costs(*ordered)
+
+
+def _by_pairs(lists: RankingLists, options: PlackettLuceOptions) -> tuple[tf.Tensor, tf.Tensor | None, ComparedChoices]:
+    """The scores [B, n] in units of tau, weights and choices, in the order of the list."""
+    scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
+    choices = ComparedChoices(masked_last(lists.labels, lists.mask), options.ties)
+    weights = lists.weights if lists.are_weighted else None
+    if options.k is not None or options.discount is not None:
+        counted = _rank_weights_by_pairs(choices, tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores)))
+        weights = counted if weights is None else weights * counted
+    return scores, weights, choices
+
+
+def _rank_weights_by_pairs(choices: ComparedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
+    """Compute the mean weight of the ranks of each item's group: [B, n]."""
+    before = tf.math.count_nonzero(choices.others(axis=2), axis=2, keepdims=True, dtype=tf.int32)
+    after = tf.math.count_nonzero(choices.others(axis=1), axis=2, keepdims=True, dtype=tf.int32)
+    # Items that are tied with it count as before and as after an item.
+    ranks = tf.range(choices.keys.shape[1])
+    first, last = choices.keys.shape[1] - 1 - after, before
+    is_own = tf.logical_and(ranks >= first, ranks <= last)
+    sums = tf.reduce_sum(tf.where(is_own, rank_weights[:, tf.newaxis], tf.zeros([], rank_weights.dtype)), axis=2)
+    return sums / tf.cast(last - first + 1, sums.dtype)[..., 0]
 
 
 def _in_order(
