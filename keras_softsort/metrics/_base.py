@@ -21,27 +21,11 @@ NO_RELEVANT = ("one", "skip", "zero")
 class ListMetric(FixedOptions, keras.metrics.Mean):
     """Base class of metrics that measure each list and take the weighted mean over lists.
 
+    `NDCG` describes `lists`, `padding`, `name`, `dtype` and the call arguments.
+
     Args:
-      lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
-        `"groups"`: the rows of the batch with the same group id, see `ListLoss`.
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None (no label does). A Keras mask of
-        `y_pred` also marks padding. Predictions in padding, even NaN, never affect the result.
-      name: name of the metric.
-      dtype: dtype of the result.
+      lists, padding, name, dtype: see `NDCG`.
       **unknown: other names are an error, which says what the argument is called here.
-
-    Call arguments:
-      y_true: `[batch, n]` or `[batch, n, 1]`.
-      y_pred: scores of such a shape, or for some metrics a soft permutation `[batch, rank, item]`.
-      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`.
-
-    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. So they do
-    with `lists="groups"`, and `y_true` has the group ids in a first column: `[batch, 2]`.
-
-    Raises:
-      ValueError: `lists` or `padding` is unknown; shapes do not match, or lists can only hold one item, as dense scores
-        `[batch, 1]`.
-      TypeError: `y_pred` is not floating-point.
     """
 
     predicts = "scores or matrices"
@@ -94,9 +78,8 @@ class RankingMetric(ListMetric):
 
     Args:
       options: `locals()` of the constructor: the options of `_measures`, and `no_relevant`.
-      no_relevant: the value of a list without relevant items. `"zero"`: 0, as in TF-Ranking, Keras-RS and scikit-learn.
-        `"one"`: 1, as in LightGBM. `"skip"`: the list does not count.
-      **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
+      no_relevant: see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
     """
 
     predicts = "scores"
@@ -143,13 +126,9 @@ class SortMetric(ListMetric):
     """Base class of metrics that compare the order of predictions, scores or soft permutations, with that of labels.
 
     Args:
-      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
-      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
-        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
-      **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
+      target, direction, **kwargs: see `PermutationAccuracy`.
 
-    `ops.harden` makes soft permutations exact. Scores follow `target`: they are large for large labels, or for late
-    ranks. The weight of a list is the mean weight of its items. Lists without valid items do not count, and samples of
+    The weight of a list is the mean weight of its items. Lists without valid items do not count, and samples of
     soft permutations are averaged.
     """
 

@@ -50,8 +50,7 @@ class PermutationAccuracy(OrderMetric):
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
       direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
         be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
-      **kwargs: `lists`, `padding`, `name` and `dtype`. `lists` and `padding` are those of the losses, see
-        `losses.ListLoss`. Predictions in padding, even NaN, never affect the result.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.
@@ -59,15 +58,10 @@ class PermutationAccuracy(OrderMetric):
         has fewer than n ranks, only those count. Scores follow `target`: they are large for large labels, or for late
         ranks.
       sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
-        each list.
+        each list. They must not be negative.
 
-    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. Items with
-    equal labels may be in either order. A list with a NaN counts as wrong. Lists without valid items do not count.
-
-    Raises:
-      ValueError: `target`, `direction`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
-        `target="ranks"`; shapes do not match; a list can hold only one item; or a weight is negative.
-      TypeError: `y_pred` is not floating-point.
+    Items with equal labels may be in either order. A list with a NaN counts as wrong. Lists without valid items do not
+    count. Padding, the shapes for other `lists`, and errors are as in `NDCG`.
 
     Cost: O(n^2) time per list for a matrix, O(n log n) for scores.
 
@@ -91,7 +85,7 @@ class PermutationAccuracy(OrderMetric):
 class ElementwiseAccuracy(OrderMetric):
     """The share of ranks that hold a correct item, averaged over the ranks of each list and then over lists.
 
-    Arguments, call arguments, ties, padding, NaN, errors and cost are those of `PermutationAccuracy`.
+    The rest is as in `PermutationAccuracy`.
 
     Example:
 

@@ -21,13 +21,7 @@ class CorrelationMetric(SortMetric):
     """Base class of metrics that correlate labels and predictions of each list.
 
     Args:
-      statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
-        the population, and 0 if the deviation is 0). With `lists="batch"` each batch is one list.
-      target, direction: see `SortMetric`. `direction` only affects soft permutations.
-      **kwargs: `lists`, `padding`, `name` and `dtype`, see `ListMetric`.
-
-    Tied items are treated as by SciPy. A list with constant scores or a NaN has the value 0. Lists with constant
-    labels, and so all lists of fewer than two items, do not count. A soft permutation must have all ranks.
+      target, direction, statistic, **kwargs: see `KendallTau`.
     """
 
     _operator: Callable[..., tf.Tensor]  # 0 for constant scores
@@ -102,33 +96,18 @@ def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 class KendallTau(CorrelationMetric):
     """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    `tau_b = (C - D) / sqrt((C + D + P) * (C + D + L))`. Of all pairs of items of a list, C have the same order in
-    labels and predictions, D have opposite orders, L are tied only in the labels and P only in the predictions. The
-    metric is the mean over lists, or with `statistic="mean_over_std"` the mean divided by the standard deviation.
+    The formula and source are those of `ops.kendall_tau`.
 
     Args:
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
       direction: order of the rows of a soft permutation, `"DESCENDING"` or `"ASCENDING"`. It does not affect scores.
       statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
-        the population, and 0 if the deviation is 0).
-      **kwargs: `lists`, `padding`, `name` and `dtype`. `lists` and `padding` are those of the losses, see
-        `losses.ListLoss`. Predictions in padding, even NaN, never affect the result.
+        the population, and 0 if the deviation is 0). With `lists="batch"` each batch is one list.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
-    Call arguments:
-      y_true: `[batch, n]` or `[batch, n, 1]`.
-      y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]` with all n ranks, which `ops.harden`
-        turns into ranks without ties. Scores follow `target`: they are large for large labels, or for late ranks.
-      sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
-        each list.
-
-    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. A list with
-    constant scores or a NaN has the value 0. Lists with constant labels, and so all lists of fewer than two items, do
-    not count.
-
-    Raises:
-      ValueError: `target`, `direction`, `statistic`, `lists` or `padding` is unknown; `direction` is `"ASCENDING"` with
-        `target="ranks"`; shapes do not match; a list can hold only one item; or a weight is negative.
-      TypeError: `y_pred` is not floating-point.
+    `y_true`, `y_pred` and weights are as in `PermutationAccuracy`, but a soft permutation must have all n ranks. A list
+    with constant scores or a NaN has the value 0. Lists with constant labels, and so all lists of fewer than two items,
+    do not count.
 
     Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
 
@@ -140,8 +119,6 @@ class KendallTau(CorrelationMetric):
     >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
     >>> round(float(metric.result()), 4)
     0.6667
-
-    Source: M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika, 1945.
     """
 
     _operator = staticmethod(ops.kendall_tau)
@@ -151,13 +128,7 @@ class KendallTau(CorrelationMetric):
 class SpearmanCorrelation(CorrelationMetric):
     """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    `rho = cov(r, q) / (std(r) std(q))`, where r are the ranks of a list's labels and q those of its predictions. Tied
-    items have their mean rank, as in SciPy's `spearmanr`. The metric is the mean over lists, or with
-    `statistic="mean_over_std"` the mean divided by the standard deviation.
-
-    Arguments, call arguments, padding, NaN and errors are those of `KendallTau`.
-
-    Cost: O(n log n) time and O(n) memory per list.
+    The formula and source are those of `ops.spearman_correlation`. The rest is as in `KendallTau`.
 
     Example:
 
@@ -167,9 +138,6 @@ class SpearmanCorrelation(CorrelationMetric):
     >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
     >>> round(float(metric.result()), 4)
     0.8
-
-    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
-    Psychology 15, 1904.
     """
 
     _operator = staticmethod(ops.spearman_correlation)

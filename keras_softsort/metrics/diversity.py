@@ -36,23 +36,18 @@ class TopicMetric(RankingMetric):
 class AlphaDCG(TopicMetric):
     """The discounted cumulative gain of items that cover topics, averaged over lists: a measure of diversity.
 
-    `alpha-DCG = sum_{r <= k} D(r) w sum_t y_t (1 - alpha)^(c_t) / v`. y_t is the label of the item at rank r for topic
-    t, w its weight, c_t the sum of the labels for this topic before rank r, and v the mean weight of the items with a
-    topic. The more often a topic has come before, the less it adds.
+    The formula, ties, cost and source are those of `ops.alpha_dcg`. The rest is as in `NDCG`.
 
     Args:
       k: number of ranks that count, None for all.
       alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
-      discount: as in `NDCG`.
-      **kwargs: `lists`, `padding`, `name` and `dtype`, as in `NDCG`.
+      discount: see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Call arguments:
-      y_true: `[batch, n, topics]`, dense, 1 if the item covers the topic, else 0. An item with any label above 0 has a
-        topic. By default an item whose labels are all below 0 is padding.
-      y_pred, sample_weight: as in `NDCG`.
-
-    Items with equal scores keep the order of the list. A list without a covered topic has the value 0. NaN, errors and
-    cost are those of `NDCG`.
+      y_true: `[batch, n, topics]`, dense, 1 if the item covers the topic, else 0. By default an item whose labels are
+        all below 0 is padding. A list without a covered topic has the value 0.
+      y_pred, sample_weight: see `NDCG`.
 
     Example:
 
@@ -63,9 +58,6 @@ class AlphaDCG(TopicMetric):
     >>> _ = metric.update_state(topics, tf.constant([[3.0, 2.0, 1.0]]))
     >>> round(float(metric.result()), 4)
     1.8155
-
-    Source: C. Clarke, M. Kolla, G. Cormack, O. Vechtomova, A. Ashkan, S. Buttcher, I. MacKinnon, "Novelty and Diversity
-    in Information Retrieval Evaluation", SIGIR 2008.
     """
 
     _measures = staticmethod(alpha_dcg_measures)
@@ -85,21 +77,18 @@ class AlphaDCG(TopicMetric):
 class PrecisionIA(TopicMetric, RelevanceMetric):
     """The intent-aware precision of items that cover topics, averaged over lists: Precision-IA@k.
 
-    It is the mean of the precision over the topics that some item of the list covers, a measure of diversity.
+    The formula, cost and source are those of `ops.precision_ia`. The rest is as in `Precision`.
 
     Args:
-      k: number of ranks that count, None for all.
+      k, ties: see `Precision`.
       min_label: the smallest label of an item that covers the topic.
-      ties: rule for items with equal scores, `"position"` or `"mean"`, as in `Precision`.
-      no_relevant: the value of a list without a covered topic, `"zero"`, `"one"` or `"skip"`, as in `Precision`.
-      **kwargs: `lists`, `padding`, `name` and `dtype`, as in `Precision`.
-
-    Padding, NaN, errors and cost are those of `Precision`.
+      no_relevant: the value of a list without a covered topic; see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Call arguments:
       y_true: `[batch, n, topics]`, dense. Items with a label of at least `min_label` cover the topic. By default an
         item whose labels are all below 0 is padding.
-      y_pred, sample_weight: as in `Precision`.
+      y_pred, sample_weight: see `Precision`.
 
     Example:
 
@@ -110,8 +99,6 @@ class PrecisionIA(TopicMetric, RelevanceMetric):
     >>> _ = metric.update_state(topics, tf.constant([[3.0, 2.0, 1.0]]))
     >>> float(metric.result())
     0.5
-
-    Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
     """
 
     _measures = staticmethod(precision_ia_measures)

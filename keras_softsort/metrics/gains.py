@@ -16,8 +16,7 @@ from keras_softsort.ops.metrics.gains import dcg_measures, ndcg_measures
 class NDCG(RankingMetric):
     """The normalized discounted cumulative gain, averaged over lists: NDCG@k, from 0 to 1.
 
-    `NDCG = DCG / (the DCG of the best order)` with `DCG = sum_{r <= k} D(r) w g`, where g is the gain and w the weight
-    of the item at rank r, and D is the discount.
+    The formula, cost and source are those of `ops.ndcg`. Other metrics refer to this one for their arguments.
 
     Args:
       k: number of ranks that count, None for all.
@@ -27,28 +26,26 @@ class NDCG(RankingMetric):
         all their orders, as in scikit-learn.
       no_relevant: the value of a list without gain. `"zero"`: 0, as in TF-Ranking, Keras-RS and scikit-learn. `"one"`:
         1, as in LightGBM. `"skip"`: the list does not count.
-      **kwargs: `lists`, `padding`, `name` and `dtype`. `lists` and `padding` are those of the losses, see
-        `losses.ListLoss`. A model with several metrics of one class needs names for them.
+      **kwargs: `lists` and `padding`, see `losses.ListLoss`; `name`; and `dtype`, that of the result. A model with
+        several metrics of one class needs names for them.
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged, of at least 0. By default a label below 0 marks
         padding.
-      y_pred: scores `[batch, n]` or `[batch, n, 1]`, dense or ragged.
-      sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item). Weights
-        of items multiply the gains, and a list weighs `sum w g / sum g`, or without gain the mean weight of its items.
-        Items of weight 0 are left out.
+      y_pred: scores of such a shape, as a `Dense(1)` per item gives them.
+      sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item), not
+        negative. Weights of items multiply the gains, and a list weighs `sum w g / sum g`, or without gain the mean
+        weight of its items. Items of weight 0 are left out.
 
-    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. The result
-    is NaN after a list with a NaN score or label, or with a label below 0 that is not padding. Empty lists do not
-    count. The numbers are those of TF-Ranking's `NDCGMetric`, except that it orders tied items at random. It and
-    Keras-RS give lists without gain the mean weight of the other lists in the batch.
+    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. So they do
+    with `lists="groups"`, and `y_true` has the group ids in a first column: `[batch, 2]`. Padding, even NaN, never
+    affects the result. The result is NaN after a list with a NaN score or label, or with a label below 0 that is not
+    padding. Empty lists do not count.
 
     Raises:
       TypeError: `y_pred` is not floating-point, or an argument has another type.
       ValueError: an argument is out of range, a name is unknown, shapes do not match, a weight is negative, or a list
         can hold only one item.
-
-    Cost: O(n log n) time and O(n) memory per list.
 
     Example:
 
@@ -58,15 +55,8 @@ class NDCG(RankingMetric):
     >>> _ = metric.update_state(tf.constant([[2.0, 0.0, 1.0, -1.0]]), tf.constant([[0.3, 0.9, 0.4, 5.0]]))
     >>> round(float(metric.result()), 4)
     0.1738
-
-    In a model, one `Dense(1)` per item gives the scores `[batch, n, 1]`:
-
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
     >>> model.compile("adam", loss=ks.SoftmaxLoss(), metrics=[ks.NDCG(k=5)])
-
-    Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
-    Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
-    Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
 
     _measures = staticmethod(ndcg_measures)
@@ -88,15 +78,11 @@ class NDCG(RankingMetric):
 class DCG(RankingMetric):
     """The discounted cumulative gain, averaged over lists: DCG@k.
 
-    `DCG = sum_{r <= k} D(r) w g / (sum w g / sum g)`, where g is the gain and w the weight of the item at rank r, and D
-    is the discount. A list has the weight `sum w g / sum g`.
+    The formula is that of `ops.dcg`. A list has the weight `sum w g / sum g`, and without gain the value 0. The rest is
+    as in `NDCG`.
 
     Args:
-      k: number of ranks that count, None for all.
-      gain, discount, ties: as in `NDCG`.
-      **kwargs: `lists`, `padding`, `name` and `dtype`, as in `NDCG`.
-
-    Call arguments, padding, NaN, errors and cost are those of `NDCG`. A list without gain has the value 0.
+      k, gain, discount, ties, **kwargs: see `NDCG`.
 
     Example:
 
