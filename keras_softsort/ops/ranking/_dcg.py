@@ -64,8 +64,7 @@ NDCG_CHECKS = {
 def relative_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of finite labels, up to a factor per list, which NDCG does not depend on; 0 where masked.
 
-    Labels are 0 where masked.
-    `"exponential"` is 2^label - 1 in units of 2^(the largest label), which never overflows.
+    Labels are 0 where masked. `"exponential"` is 2^label - 1 in units of 2^(the largest label), which never overflows.
     """
     if gain != "exponential":
         return absolute_gains(labels, mask, gain)

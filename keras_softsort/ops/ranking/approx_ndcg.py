@@ -34,16 +34,15 @@ def approx_ndcg_loss(
     """Compute minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
     With scores s, labels l and weights w (1 by default): `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with
-    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with exact ranks and
-    weights 1.
+    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with weights 1.
 
     Args:
       scores: floating-point `[..., n]`.
       labels: relevance `[..., n]`, numbers of at least 0.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes. As it goes to 0 the result becomes minus the NDCG.
-      k: number of ranks that count; None for all. An item whose smooth rank lies between k and k + 1 counts in
-        proportion, `k + 1 - rank_i`.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+        As it goes to 0 the result becomes minus the NDCG.
+      k: number of ranks that count; None for all. An item with a smooth rank between k and k + 1 counts
+        `k + 1 - rank_i`.
       gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
       discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
       normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
@@ -51,9 +50,8 @@ def approx_ndcg_loss(
       weights: numbers that broadcast against `[..., n]`. They multiply the gains in the DCG, not in the ideal one.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
-      not finite, or a label below 0, makes the result of its list NaN. Tied scores have equal smooth ranks, the mean of
-      the ranks that they share.
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
+      0. A score or label that is not finite, or a label below 0, makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
@@ -64,9 +62,8 @@ def approx_ndcg_loss(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_ndcg_loss(tf.constant([0.3, 0.9, 0.4]), [0, 2, 1])), 4)
+    >>> round(float(ks.ops.approx_ndcg_loss([0.3, 0.9, 0.4], [0, 2, 1])), 4)
     -0.9823
 
     Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
@@ -96,40 +93,24 @@ def gumbel_approx_ndcg_loss(
 ) -> tf.Tensor:
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
-    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` the order of a
-    sample has the Plackett-Luce distribution of the scores. The result is the mean of `approx_ndcg_loss` over the
-    samples.
+    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` its order has the
+    Plackett-Luce distribution of the scores.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
       seed: two integers, the stateless seed of the noise.
-      tau: temperature, positive, in units of the scores with their noise.
-      k: number of ranks that count; None for all.
-      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
-      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
+      tau, k, gain, discount, normalization, mask, weights: as in `approx_ndcg_loss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the gains in the DCG and not in the ideal one.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
-      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, `k` or `num_samples` is below 1, `noise_scale` is negative, or shapes do not
-        match.
-
-    Cost: that of `approx_ndcg_loss`, per sample.
+    A ValueError is raised for a `num_samples` below 1 or a negative `noise_scale`. Other errors, results, and the cost
+    of a sample are those of `approx_ndcg_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.gumbel_approx_ndcg_loss(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+    >>> round(float(ks.ops.gumbel_approx_ndcg_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
     -1.0
 
     Source: S. Bruch, S. Han, M. Bendersky, M. Najork, "A Stochastic Treatment of Learning to Rank Scoring Functions",
@@ -153,35 +134,21 @@ def approx_mrr_loss(
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with `rank_i = 1 +
-    sum_{j != i} sigmoid((s_j - s_i) / tau)`. It is the mean of the reciprocal ranks weighted by the labels, from -1
-    (one relevant item, ranked first) to 0.
+    sum_{j != i} sigmoid((s_j - s_i) / tau)`. It is from -1 (one relevant item, ranked first) to 0.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      tau: temperature, positive, in units of the scores. As it goes to 0 the ranks become exact.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the labels in the first sum only.
+      scores, labels, tau, mask: as in `approx_ndcg_loss`.
+      weights: numbers that broadcast against `[..., n]`. They multiply the labels in the first sum only.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
-      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, or shapes do not match.
-
-    Cost: that of `approx_ndcg_loss`.
+    Results, errors and cost are those of `approx_ndcg_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_mrr_loss(tf.constant([0.3, 0.9, 0.4]), [0.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.approx_mrr_loss([0.3, 0.9, 0.4], [0.0, 0.0, 1.0])), 4)
     -0.442
 
-    Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
-    Retrieval Measures", Information Retrieval 13, 2010.
+    Source: see `approx_ndcg_loss`.
     """
     return _reciprocal_rank_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
 

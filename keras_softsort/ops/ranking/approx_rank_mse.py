@@ -31,29 +31,28 @@ def approx_rank_mse_loss(
     with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks.
 
     Args:
-      scores: `[..., n]` floating-point.
+      scores: floating-point `[..., n]`.
       labels: `[..., n]` numbers; only their order counts.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes. As it goes to 0 the ranks become exact.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+        As it goes to 0 the ranks become exact.
       discount: D: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
-      finite makes the result of its list NaN.
+      finite makes its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `tau` is not positive, `discount` is unknown, or shapes do not match.
 
     Cost: that of `approx_ndcg_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_rank_mse_loss(tf.constant([0.3, 0.9, 0.4]), [2.0, 0.0, 1.0])), 4)
+    >>> round(float(ks.ops.approx_rank_mse_loss([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
     0.7268
 
     Source: F. Schlatt, M. Frobe, H. Scells, S. Zhuang, B. Koopman, G. Zuccon, B. Stein, M. Potthast, M. Hagen,

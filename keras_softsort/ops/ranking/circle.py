@@ -32,28 +32,27 @@ def circle_loss(
 
     Args:
       scores: `[..., n]` floating-point: similarities. Those outside of [0, 1] count as 0 or 1, and have no gradient.
-      labels: `[..., n]` numbers.
-      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. The paper's gamma is
-        1 / tau.
+      labels: numbers `[..., n]`.
+      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes; 1 / gamma of the
+        paper.
       margin: the margin m, at least 0 and below 1.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. A list has the mean weight of its items.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without a pair of different labels, and empty
-      lists, give 0. A score or label that is not finite makes the result of its list NaN.
+      lists, give 0. A score or label that is not finite makes its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `tau` is not positive, `margin` is out of range, or shapes do not match.
 
     Cost: O(n^2) time and memory per list.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.circle_loss(tf.constant([0.9, 0.3, 0.6]), [1.0, 0.0, 0.0])), 4)
+    >>> round(float(ks.ops.circle_loss([0.9, 0.3, 0.6], [1.0, 0.0, 0.0])), 4)
     15.68
 
     Source: Y. Sun, C. Cheng, Y. Zhang, C. Zhang, L. Zheng, Z. Wang, Y. Wei, "Circle Loss: A Unified Perspective of Pair

@@ -25,36 +25,25 @@ def list_net_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
 
-    With scores s, labels y and weights w (1 by default): `-sum_i w_i q_i log p_i`, where `p_i = exp(s_i / tau) / sum_j
-    exp(s_j / tau)` and `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`. These are the probabilities that item
-    i comes first in an order of the Plackett-Luce distribution. Every list counts alike, whatever its labels are.
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i q_i log p_i`, where
+    `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)` and `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`. Every
+    list counts alike, whatever its labels are.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`, larger for more relevant items.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the items with the
         highest label are targets.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+      mask, weights: as in `softmax_loss`.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. The least value is the entropy of q, not 0. Tied
-      labels have equal targets. Empty lists give 0. A score or label that is not finite makes the result of its list
-      NaN.
-
-    Raises:
-      TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `tau` or `label_tau` is not positive, or shapes do not match.
-
-    Cost: O(n) time and memory per list.
+    The least value is the entropy of q, not 0. Tied labels have equal targets. Empty lists give 0. Numbers that are not
+    finite, errors and cost are as in `softmax_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.list_net_loss(tf.constant([0.5, -0.5]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.list_net_loss([0.5, -0.5], [1.0, 0.0])), 4)
     0.5822
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise

@@ -64,53 +64,47 @@ def neural_ndcg_loss(
 
     With gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is the soft
     permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
-    the best order, its weights 1.
+    the best order, with weights 1.
 
-    Without that normalization (`num_iterations=0`) it is PiRank. The columns of P then do not sum to 1, so a gain may
-    count more or less than once, and the value may leave [-1, 0]. PiRank is trained with `hard=True`.
+    Without that normalization (`num_iterations=0`) it is PiRank, trained with `hard=True`. The columns of P then do not
+    sum to 1, so a gain may count more or less than once, and the value may leave [-1, 0].
 
     Args:
       scores: floating-point `[..., n]`.
       labels: relevance `[..., n]`, numbers of at least 0.
-      tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
-        axes. As it goes to 0 the result becomes minus the NDCG.
+      tau: temperature in units of `method` (see `soft_values`), positive: a number, or a tensor that broadcasts against
+        the leading axes. As it goes to 0 the result becomes minus the NDCG.
       k: number of ranks that count; None for all.
-      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
-        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
-      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
+      gain, normalization, mask, weights: as in `approx_ndcg_loss`.
+      discount: as in `approx_ndcg_loss`, or a sequence with the discounts of the ranks 1, 2, ..., which must not rise
+        or be negative; ranks after the last one count 0.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
-        0 skips the normalization.
       hard: whether the value is that of the exact order of the scores (ties in the order of the items), with the
         gradient of the soft one.
-      stochastic: whether to add Gumbel noise to the scores and take the mean over samples. Scores are then logits: with
-        `noise_scale=1` and as tau goes to 0, the value is minus the expected NDCG of Plackett-Luce orders.
+      stochastic: whether to add Gumbel noise to the scores and take the mean over samples. With `noise_scale=1` and as
+        tau goes to 0, the value is minus the expected NDCG of Plackett-Luce orders.
       num_samples: number of samples, if `stochastic`.
       noise_scale: factor of the noise, at least 0, if `stochastic`.
       seed: two integers, the stateless seed of the noise; required if `stochastic`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`. They multiply the gains in the DCG, not in the ideal one.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
-      not finite, or a label below 0, makes the result of its list NaN. Tied scores share their ranks evenly.
+      `[...]` in the dtype of `scores`. Tied scores share their ranks evenly, or keep the order of the items if `hard`.
+      Other results are as in `approx_ndcg_loss`.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `tau` or `power` is not positive, `k` or `num_samples` is below 1, `num_iterations` or `noise_scale`
-        is below 0, a name is unknown, discounts rise or are negative, `stochastic` without `seed`, or shapes do not
-        match.
+      ValueError: a number is out of range, a name is unknown, discounts rise or are negative, `stochastic` without
+        `seed`, or shapes do not match.
 
     Cost: O(n^2) memory per list and sample, and O(n^2) time per iteration. With `num_iterations=0` it is O(k n), or
     without `k` that of `soft_values`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.neural_ndcg_loss(tf.constant([0.4, 0.3, 0.9]), [0, 2, 1])), 4)
+    >>> round(float(ks.ops.neural_ndcg_loss([0.4, 0.3, 0.9], [0, 2, 1])), 4)
     -0.7552
 
     Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable

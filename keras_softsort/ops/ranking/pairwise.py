@@ -35,35 +35,21 @@ def pairwise_hinge_loss(
 ) -> tf.Tensor:
     """Compute the hinge loss of the pairs of items with different labels.
 
-    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i, the
-    more relevant one, times the pair's lambda weight. Pairs in the right order by at least `tau` cost 0.
+    A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i and the
+    lambda weight of the pair. Pairs in the right order by at least `tau` cost 0.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
-      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`, larger for more relevant items.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+      lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
 
-    Returns:
-      `[...]` in the dtype of `scores`, with the values of `ranknet_loss` for lists without pairs and for numbers that
-      are not finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
-      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
-
-    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+    Results, errors and cost are those of `ranknet_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_hinge_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.pairwise_hinge_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
     0.8
 
     Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
@@ -91,32 +77,19 @@ def pairwise_mse_loss(
     weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
-      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
-      mask: bool `[..., n]`, True for valid items.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+      lambda_weight, normalization, mask: as in `ranknet_loss`.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the mean weight of its items.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Pairs with a masked item are left out. A list of fewer than two items gives 0.
-      A score or label that is not finite makes the result of its list NaN. Only the scores have a gradient, and there
-      are no second derivatives.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
-      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
-
-    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+    A list of fewer than two items gives 0. A score or label that is not finite makes its list NaN. Other results,
+    errors and cost are those of `ranknet_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_mse_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.pairwise_mse_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
     1.6467
 
     Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
@@ -140,41 +113,26 @@ def pairwise_soft_zero_one_loss(
 ) -> tf.Tensor:
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
-    A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of
-    item i, the more relevant one, times the pair's lambda weight. As tau goes to 0 this counts the pairs in
-    the wrong order, so the mean over pairs becomes (1 - Kendall's tau) / 2.
+    A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of item i and
+    the lambda weight of the pair. As tau goes to 0 this counts the pairs in the wrong order, so the mean over pairs
+    becomes (1 - Kendall's tau) / 2.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
-      lambda_weight: the metric whose change weighs a pair, as for `ranknet_loss`, or a `losses.LambdaWeight`.
-      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`, larger for more relevant items.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+      lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
 
-    Returns:
-      `[...]` in the dtype of `scores`, with the values of `ranknet_loss` for lists without pairs and for numbers that
-      are not finite. Pairs with a masked item are left out. Only the scores have a gradient, and no second one.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
-      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
-
-    Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
+    Results, errors and cost are those of `ranknet_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_soft_zero_one_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.pairwise_soft_zero_one_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
     0.452
 
     Source: Y. Song, A. Schwing, R. Zemel, R. Urtasun, "Training Deep Neural Networks via Direct Loss Minimization",
-    ICML 2016, for the aim; the smooth count is that of TF-Ranking: R. Pasumarthi et al., "TF-Ranking: Scalable
-    TensorFlow Library for Learning-to-Rank", KDD 2019.
+    ICML 2016, for the aim; R. Pasumarthi et al., "TF-Ranking", KDD 2019, for the smooth count.
     """
     options = PairOptions("soft_zero_one", lambda_weight, normalization)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
@@ -212,35 +170,24 @@ def yeti_logistic_loss(
     result is the mean over samples.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign; the greater, the more relevant.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]`, larger for more relevant items.
       seed: two integers, the stateless seed of the noise.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
-      lambda_weight: as for `ranknet_loss`; None for `LambdaWeight("dcg", version=2, neighbors_only=True)`.
-      normalization: divisor of the sum over pairs: `"auto"`, `"pairs"`, `"list"` or `"none"`, see `ranknet_loss`.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+      lambda_weight: as in `ranknet_loss`; None for `LambdaWeight("dcg", version=2, neighbors_only=True)`.
+      normalization, mask, weights: as in `ranknet_loss`.
       num_samples: number of samples of each list.
       noise_scale: factor of the Gumbel noise, at least 0.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. A list without any pair gives 0. A NaN label or a
-      score that is not finite makes the result of its list NaN. Only the scores have a gradient, and there are no
-      second derivatives.
+    Results and errors are those of `ranknet_loss`. A ValueError also tells a `num_samples` below 1 or a negative
+    `noise_scale`.
 
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, `num_samples` is below 1, `noise_scale` is negative, a weight is
-        negative, or shapes do not match.
-
-    Cost: O(n^2) time per sample, including the gradient, and the memory of one block of pairs.
+    Cost: that of `ranknet_loss`, per sample.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.yeti_logistic_loss(tf.constant([9.0, -9.0, 0.0]), [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+    >>> round(float(ks.ops.yeti_logistic_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
     0.0
 
     Source: I. Lyzhin, A. Ustimenko, A. Gulin, L. Prokhorenkova, "Which Tricks are Important for Learning to Rank?",

@@ -73,13 +73,13 @@ def neural_sort_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
-    It is `permutation_cross_entropy(neural_sort(scores, tau), labels)`, but log P is exact even if P underflows, so
-    that lists in a very wrong order also have a gradient.
+    It is `permutation_cross_entropy_loss(neural_sort(scores, tau), labels)`, but log P is exact even if P underflows,
+    so that lists in a very wrong order also have a gradient.
 
     Args:
       scores: floating-point `[..., n]`.
       labels: numbers `[..., n]`.
-      tau: temperature of P, positive, in units of the scores times the list size: a number, or a tensor that broadcasts
+      tau: temperature in units of the scores times the list size, positive: a number, or a tensor that broadcasts
         against the leading axes.
       label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
         labels at this temperature, so that items with similar labels share ranks.
@@ -91,25 +91,22 @@ def neural_sort_cross_entropy_loss(
       weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists whose labels are all 0 give 0, as in TF-Ranking, and so do empty lists. A
-      label or score that is not finite makes the result of its list NaN.
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0 give 0, and so do empty
+      lists. A label or score that is not finite makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `label_tau` is not positive, `num_samples` is below 1, `noise_scale` is below 0,
-        `stochastic` without `seed`, or shapes do not match.
+      ValueError: a number is out of range, `stochastic` without `seed`, or shapes do not match.
 
     Cost: O(n^2) time and memory per list and sample.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.neural_sort_cross_entropy_loss(tf.constant([2.0, 5.0, 3.0]), [20.0, 50.0, 30.0])), 3)
+    >>> round(float(ks.ops.neural_sort_cross_entropy_loss([2.0, 5.0, 3.0], [20.0, 50.0, 30.0])), 3)
     0.285
 
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019, section 6.1.
+    Source: see `permutation_cross_entropy_loss`.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     noise = stochastic_noise(num_samples, noise_scale, seed) if stochastic else None
@@ -156,7 +153,7 @@ def permutation_cross_entropy_loss(
       `[...]` in the dtype of `permutation`. With k rows the mean is over the first min(k, m) ranks. Masked items, and
       rows after the valid items of a list, never affect the result. Empty lists give 0. An entry of P that has
       underflowed to 0 counts as the smallest normal number, and has no gradient. A NaN label, or a NaN in a valid entry
-      of P, makes the result of its list NaN.
+      of P, makes its list NaN.
 
     Raises:
       TypeError: `permutation` is not floating-point, or `mask` is not bool.
@@ -166,9 +163,8 @@ def permutation_cross_entropy_loss(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> matrix = ks.ops.neural_sort(tf.constant([2.0, 5.0, 3.0]), tau=1.0)
+    >>> matrix = ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0)
     >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
     0.285
 

@@ -35,42 +35,37 @@ def pl_rank_loss(
     With scores s, gains g and weights w (1 by default): `-E_z[sum_{i <= k} D_i w_{z_i} g_{z_i}] / IDCG`, where the
     order z is drawn item by item with probabilities proportional to exp(s), D are the discounts of the ranks, and IDCG
     is the DCG of the best order, its weights 1. The expectation is a mean over samples. Its gradient is PL-Rank's:
-    unbiased, and with less variance than the score function's, because it credits each item with the reward it would
-    earn at every rank.
+    unbiased, with less variance than the score function's, because each item is credited with the reward it would earn
+    at every rank.
 
     Args:
       scores: logits, floating-point `[..., n]`.
       labels: relevance `[..., n]`, numbers of at least 0.
       seed: two integers, the stateless seed of the samples.
       k: number of ranks that count; None for all.
-      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
-        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
-      normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
+      gain, normalization, mask: as in `approx_ndcg_loss`.
+      discount: as in `approx_ndcg_loss`, or a sequence with the discounts of the ranks 1, 2, ..., which must not rise
+        or be negative; ranks after the last one count 0.
       num_samples: number of sampled orders per list. The standard error falls with its square root.
-      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative. They multiply the gains in the DCG, not in the
         ideal one.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists without a label above 0, and empty lists, give 0. A score or label that is
-      not finite, or a label below 0, makes the result of its list NaN. Only the scores have a gradient, and there are
-      no second derivatives.
+      `[...]` in the dtype of `scores`, as in `approx_ndcg_loss`. Only the scores have a gradient, and there are no
+      second derivatives.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `k` or `num_samples` is below 1, a name is unknown, discounts rise or are negative, shapes do not
-        match, or a weight is negative.
-      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
+        match, or a weight is negative (an InvalidArgumentError in a traced function; not checked under XLA).
 
     Cost: O(n log k) time per list and sample; O(n) memory. If scores span more than 40 in float32 lists of up to 1,000
     items, or 600 in others, the gradient takes O(n + k^1.5) time and memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pl_rank_loss(tf.constant([9.0, -9.0, 0.0]), [2, 0, 1], seed=[1, 2])), 2)
+    >>> round(float(ks.ops.pl_rank_loss([9.0, -9.0, 0.0], [2, 0, 1], seed=[1, 2])), 2)
     -1.0
 
     Source: H. Oosterhuis, "Learning-to-Rank at the Speed of Sampling: Plackett-Luce Gradient Estimation With Minimal

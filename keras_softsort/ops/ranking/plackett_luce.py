@@ -72,24 +72,22 @@ def plackett_luce_loss(
       ties: rule for items with equal labels. `"breslow"`: each of them is chosen from all items that are not ranked
         before their group, as in Cox's model; if only p ranks of a group of g items count, each item costs p / g of
         that. `"first"`: items with equal labels are ranked in the order of the list.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r;
         `"exponential"`, (2^(m - r) - 1) / (2^(m - 1) - 1), as in p-ListMLE; or a function of a tensor of ranks. This is
         position-aware ListMLE. Tied items have the mean of their ranks' weights.
       mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
+      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
     Returns:
-      `[...]` in the dtype of `scores`, not divided by the list size. Empty lists give 0. An item with a score of -inf
-      cannot be chosen. If it is ranked before an item that can be chosen, or tied with it under `"breslow"`, the result
-      is infinite, unless its weight is 0; ranked after all of them it costs 0. A NaN label or score, or a score of
-      +inf, makes the result of its list NaN.
+      `[...]` in the dtype of `scores`, not divided by the list size. Masked items are left out. Empty lists give 0. An
+      item with a score of -inf cannot be chosen. If it is ranked before an item that can be chosen, or tied with it
+      under `"breslow"`, the result is infinite, unless its weight is 0; ranked after all of them it costs 0. A NaN
+      label or score, or a score of +inf, makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
-      ValueError: `k` is below 1, `tau` is not positive, `ties` or `discount` is unknown, or shapes do not
-        match.
+      ValueError: `k` is below 1, `tau` is not positive, a name is unknown, or shapes do not match.
 
     Cost: a sort and O(n) per list; O(n^1.5) if float32 scores span more than 70, or float64 ones more than 600. A TPU,
     and a GPU under XLA, compare all pairs of lists of known sizes.
@@ -102,13 +100,10 @@ def plackett_luce_loss(
     >>> round(float(tf.exp(-loss)), 6)  # 3 / (3 + 2 + 1) * 2 / (2 + 1)
     0.333333
 
-    Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank: Theory and Algorithm",
-    ICML 2008; the first k: Y. Lan, T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank
-    Algorithms", ICML 2009, and F. Xia, T.-Y. Liu, H. Li, "Statistical Consistency of Top-k Ranking", NIPS 2009; weights
-    of ranks: Y. Lan, Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE: A Sequential Learning Process for
-    Ranking", UAI 2014; the model: R. D. Luce, "Individual Choice Behavior", 1959, and R. L. Plackett, "The Analysis of
-    Permutations", Applied Statistics 24, 1975; ties: N. Breslow, "Covariance Analysis of Censored Survival Data",
-    Biometrics 30, 1974.
+    Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank", ICML 2008; Y. Lan,
+    T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank Algorithms", ICML 2009 (k); Y. Lan,
+    Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE", UAI 2014; N. Breslow, "Covariance Analysis of Censored
+    Survival Data", Biometrics 30, 1974 (ties).
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, PlackettLuceOptions(k, ties, discount))
@@ -139,11 +134,10 @@ def coupled_rank_distil_loss(
     s_{z_j})`. The result is the mean over samples.
 
     Args:
-      scores: `[..., n]` floating-point.
+      scores: floating-point `[..., n]`.
       labels: `[..., n]` the teacher's scores, numbers of any sign.
       seed: two integers, the stateless seed of the noise.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       k: number of ranks of the sampled orders that count; None for all.
       num_samples: number of samples of each list.
       mask: bool `[..., n]`, True for valid items.
@@ -151,19 +145,18 @@ def coupled_rank_distil_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0, and empty lists, give
-      0. A score or label that is not finite makes the result of its list NaN.
+      0. A score or label that is not finite makes its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `tau` is not positive, `k` or `num_samples` is below 1, or shapes do not match.
 
     Cost: O(n log n) time and O(n) memory per sample.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> teacher, scores = [0.0, 90.0, 45.0], tf.constant([0.0, 1.0986123, 0.6931472])  # the order is certain
+    >>> teacher, scores = [0.0, 90.0, 45.0], [0.0, 1.0986123, 0.6931472]  # the order is certain
     >>> round(float(ks.ops.coupled_rank_distil_loss(scores, teacher, seed=[1, 2])), 4)
     1.0986
 

@@ -35,30 +35,29 @@ def mean_squared_loss(
     With scores s, labels y and weights w (1 by default) an item costs `w_i (s_i - y_i)^2`.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of any sign.
+      scores: floating-point `[..., n]`.
+      labels: numbers `[..., n]` of any sign.
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
-      finite makes the result of its list NaN.
+      finite makes its list NaN.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
+      TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `normalization` is unknown, or shapes do not match.
 
     Cost: O(n) time and memory per list.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mean_squared_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.mean_squared_loss([0.6, 0.8], [1.0, 0.0])), 4)
     0.4
 
-    Source: least squares; for ranking D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
+    Source: D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
     return _mean_squared_losses(ranking_arguments(scores, labels, mask, weights), normalization)
 
@@ -84,31 +83,19 @@ def sigmoid_cross_entropy_loss(
     with `p_i = 1 / (1 + exp(-s_i))`.
 
     Args:
-      scores: `[..., n]` floating-point.
+      scores: floating-point `[..., n]`.
       labels: `[..., n]` numbers from 0 to 1; others are taken as they are.
-      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+      normalization, mask, weights: as in `mean_squared_loss`.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
-      finite makes the result of its list NaN.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `normalization` is unknown, or shapes do not match.
-
-    Cost: O(n) time and memory per list.
+    Results, errors and cost are those of `mean_squared_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.sigmoid_cross_entropy_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.sigmoid_cross_entropy_loss([0.6, 0.8], [1.0, 0.0])), 4)
     0.8043
 
-    Source: the negative log-likelihood of independent Bernoulli variables; for ranking W. Cooper, F. Gey, D. Dabney,
-    "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
+    Source: W. Cooper, F. Gey, D. Dabney, "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
     return _sigmoid_cross_entropy_losses(ranking_arguments(scores, labels, mask, weights), normalization)
 
@@ -141,25 +128,16 @@ def ordinal_loss(
       labels: `[..., n]` numbers of at least 0, up to m.
       use_fraction_label: whether a label between two levels has a fractional target for the upper one. The label 1.2
         then has the targets 1 and 0.2, otherwise 1 and 0.
-      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
-
-    Returns:
-      `[...]` in the dtype of `logits`. Masked items are left out. Empty lists give 0. A logit or label that is not
-      finite makes the result of its list NaN.
-
-    Raises:
-      TypeError: `logits` are not floating-point, or an argument has another type.
-      ValueError: `normalization` is unknown, or shapes do not match.
+      normalization, mask, weights: as in `mean_squared_loss`.
 
     Cost: O(n m) time and memory per list.
 
+    Results and errors are those of `mean_squared_loss`.
+
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ordinal_loss(tf.constant([[0.6, 0.2], [0.8, 0.3]]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.ordinal_loss([[0.6, 0.2], [0.8, 0.3]], [1.0, 0.0])), 4)
     1.6305
 
     Source: Z. Niu, M. Zhou, L. Wang, X. Gao, G. Hua, "Ordinal Regression with Multiple Output CNN for Age Estimation",

@@ -45,40 +45,38 @@ def ranknet_loss(
 
     Args:
       scores: floating-point `[..., n]`.
-      labels: numbers `[..., n]`, larger for more relevant items. They may have any sign, except for `"ndcg"` and
-        `"mrr"`, which need labels of at least 0.
+      labels: numbers `[..., n]`, larger for more relevant items; at least 0 for `"ndcg"` and `"mrr"`.
       tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
         axes. RankNet's sigma is 1 / tau.
-      lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"` or
-        `"label_diff"`; or a `losses.LambdaWeight`, which describes them; None gives all pairs weight 1.
-      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost the cross-entropy with a
-        target of 1/2, `(C_ij + C_ji) / 2`, times the mean weight of the two items. With a lambda weight they cost 0.
+      lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"` or `"label_diff"`; or a
+        `losses.LambdaWeight`, which has the formulas and options; None for 1.
+      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost `(C_ij + C_ji) / 2`,
+        times the mean weight of the two items; with a lambda weight they cost 0.
       normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
-        `"auto"`: `"none"` with a lambda weight, `"pairs"` without. Weights and masked items do not change the divisor.
+        `"auto"`: `"none"` with a lambda weight, else `"pairs"`. Weights do not change it.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 
     Returns:
-      `[...]` in the dtype of `scores`. A list without any pair gives 0. A NaN label, a score that is not finite, or for
-      `"ndcg"` and `"mrr"` a label below 0, makes the result of its list NaN. Only the scores have a gradient, and there
-      are no second derivatives.
+      `[...]` in the dtype of `scores`. Pairs with a masked item are left out. A list without any pair gives 0. A NaN
+      label, a score that is not finite, or for `"ndcg"` and `"mrr"` a label below 0, makes its list NaN. Only the
+      scores have a gradient, and there are no second derivatives.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative.
-      InvalidArgumentError: a weight is negative in a traced function (not checked under XLA).
+      ValueError: `tau` is not positive, a name is unknown, shapes do not match, or a weight is negative (an
+        InvalidArgumentError in a traced function; not checked under XLA).
 
     Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ranknet_loss(tf.constant([0.5, 0.2, 0.9]), [2, 0, 1])), 4)
+    >>> round(float(ks.ops.ranknet_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
     0.6235
 
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
-    Gradient Descent", ICML 2005; the lambda weights: see `losses.LambdaWeight`.
+    Gradient Descent", ICML 2005; lambda weights: see `losses.LambdaWeight`.
     """
     options = PairOptions("logistic", lambda_weight, normalization, ties)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
@@ -106,34 +104,22 @@ def ranknet_lambdas(
     """Compute RankNet's lambdas: the gradient of the sum of a list's pair costs with respect to its scores.
 
     `lambda_i = sum_j l_ij`, where `l_ij = -W_ij / tau / (1 + exp((s_i - s_j) / tau))` and `l_ji = -l_ij` for each pair
-    with label_i > label_j. It is the gradient of `RankNetLoss(normalization="none")`, for training loops of your own.
+    with label_i > label_j. It is the gradient of `ranknet_loss` with `normalization="none"`.
 
     Args:
       scores: floating-point `[..., n]`.
-      labels: numbers `[..., n]` of any sign, larger for more relevant items. Negative labels do not mark padding here.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
+      labels: numbers `[..., n]` of any sign, larger for more relevant items. Negative ones do not mark padding here.
+      tau, lambda_weight, mask: as in `ranknet_loss`; W are the lambda weights.
       ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they pull their scores together,
         with `l_ij = (sigmoid((s_i - s_j) / tau) - 1/2) / tau`.
-      lambda_weight: the weights W of pairs: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"precision"`, `"label_diff"` or a
-        `losses.LambdaWeight`; None gives all pairs weight 1.
-      mask: bool `[..., n]`, True for valid items.
 
-    Returns:
-      `[..., n]` in the dtype of `scores`. The lambdas of a list sum to 0. Masked items get 0. A list with a NaN label
-      or a score that is not finite gives NaN. Empty lists give empty results. The result has no gradient.
-
-    Raises:
-      TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `labels` or `mask` has another shape, and the errors of `ranknet_loss`.
-
-    Cost: O(n^2) time, and the memory of one block of pairs.
+    The result `[..., n]` sums to 0 in each list and has no gradient. Masked items get 0. Empty lists give empty
+    results. Numbers that are not finite, errors and cost are as in `ranknet_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> ks.ops.ranknet_lambdas(tf.constant([0.0, 0.0, 0.0]), [2.0, 1.0, 1.0]).numpy().tolist()
+    >>> ks.ops.ranknet_lambdas([0.0, 0.0, 0.0], [2.0, 1.0, 1.0]).numpy().tolist()
     [-1.0, 0.5, 0.5]
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
@@ -146,34 +132,31 @@ def ranknet_lambdas(
 def pairwise_logistic(score_difference: Any, weight: Any = None, *, tau: float = 1.0) -> tf.Tensor:
     """Compute the logistic cost of explicit pairs: `weight log(1 + exp(-d / tau))`, d = preferred score - other score.
 
-    Use it if your data are pairs rather than lists, for example with a two-tower model. `RankNetLoss` has the same cost
-    for each pair of a list.
+    Use it if your data are pairs rather than lists, for example with a two-tower model.
 
     Args:
-      score_difference: floating-point, of any shape: the score of the preferred item minus that of the other item.
+      score_difference: floating-point, of any shape: the preferred item's score minus the other item's.
       weight: weights that broadcast to this shape, not negative; None for 1.
-      tau: temperature, a positive number in units of the scores.
+      tau: temperature in units of the scores, a positive number.
 
     Returns:
-      The costs, with the shape and dtype of `score_difference`. A pair with weight 0 costs 0 and has zero gradient,
-      even if its difference is NaN. Large differences do not overflow, and small costs keep their precision.
+      The shape and dtype of `score_difference`. A pair with weight 0 costs 0 and has zero gradient, even if its
+      difference is NaN. Large differences do not overflow, and small costs keep their precision.
 
     Raises:
       TypeError: `score_difference` is not floating-point.
-      ValueError: `tau` is not positive, `weight` does not broadcast, or a weight is negative or NaN.
-      InvalidArgumentError: a weight is negative or NaN in a traced function (not checked under XLA).
+      ValueError: `tau` is not positive, `weight` does not broadcast, or a weight is negative or NaN (an
+        InvalidArgumentError in a traced function; not checked under XLA).
 
     Cost: O(1) per pair.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> [round(float(cost), 4) for cost in ks.ops.pairwise_logistic(tf.constant([0.0, 2.0]), [1.0, 10.0])]
+    >>> [round(float(cost), 4) for cost in ks.ops.pairwise_logistic([0.0, 2.0], [1.0, 10.0])]
     [0.6931, 1.2693]
 
-    Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
-    Gradient Descent", ICML 2005.
+    Source: see `ranknet_loss`.
     """
     difference = arguments.floating_tensor("score_difference", score_difference)
     dtype = compute_dtype(difference.dtype)

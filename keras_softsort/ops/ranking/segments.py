@@ -25,39 +25,38 @@ def per_segment(
 ) -> tf.Tensor:
     """Apply a loss or metric to each list of a flat batch of rows: those with the same segment id are a list.
 
-    It serves every function of `ops` of the form `function(scores, labels, *, mask, weights, **options)` that returns a
-    number per list, and your own. `lists="groups"` is the same for `losses` and `metrics`.
+    It serves every function `function(scores, labels, *, mask, weights, **options)` that returns a number per list, of
+    `ops` or your own. `lists="groups"` is the same for `losses` and `metrics`.
 
     Args:
       function: such a function, for example `ops.softmax_loss` or `ops.ndcg`.
       scores: floating-point `[rows]`, or `[rows, m]` for functions of logits.
       labels: numbers `[rows]`, or `[rows, topics]`.
-      segments: integers `[rows]`: the id of the list of each row. Rows of a list need not be adjacent. They keep their
-        order.
+      segments: integers `[rows]`: the id of the list of each row. Rows of a list keep their order and need not be
+        adjacent.
       mask: bool `[rows]`, True for valid rows.
       weights: numbers `[rows]`.
       **options: of `function`.
 
     Returns:
-      `[rows]`: the result of each list at its first row, and 0 at all others. The sum is that over lists. Values and
-      gradients are those of padded lists, in every execution mode. In traced calls options that are tensors, such as
-      `tau`, have no gradient, and there are no second derivatives.
+      `[rows]`: the result of each list at its first row, and 0 at all others. Values and gradients are those of padded
+      lists. In traced calls options that are tensors, such as `tau`, have no gradient, and there are no second
+      derivatives.
 
     Raises:
       TypeError: `function` cannot be called, `scores` is not floating-point, `segments` are not integers, or `mask` is
         not bool.
       ValueError: an argument does not have one entry per row (an InvalidArgumentError if sizes were unknown when
-        traced; XLA drops that check), `function` has trainable variables in a traced call whose gradient is taken, and
-        the errors of `function`.
+        traced; XLA drops that check), `function` has trainable variables in a traced call whose gradient is taken, or
+        an error of `function`.
 
-    Cost: that of `function` for lists padded to similar sizes. Lists of 17 to 4096 rows take fewer than 4 cells per
-    row, shorter ones at most 16. XLA compiles one program for all batches with this number of rows.
+    Cost: that of `function` for lists padded to similar sizes, with fewer than 4 cells per row for lists of 17 to 4,096
+    rows, and at most 16 for shorter ones. XLA compiles one program for all batches with this number of rows.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores, labels = tf.constant([0.5, 3.0, 0.2, 1.0]), [1, 1, 0, 0]
+    >>> scores, labels = [0.5, 3.0, 0.2, 1.0], [1, 1, 0, 0]
     >>> ks.ops.per_segment(ks.ops.ndcg, scores, labels, [7, 9, 7, 9]).numpy().tolist()
     [1.0, 1.0, 0.0, 0.0]
 

@@ -46,34 +46,30 @@ def softmax_loss(
     proportion to its labels. `list_net_loss` takes a softmax of the labels instead.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
-      lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of one of these. It replaces each label by its
-        gain times the discount of the item's rank in the current order of the scores. `"ndcg"` and `"mrr"` also divide
-        by the ideal DCG. `k` only changes the ideal DCG, as in TF-Ranking.
-      poly_epsilon: factor of the first term of PolyLoss, `1 - p_i`, which adds to the gradient of likely items. 0 is
-        the cross-entropy.
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+      lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `losses.LambdaWeight` of one of these. It replaces each label
+        by its gain times the discount of the item's rank in the current order. `"ndcg"` and `"mrr"` also divide by the
+        ideal DCG, the only number that `k` changes.
+      poly_epsilon: factor of the first term of PolyLoss, `1 - p_i`, which adds to the gradient of likely items.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
-      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
+      0. A score or label that is not finite, or a label below 0, makes its list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, the lambda weight has no meaning for this loss, or shapes do not
-        match.
+      ValueError: `tau` is not positive, the lambda weight has no meaning for this loss, or shapes do not match.
 
     Cost: O(n) time and memory per list; a sort with a lambda weight.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.softmax_loss(tf.constant([1.0986123, 0.0, 1.3862944]), [1.0, 0.0, 0.0])), 4)
+    >>> round(float(ks.ops.softmax_loss([1.0986123, 0.0, 1.3862944], [1.0, 0.0, 0.0])), 4)
     0.9808
 
     Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
@@ -119,31 +115,20 @@ def calibrated_softmax_loss(
     and its weight w is the mean weight of the list.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       virtual_label: the label of the virtual item, at least 0.
-      lambda_weight: see `softmax_loss`. The virtual item counts as an item of the list.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+      lambda_weight: as in `softmax_loss`. The virtual item counts as an item of the list.
+      mask, weights: as in `softmax_loss`.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. In a list without a label above 0 only the term of
-      the virtual item remains. Empty lists give 0. A score or label that is not finite, or a label below 0, makes the
-      result of its list NaN.
-
-    Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, `virtual_label` is negative, or shapes do not match.
-
-    Cost: O(n) time and memory per list; a sort with a lambda weight.
+    In a list without a label above 0 only the term of the virtual item remains. Empty lists give 0. Numbers that are
+    not finite, errors and cost are as in `softmax_loss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.calibrated_softmax_loss(tf.constant([0.6, 0.8]), [1.0, 0.0], virtual_label=0.1)), 4)
+    >>> round(float(ks.ops.calibrated_softmax_loss([0.6, 0.8], [1.0, 0.0], virtual_label=0.1)), 4)
     1.1808
 
     Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
@@ -185,33 +170,25 @@ def unique_softmax_loss(
     < y_i} exp(s_j)))`, with s divided by tau.
 
     Args:
-      scores: `[..., n]` floating-point.
-      labels: `[..., n]` numbers of at least 0: relevance.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes.
+      scores: floating-point `[..., n]`.
+      labels: relevance `[..., n]`, numbers of at least 0.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y, for labels that are large.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+      mask, weights: as in `softmax_loss`.
 
-    Returns:
-      `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
-      0. A score or label that is not finite, or a label below 0, makes the result of its list NaN.
+    Results and other errors are those of `softmax_loss`.
 
     Raises:
-      TypeError: `scores` are not floating-point, or an argument has another type.
-      ValueError: `tau` is not positive, `gain` is unknown, or shapes do not match.
       InvalidArgumentError: labels are too large for exponential gains: about 127 in float32, 1,023 in float64. It is
         not checked under XLA, where the result is infinite or NaN.
 
-    Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures, all lists of the batch take
-    O(n^1.5). Lists of more than 1,000 items, and of a size that is unknown when traced, are computed in float64. There
-    the limit is 600 temperatures.
+    Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures (600 for lists of more than
+    1,000 items or of unknown size, which are computed in float64), all lists of the batch take O(n^1.5).
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.unique_softmax_loss(tf.constant([0.6, 0.8]), [1.0, 0.0])), 4)
+    >>> round(float(ks.ops.unique_softmax_loss([0.6, 0.8], [1.0, 0.0])), 4)
     0.7981
 
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.

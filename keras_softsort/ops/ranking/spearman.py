@@ -37,17 +37,18 @@ def spearman_loss(
     Args:
       scores: floating-point `[..., n]`.
       labels: numbers `[..., n]` of any sign.
-      tau: temperature, positive, in the units of `method`: a number, or a tensor that broadcasts against the leading
-        axes. As it goes to 0 the soft ranks become exact, and tied scores have their mean rank.
+      tau: temperature in units of `method`, as in `soft_rank`. As it goes to 0 the soft ranks become exact, and tied
+        scores have their mean rank.
       method: a method with ranks, see `soft_rank`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`. The result of a list is multiplied by their mean. None for 1.
+      weights: numbers that broadcast against `[..., n]`. A list has the mean weight of its items.
 
     Returns:
-      `[...]` in the dtype of `scores`. Lists with fewer than two items, or with constant labels, give 0. The standard
-      deviation of the soft ranks counts as at least a hundredth of that of the ranks 1 to n, so that equal scores have
-      correlation 0 and a finite gradient. A label or score that is not finite makes the result of its list NaN.
+      `[...]` in the dtype of `scores`. Masked items are left out. Lists with fewer than two items, or with constant
+      labels, give 0. The standard deviation of the soft ranks counts as at least a hundredth of that of the ranks 1 to
+      n, so that equal scores have correlation 0 and a finite gradient. A label or score that is not finite makes its
+      list NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
@@ -57,14 +58,12 @@ def spearman_loss(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> round(float(ks.ops.spearman_loss(tf.constant([0.1, 0.4, 0.3, 0.9]), [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
+    >>> round(float(ks.ops.spearman_loss([0.1, 0.4, 0.3, 0.9], [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
     0.2
 
-    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
-    Psychology 15, 1904; as a loss on soft ranks: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable
-    Sorting and Ranking", ICML 2020.
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
+    15, 1904; as a loss: see the projections of `soft_rank`.
     """
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), method, power)
 
