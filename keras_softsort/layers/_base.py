@@ -44,7 +44,7 @@ class CheckedOptions(KeepsOptions):
 
 @export
 class TemperatureLayer(CheckedOptions, keras.layers.Layer):
-    """Base class of layers with a temperature. It describes the arguments that all of them share.
+    """Base class of layers with a temperature. It describes what all of them share.
 
     Args:
       tau: initial temperature, a positive number. It is stored in the non-trainable weight `layer.tau`, which is saved
@@ -54,14 +54,21 @@ class TemperatureLayer(CheckedOptions, keras.layers.Layer):
         `layer.tau` is the tensor `exp(log_tau)`. `TauSchedule` skips such a layer, or raises if the layer is named.
       **kwargs: arguments of `keras.layers.Layer`.
 
+    Input: layers of scores take `[batch, n]`, or `[batch, n, 1]` from a `Dense(1)`. For a temperature per example, pass
+    it after the input: `layer([scores, tau])`, with `tau` of shape `[batch]` or `[batch, 1]`. It may come from another
+    part of the model, and it replaces the weight. The mask, bool `[batch, n]` and True for valid items, comes from
+    Keras or the caller: `layer(scores, mask=mask)`.
+
+    Noise: layers that sample do so during training (`training=True`, as in `fit`). Every sample, call and replica has
+    its own noise. The `seed` is an integer for reproducible noise; None draws one from Python's generator (see
+    `keras.utils.set_random_seed`). The number of calls is a weight, so training resumes with the next noise after a
+    saved model is loaded. In inference there is no noise, and an exported model draws no random numbers.
+
     AutoGraph does not convert `call` on either Keras: in a subclass use `tf.cond` and `tf.while_loop`.
 
-    To use a temperature per example, pass it after the input: `layer([scores, tau])`, with `tau` of shape `[batch]` or
-    `[batch, 1]`. It may come from another part of the model, and it replaces the weight.
-
     Raises:
-      ValueError: `tau` is not positive.
-      TypeError: `tau` is not a number, or `learn_tau` is not a bool.
+      ValueError: `tau` is not positive, another option is out of range, or the input has another shape.
+      TypeError: the input is not floating-point, or an option has another type.
 
     Example:
 

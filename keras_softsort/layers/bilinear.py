@@ -26,7 +26,7 @@ class Bilinear(keras.layers.Layer):
     Call arguments:
       inputs: a pair of tensors `[..., d]` and `[..., e]` with the same leading axes.
 
-    Output: `[..., units]`.
+    Output: `[..., units]`, with the mask of the first input.
 
     Raises:
       ValueError: `units` is below 1, the inputs are not a pair, or a last axis is unknown.
@@ -42,7 +42,7 @@ class Bilinear(keras.layers.Layer):
     TensorShape([4, 8, 2])
 
     Source: L. Yan, Z. Qin, H. Zhuang, X. Wang, M. Bendersky, M. Najork, "Revisiting Two-Tower Models for Unbiased
-    Learning to Rank", SIGIR 2022. TF-Ranking's `Bilinear` has the same weights, for d = e.
+    Learning to Rank", SIGIR 2022.
     """
 
     def __init__(self, units: int, **kwargs: Any) -> None:

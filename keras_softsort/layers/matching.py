@@ -17,32 +17,24 @@ from keras_softsort.ops._core.lists import leading_columns, repeat_samples
 
 @export
 class SinkhornLayer(TemperatureLayer):
-    """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1 (see `ops.sinkhorn`).
+    """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1.
+
+    The formula, edge cases, cost and source are those of `ops.sinkhorn`.
 
     Args:
-      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`,
-        `learn_tau` and a temperature per matrix.
+      tau: initial temperature in units of the logits; see `TemperatureLayer`.
       num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
       tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
       hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
-      scale: `"std"` divides the logits of each matrix by their standard deviation, see the operator. None does not.
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      scale: `"std"` divides the logits of each matrix by their standard deviation. None does not.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). A temperature
-    `[batch]` or `[batch, 1]` per matrix may follow (`layer([logits, tau])`). The mask `[batch, n]`, from Keras or the
-    caller, marks valid rows. In a square matrix as many leading columns are valid as there are valid rows, unless the
-    call gives a `column_mask` `[batch, m]` (`layer(logits, mask=..., column_mask=...)`). Masked rows and columns are 0.
-    Equal logits share evenly. Rectangular and empty matrices, -inf and NaN are treated as by `ops.sinkhorn`.
+    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). The mask `[batch,
+    n]` marks valid rows. In a square matrix as many leading columns are valid as there are valid rows, unless the call
+    gives a `column_mask` `[batch, m]` (`layer(logits, mask=..., column_mask=...)`).
 
     Output: `[batch, n, m]`. It has no Keras mask, since masked entries are 0. To move items `[batch, n, d]` to their
     positions, use `tf.matmul(output, items, transpose_a=True)`.
-
-    Raises:
-      ValueError: `tau` is not positive, `num_iterations` is below 1, `tolerance` is below 0, `scale` is unknown, or
-        logits do not have shape `[batch, n, m]`.
-      TypeError: logits are not floating-point, or `hard` is not a bool.
-
-    Cost: O(n m) time per iteration; `hard` adds that of `ops.linear_assignment`.
 
     Example:
 
@@ -51,8 +43,6 @@ class SinkhornLayer(TemperatureLayer):
     >>> layer = ks.SinkhornLayer(tau=0.1, hard=True)
     >>> layer(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
     [[[0.0, 1.0], [1.0, 0.0]]]
-
-    Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018.
     """
 
     def __init__(
@@ -102,31 +92,20 @@ class SinkhornLayer(TemperatureLayer):
 class GumbelSinkhornLayer(SinkhornLayer):
     """Map logits `[batch, n, m]` to random soft matchings during training, and to the one without noise otherwise.
 
-    A sample is `sinkhorn((logits + Gumbel noise) / tau)`. As tau goes to 0 it becomes the exact matching with the
-    largest sum of logits and noise. The noise lets the model explore matchings that it does not prefer yet.
+    The noise lets the model explore matchings that it does not prefer yet. Input and masks are those of
+    `SinkhornLayer`. The formula and source are those of `ops.gumbel_sinkhorn`.
 
     Args:
-      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`,
-        `learn_tau` and a temperature per matrix.
-      num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
-      tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
+      tau: initial temperature in units of the logits; see `TemperatureLayer`.
+      num_iterations, tolerance: see `SinkhornLayer`.
       noise_scale: factor of the Gumbel noise, at least 0.
       num_samples: number of samples per matrix.
       hard: whether to return exact matchings (of logits plus noise), with the gradient of the soft ones.
-      scale: as in `SinkhornLayer`. The noise is added to the divided logits.
-      seed: integer seed for reproducible noise. None draws one from Python's generator (see
-        `keras.utils.set_random_seed`).
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      scale: see `SinkhornLayer`. The noise is added to the divided logits.
+      seed: integer or None; see `TemperatureLayer`.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Output: `[batch, num_samples, n, m]`. During training (`training=True`, as in `fit`) every sample, call and replica
-    has its own noise. The number of calls is a weight, so training resumes with the next noise after a saved model is
-    loaded. In inference there is no noise: all samples are equal, and an exported model draws no random numbers.
-
-    Input, masks, ties, -inf and NaN are those of `SinkhornLayer`.
-
-    Raises:
-      ValueError: `num_samples` is below 1, `noise_scale` is below 0, and the errors of `SinkhornLayer`.
-      TypeError: `seed` is not an integer, and the errors of `SinkhornLayer`.
+    Output: `[batch, num_samples, n, m]`. In inference all samples are equal.
 
     Cost: that of `SinkhornLayer`, per sample in training and once in inference.
 
@@ -139,8 +118,6 @@ class GumbelSinkhornLayer(SinkhornLayer):
     [1, 3, 2, 2]
     >>> layer(tf.zeros([1, 2, 2])).numpy().tolist()[0][0]
     [[0.5, 0.5], [0.5, 0.5]]
-
-    Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018.
     """
 
     def __init__(

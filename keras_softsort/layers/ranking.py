@@ -18,8 +18,7 @@ from keras_softsort.layers._base import CheckedOptions, known_shape
 class ConcatFeatures(keras.layers.Layer):
     """Join features by name into one tensor `[batch, n, d]`, with the features of a list repeated for each item.
 
-    Features of lists come first, then those of the items, each in the order of their names, as in TF-Ranking's
-    layer of the same name.
+    Features of lists come first, then those of the items, each in the order of their names.
 
     Args:
       **kwargs: arguments of `keras.layers.Layer`.
@@ -46,8 +45,6 @@ class ConcatFeatures(keras.layers.Layer):
     >>> items = {"price": tf.constant([[3.0, 9.0]]), "image": tf.constant([[[1.0, 2.0], [3.0, 4.0]]])}
     >>> ks.layers.ConcatFeatures()(items, {"hour": tf.constant([[20]])}).numpy().tolist()
     [[[20.0, 1.0, 2.0, 3.0], [20.0, 3.0, 4.0, 9.0]]]
-
-    Source: TF-Ranking's `ConcatFeatures`, which repeats the first items in the padding instead of zeros.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -118,16 +115,12 @@ class DocumentInteractionAttention(CheckedOptions, keras.layers.Layer):
       input_noise_stddev: standard deviation of Gaussian noise added to `h_0` during training; `None` for no noise.
       **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: features `[batch, n, d]` and a bool mask `[batch, n]` (True for valid items), given or from Keras.
+    Call arguments: features `[batch, n, d]`, d known, and a bool mask `[batch, n]` (True for valid items), given or
+    from Keras.
 
     Output: `[batch, n, head_size]`. Score it with a `Dense(1)`, by itself or concatenated with the features. Padding
     gets zeros, and never affects the values or gradients of valid items, even if it is NaN. A list without valid items
     gives zeros. The output has the mask of the input.
-
-    Raises:
-      ValueError: `num_heads`, `head_size` or `num_layers` is below 1; `dropout` is not in [0, 1); `input_noise_stddev`
-        is not positive; or features are not `[batch, n, d]` with a known d.
-      TypeError: an argument has another type.
 
     Cost: `O(num_layers * num_heads * n * (n + d) * head_size)` time and `O(num_layers * num_heads * n^2)` memory per
     list.
@@ -143,7 +136,7 @@ class DocumentInteractionAttention(CheckedOptions, keras.layers.Layer):
     ([1, 4, 8], 0.0)
 
     Source: R. Pasumarthi et al., "Permutation Equivariant Document Interaction Network for Neural Learning-to-Rank",
-    ICTIR, 2020. The layers and their weights are those of TF-Ranking's layer of the same name.
+    ICTIR, 2020.
     """
 
     def __init__(

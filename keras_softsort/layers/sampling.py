@@ -21,43 +21,26 @@ from keras_softsort.ops.sorting import _methods
 class GumbelSoftmaxLayer(TemperatureLayer):
     """Choose one or k items: at random by their logits during training, and those with the largest logits otherwise.
 
-    Use it to select features, actions or the items of a slate inside a model. The choice is the k-hot vector of
-    `ops.gumbel_softmax`, and gradients flow through its soft version.
+    Use it to select features, actions or the items of a slate inside a model. In inference the output is
+    `ops.relaxed_top_k`, or with `hard=True` the k-hot vector of the k largest logits (of equal logits, the first). The
+    formula, edge cases, cost and source are those of `ops.gumbel_softmax`.
 
     Args:
-      tau: initial temperature, positive, in units of the logits. See `TemperatureLayer` for `layer.tau`, `learn_tau`
-        and a temperature per example.
+      tau: initial temperature in units of the logits; see `TemperatureLayer`.
       k: number of items to choose, without replacement.
       method: the relaxation for k > 1. `"threshold"` chooses no item more than once. `"successive_softmax"`, the
         published one, may choose an item several times unless tau is small.
       hard: whether to return exact k-hot vectors, with the gradient of the soft choice. Set it to select features, so
         that the trained model uses exactly k of them.
       axis: the axis of the items. It cannot be 0, the batch.
-      seed: integer seed for reproducible noise. None draws one from Python's generator (see
-        `keras.utils.set_random_seed`).
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      seed: integer or None; see `TemperatureLayer`.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: logits `[batch, ..., n]` with at least two axes. A temperature `[batch]` or `[batch, 1]` per example may
-    follow (`layer([logits, tau])`).
+    Input: logits `[batch, ..., n]` with at least two axes. The mask has their leading axes, as Keras passes it.
+    `[batch, n]` masks the items of `[batch, n]`. For logits `[batch, steps, n]` it masks whole steps, or items with
+    `axis=1`; a mask of all axes masks single entries.
 
-    Output: a tensor of the shape of the logits. During training (`training=True`, as in `fit`) it is one sample per
-    list, and every call and replica has its own noise. The number of calls is a weight, so training resumes with the
-    next noise after a saved model is loaded. In inference there is no noise: the output is `ops.relaxed_top_k`, or with
-    `hard=True` the k-hot vector of the k largest logits (of equal logits, the first), and an exported model draws no
-    random numbers.
-
-    The mask is bool, True for valid entries, and has the leading axes of the logits, as Keras passes it. `[batch, n]`
-    masks the items of `[batch, n]`. For logits `[batch, steps, n]` it masks whole steps, or items with `axis=1`; a mask
-    of all axes masks single entries. Masked entries are 0. The output keeps the mask. -inf, NaN, ties and lists with
-    fewer than k items are treated as by `ops.gumbel_softmax`.
-
-    Raises:
-      ValueError: `tau` is not positive or `k` is below 1. When called: `k` is above the list size, logits have fewer
-        than two axes, `axis` is out of range or the batch axis, or the mask does not have the leading axes of logits.
-      TypeError: `k`, `axis` or `seed` is not an integer, `hard` or `learn_tau` is not a bool, or logits are not
-        floating-point.
-
-    Cost: that of `ops.gumbel_softmax`.
+    Output: a tensor of the shape of the logits, with their mask. Masked entries are 0.
 
     Example:
 
@@ -66,11 +49,8 @@ class GumbelSoftmaxLayer(TemperatureLayer):
     >>> layer = ks.GumbelSoftmaxLayer(tau=0.5, k=2, hard=True, seed=1)
     >>> layer(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
     [[0.0, 1.0, 1.0]]
-    >>> sample = layer(tf.constant([[1.0, 3.0, 2.0]]), training=True)
-    >>> float(tf.reduce_sum(sample))
+    >>> float(tf.reduce_sum(layer(tf.constant([[1.0, 3.0, 2.0]]), training=True)))
     2.0
-
-    Source: that of `ops.gumbel_softmax`.
     """
 
     def __init__(
@@ -122,38 +102,25 @@ class PlackettLuceSampler(SortingLayer):
 
     The samples relax the Plackett-Luce distribution, which draws an order item by item: each draw picks an item with
     probability `exp(logit)` divided by the sum of `exp(logits)` over the items that are left. A sample is NeuralSort's
-    or SoftSort's matrix of `logits + Gumbel noise`, and gradients flow through it.
+    or SoftSort's matrix of `logits + Gumbel noise`, and gradients flow through it. `RelaxedPlackettLuce` has the
+    source.
 
     Args:
       num_samples: number of samples per list.
-      tau: initial temperature, positive, in the units of `method`: logits times list size for NeuralSort, logits to
-        the `power` for SoftSort. Orders (`method=None`) do not depend on it. See `TemperatureLayer` for `layer.tau`,
-        `learn_tau` and a temperature per list.
+      tau: initial temperature in the units of `method`; see `TemperatureLayer`. For NeuralSort these are logits times
+        list size, for SoftSort logits to the `power`. Orders (`method=None`) do not depend on it.
       top_k: number of first ranks to return; None returns all.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`; None returns integer orders without a gradient.
       power: exponent of SoftSort's distance of scores.
       hard: whether to return exact permutations, with the gradient of the soft ones. Not allowed with `method=None`.
-      seed: integer seed for reproducible noise. None draws one from Python's generator (see
-        `keras.utils.set_random_seed`).
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
-
-    Input: logits `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
-    (`layer([logits, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
+      seed: integer or None; see `TemperatureLayer`.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Output: matrices `[batch, num_samples, n, n]`, where row i holds the weights of the items at rank i. With
     `method=None`, int32 orders `[batch, num_samples, n]` of the item at each rank. With `top_k` there are only
-    `top_k` ranks. The output has no Keras mask. Masked items and items with a logit of -inf come last: in a matrix
-    their ranks spread evenly over them, in an order they follow by their index. A NaN or +inf makes the matrices of
-    its list NaN.
-
-    During training (`training=True`, as in `fit`) every sample, call and replica has its own noise. The number of calls
-    is a weight, so training resumes with the next noise after a saved model is loaded. In inference there is no noise:
-    all samples are equal, and an exported model draws no random numbers.
-
-    Raises:
-      ValueError: `num_samples` is below 1, `tau` or `power` is not positive, `top_k` is below 1 or above n, `method`
-        has no permutation matrix, `hard` with `method=None`, or logits are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: logits are not floating-point, `hard` is not a bool, or `seed` is not an integer.
+    `top_k` ranks. In inference all samples are equal. The output has no Keras mask. Masked items and items with a logit
+    of -inf come last: in a matrix their ranks spread evenly over them, in an order they follow by their index. A NaN or
+    +inf makes the matrices of its list NaN.
 
     Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) time for orders. In inference only one
     sample is computed.
@@ -167,8 +134,6 @@ class PlackettLuceSampler(SortingLayer):
     [1, 4, 3, 3]
     >>> ks.PlackettLuceSampler(method=None)(tf.constant([[0.0, 2.0, 1.0]])).numpy().tolist()
     [[[1, 2, 0]]]
-
-    Source: that of `RelaxedPlackettLuce`.
     """
 
     def __init__(

@@ -20,42 +20,26 @@ from keras_softsort.ops.neighbors.soft_neighbors import checked_search
 class DkNNLayer(TemperatureLayer):
     """Map queries and candidates to the soft membership of each candidate in the k nearest neighbors of each query.
 
-    The membership `m_ij` of candidate j for query i is the sum over the first k rows of a soft permutation that sorts
-    the candidates by distance, the nearest first. The memberships of a query sum to k. As `tau` goes to 0, they become
-    1 for the k nearest candidates and 0 for the others. See `ops.soft_neighbor_membership`.
+    The formula, edge cases, errors, cost and source are those of `ops.soft_neighbor_membership`.
 
     Args:
       k: number of neighbors, below the number of candidates.
-      tau: initial temperature of `method`, positive. Its unit is that of the logits: for NeuralSort distances times the
-        number of candidates, for SoftSort distances. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a
-        temperature per example.
+      tau: initial temperature in the units of `method`; see `TemperatureLayer`. For NeuralSort these are distances
+        times the number of candidates, for SoftSort distances.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation, see the operator. None does not.
+      scale: `"std"` divides the distances of each query by their standard deviation. None does not.
       stochastic: whether to return, during training, the mean over relaxed Plackett-Luce samples, for which Gumbel
-        noise is added to the negative distances. In inference there is no noise, and an exported model draws no random
-        numbers.
+        noise is added to the negative distances.
       num_samples: number of samples per query, if `stochastic`.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`, as in `DkNNLoss`.
-      seed: integer seed for reproducible noise, if `stochastic`. None draws one from Python's generator (see
-        `keras.utils.set_random_seed`).
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`; see the function.
+      seed: integer or None, if `stochastic`; see `TemperatureLayer`.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: the list `[queries, candidates]`, `[batch, q, d]` and `[batch, c, d]`. Output: `[batch, q, c]`.
+    Input: the list `[queries, candidates]`, `[batch, q, d]` and `[batch, c, d]`. Masks, from Keras or the caller, are a
+    list of two: bool `[batch, q]` and `[batch, c]`, True for valid items, or None.
 
-    Masks, from Keras or the caller, are a list of two: bool `[batch, q]` and `[batch, c]`, True for valid items, or
-    None. A masked candidate gets 0 and changes nothing. If fewer than k candidates are valid, the memberships sum to
-    their number. The output has the mask of the queries. Equally distant candidates share ranks evenly. If an
-    embedding of a query or of a valid candidate is not finite, the query's memberships are NaN.
-
-    Raises:
-      ValueError: `k` or `num_samples` is below 1, `tau` is not positive, `method`, `distance` or `scale` is unknown,
-        the input is not two tensors of embeddings with the same batch and d, there are no more than k candidates, or a
-        mask has another shape.
-      TypeError: an argument has another type, embeddings are not floating-point, or masks are not bool.
-      InvalidArgumentError: there are no more than k candidates, and their number was unknown when traced.
-
-    Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample.
+    Output: `[batch, q, c]`, with the mask of the queries. A masked candidate gets 0.
 
     Example:
 
@@ -64,8 +48,6 @@ class DkNNLayer(TemperatureLayer):
     >>> queries, candidates = tf.constant([[[0.1], [2.9]]]), tf.constant([[[0.0], [1.0], [2.0], [3.0]]])
     >>> ks.DkNNLayer(k=2, tau=0.01)([queries, candidates]).numpy().round(3).tolist()
     [[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]]
-
-    Source: as for `DkNNLoss`.
     """
 
     num_inputs = 2

@@ -33,14 +33,12 @@ class KNNClassifier(CheckedOptions, keras.layers.Layer):
         references plus 1.
       votes: weight of a neighbor. `"count"`: 1. `"distance"`: 1 / distance; neighbors at distance 0 then outvote all
         others. `"distance"` cannot be used with `distance="dot"`, which may be negative.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` or
-        `"dot"` (minus the inner product), as in `DkNNLoss`.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`; see `DkNNLoss`.
       block_size: number of references that are compared with up to 256 queries at once.
       approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
         missed. This is meant for TPUs. On a CPU it is no faster, and finds the same neighbors except where rounding
         hides one.
-      num_references: number of references. Leave it None; it is set when a saved layer is loaded.
-      dimension: size of the embeddings. Leave it None, as `num_references`.
+      num_references, dimension: leave them None; they are set when a saved layer is loaded.
       **kwargs: arguments of `keras.layers.Layer`.
 
     Input: embeddings `[batch, d]`. Each row is a query of its own, so there is no mask.
@@ -52,15 +50,14 @@ class KNNClassifier(CheckedOptions, keras.layers.Layer):
       given, the nearest first. References at equal distances are in the order of their numbers.
     - `"distances"` `[batch, k]`.
 
-    A matrix product bounds how near each 32 references can be, rounding included. References that may be among the k
-    nearest are then compared by differences. So a query has the same neighbors alone and in any batch. A query with NaN
-    has NaN probabilities and distances. Half precision is computed, returned and stored in float32.
+    A query has the same neighbors alone and in any batch: candidates are chosen by a bound on their distance, rounding
+    included, and then compared by differences. A query with NaN has NaN probabilities and distances. Half precision is
+    computed, returned and stored in float32.
 
     Raises:
-      ValueError: `k`, `num_classes` or `block_size` is below 1; `votes` or `distance` is unknown; `votes="distance"`
-        with `distance="dot"`; there are no references when the layer is called, or fewer than k; embeddings are not
-        `[n, d]`, empty or not finite; labels are not `[n]` or outside 0 to `num_classes - 1`; new references have
-        another shape than the ones before; batches are not pairs of inputs and labels; input is not `[batch, d]`.
+      ValueError: an option is out of range; there are no references when the layer is called, or fewer than k;
+        embeddings are not `[n, d]`, empty or not finite; labels are not `[n]` or outside 0 to `num_classes - 1`; new
+        references have another shape than the ones before; or batches are not pairs of inputs and labels.
       TypeError: an argument has another type, labels are not integers, or embeddings are not floating-point.
 
     Cost: O(n d) time per query for n references, in one matrix product per block. It takes longer where very many

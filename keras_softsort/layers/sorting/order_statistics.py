@@ -20,30 +20,20 @@ RESULTS = ("membership", "values", "weights")
 
 @export
 class SoftRankLayer(SortingLayer):
-    """Compute the soft rank of each item of a list: `P^T (1, ..., n)`, or the ranks of a method without a matrix P.
+    """Compute the soft rank of each item of a list, where 1 is the first.
+
+    The formula, edge cases, errors, cost and source are those of `ops.soft_rank`.
 
     Args:
-      tau: initial temperature, positive, in the units of `method`, see `ops.soft_rank`. See `TemperatureLayer` for
-        `layer.tau`, `learn_tau` and a temperature per list.
+      tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_rank`.
       method: a method with ranks, see `ops.soft_rank`.
-      power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_rank`.
+      power: exponent of the distance of scores, positive, for a method that has one.
       hard: whether to return exact ranks, with the gradient of the soft ones.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
-      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      scale: `"std"` divides the scores by their standard deviation per list. None does not.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
-    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
-
-    Output: ranks `[batch, n]`, where 1 is the first, with the mask of the scores. Masked items have rank 0. Tied items
-    have equal ranks, unless `hard`. Empty lists and scores that are not finite are treated as by `ops.soft_rank`.
-
-    Raises:
-      ValueError: `tau` or `power` is not positive, `power` is not 1 with a method that has none, `method` has no ranks,
-        `direction` or `scale` is unknown, or scores are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: scores are not floating-point, or `hard` is not a bool.
-
-    Cost: that of `ops.soft_rank` per list.
+    Output: ranks `[batch, n]`, with the mask of the scores. Masked items have rank 0.
 
     Example:
 
@@ -51,8 +41,6 @@ class SoftRankLayer(SortingLayer):
     >>> import keras_softsort as ks
     >>> ks.SoftRankLayer(tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0, 1.0, 2.0]]
-
-    Source: that of `ops.soft_rank`.
     """
 
     def __init__(
@@ -85,27 +73,17 @@ class SoftRankLayer(SortingLayer):
 class SoftQuantileLayer(SortingLayer):
     """Compute soft quantiles of each list of scores, such as the soft median for `q=0.5`.
 
+    The formula, edge cases, errors, cost and source are those of `ops.soft_quantile`.
+
     Args:
       q: the quantile, a number in [0, 1], or a sequence of them. A number counts as a sequence of one.
-      tau: initial temperature, positive, in the units of `method`, see `ops.soft_quantile`. See `TemperatureLayer` for
-        `layer.tau`, `learn_tau` and a temperature per list.
+      tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_quantile`.
       method: a method with a permutation matrix, see `ops.soft_quantile`.
-      power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_quantile`.
-      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      power: exponent of the distance of scores, positive, for a method that has one.
+      scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
-    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
-
-    Output: `[batch, len(q)]`, without a Keras mask. A list without valid items gives 0. Tied items share their ranks
-    evenly. A score that is not finite makes the quantiles of its list NaN.
-
-    Raises:
-      ValueError: `q` is outside [0, 1], `tau` or `power` is not positive, `power` is not 1 with a method that has none,
-        `method` has no permutation matrix, `scale` is unknown, or scores are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: scores are not floating-point, or `q` is not a number or a sequence of numbers.
-
-    Cost: O(len(q) n + n log n) time and O(len(q) n) memory per list.
+    Output: `[batch, len(q)]`, without a Keras mask. A list without valid items gives 0.
 
     Example:
 
@@ -113,8 +91,6 @@ class SoftQuantileLayer(SortingLayer):
     >>> import keras_softsort as ks
     >>> ks.SoftQuantileLayer(q=0.5, tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0]]
-
-    Source: that of `ops.soft_quantile`.
     """
 
     def __init__(
@@ -150,33 +126,23 @@ class SoftQuantileLayer(SortingLayer):
 class SoftTopKLayer(SortingLayer):
     """Compute the k largest (or smallest) scores of each list softly, or the items that they belong to.
 
+    The formulas, edge cases, errors, cost and source are those of `ops.soft_top_k` and `ops.soft_top_k_membership`.
+
     Args:
       k: number of items, from 1 to n.
-      tau: initial temperature, positive, in the units of `method`, see `ops.soft_top_k`. See `TemperatureLayer` for
-        `layer.tau`, `learn_tau` and a temperature per list.
+      tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_top_k`.
       method: a method with a permutation matrix, or for `"membership"` one with memberships. None takes the default of
-        `ops.soft_top_k` or of `ops.soft_top_k_membership`.
-      power: exponent of the distance of scores, positive, for a method that has one, see `ops.soft_top_k`.
+        the function.
+      power: exponent of the distance of scores, positive, for a method that has one.
       returns: the result. `"values"`: the k scores `[batch, k]`. `"weights"`: the first k rows of the soft permutation
         `[batch, k, n]`. `"membership"`: how much each item belongs to the first k, `[batch, n]`, which sums to k.
       hard: whether to return the exact result, with the gradient of the soft one.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
-    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller. If
-    fewer than k items are valid, the remaining values are 0, and the remaining weight is on masked items. The output
-    has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`. Tied items share their ranks evenly.
-    A score that is not finite makes the result of its list NaN.
-
-    Raises:
-      ValueError: `k` is below 1 or above n, `tau` or `power` is not positive, `power` is not 1 with a method that has
-        none, `method` has no permutation matrix (or memberships), `returns`, `direction` or `scale` is unknown, or
-        scores are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: scores are not floating-point, or `k` is not an integer.
-
-    Cost: O(k n + n log n) time and O(k n) memory per list; with `"lapsum"` O(n log n) and O(n).
+    The output has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`. If fewer than k items are
+    valid, the remaining values are 0, and the remaining weight is on masked items.
 
     Example:
 
@@ -185,8 +151,6 @@ class SoftTopKLayer(SortingLayer):
     >>> layer = ks.SoftTopKLayer(k=2, tau=0.01, returns="membership")
     >>> tf.round(layer(tf.constant([[2.0, 5.0, 3.0]]))).numpy().tolist()
     [[0.0, 1.0, 1.0]]
-
-    Source: that of `ops.soft_top_k` and `ops.soft_top_k_membership`.
     """
 
     def __init__(

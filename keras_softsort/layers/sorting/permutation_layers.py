@@ -71,33 +71,22 @@ class PermutationLayer(SortingLayer):
 class NeuralSortLayer(PermutationLayer):
     """Sort scores softly with NeuralSort: a soft permutation matrix, sorted values or soft ranks.
 
-    Row i of the matrix P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. It
-    holds the weights of the items j at rank i.
+    The formula, edge cases, errors, cost and source are those of `ops.neural_sort`. Values and ranks are those of
+    `ops.soft_values` and `ops.soft_rank`, which need no matrix on long lists.
 
     Args:
-      tau: initial temperature, positive, in units of the scores times the list size n. For scores with a spread of
-        about 1 start with n / 10. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a temperature per list.
-      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`. `"values"`: the sorted scores `P @ s`
-        `[batch, n]`. `"ranks"`: the soft ranks `P^T (1..n)` `[batch, n]`, where 1 is the first.
+      tau: initial temperature in units of the scores times the list size n; see `TemperatureLayer`. For scores with a
+        spread of about 1 start with n / 10.
+      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`, with the weights of the items at each
+        rank. `"values"`: the sorted scores `[batch, n]`. `"ranks"`: the soft ranks `[batch, n]`, where 1 is the first.
       top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
+      scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: scores `[batch, n]` or `[batch, n, 1]`. A temperature `[batch]` or `[batch, 1]` per list may follow
-    (`layer([scores, tau])`). The mask, bool `[batch, n]` and True for valid items, comes from Keras or the caller.
     Masked items come last, and their values and ranks are 0. The output has a Keras mask: of the ranks for `"values"`,
-    of the items otherwise, and none for a matrix with `top_k`. Tied items share their ranks evenly. Empty lists and
-    scores that are not finite are treated as by `ops.neural_sort`.
-
-    Raises:
-      ValueError: `tau` is not positive, `returns`, `direction` or `scale` is unknown, `top_k` is below 1, above n or
-        given with `"ranks"`, or scores are not `[batch, n]` or `[batch, n, 1]`.
-      TypeError: scores are not floating-point, or `hard` is not a bool.
-
-    Cost: O(n^2) time and memory per list for the matrix, and O(top_k n) with `top_k`. Values and ranks cost as much as
-    `ops.soft_values`, which needs no matrix on long lists.
+    of the items otherwise, and none for a matrix with `top_k`.
 
     Example:
 
@@ -106,8 +95,6 @@ class NeuralSortLayer(PermutationLayer):
     >>> layer = ks.NeuralSortLayer(tau=0.01, returns="values")
     >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[5.0, 3.0, 2.0]]
-
-    Source: that of `ops.neural_sort`.
     """
 
     _method = "neural_sort"
@@ -121,22 +108,14 @@ class NeuralSortLayer(PermutationLayer):
 class SoftSortLayer(PermutationLayer):
     """Sort scores softly with SoftSort: a soft permutation matrix, sorted values or soft ranks.
 
-    Row i of the matrix P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. It holds the weights of the items j at rank i.
+    The formula and source are those of `ops.soft_sort`. The rest is as in `NeuralSortLayer`.
 
     Args:
-      tau: initial temperature, positive, in units of the scores to the `power`. For scores with a spread of about 1
-        start with 0.1 to 1. See `TemperatureLayer` for `layer.tau`, `learn_tau` and a temperature per list.
+      tau: initial temperature in units of the scores to the `power`; see `TemperatureLayer`. For scores with a spread
+        of about 1 start with 0.1 to 1.
       power: exponent of the distance of scores, positive.
-      returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`. `"values"`: the sorted scores `P @ s`
-        `[batch, n]`. `"ranks"`: the soft ranks `P^T (1..n)` `[batch, n]`, where 1 is the first.
-      top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
-      hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
-      direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation per list, see the operator. None does not.
-      **kwargs: `learn_tau` (see `TemperatureLayer`) and the arguments of `keras.layers.Layer`.
-
-    Input, masks, ties, empty lists, errors and cost are those of `NeuralSortLayer`. A `power` that is not positive is a
-    ValueError.
+      returns, top_k, hard, direction, scale: see `NeuralSortLayer`.
+      **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Example:
 
@@ -145,8 +124,6 @@ class SoftSortLayer(PermutationLayer):
     >>> layer = ks.SoftSortLayer(tau=0.01, returns="ranks")
     >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0, 1.0, 2.0]]
-
-    Source: that of `ops.soft_sort`.
     """
 
     _method = "soft_sort"
