@@ -21,31 +21,27 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
 
     Args:
       scores: `[..., n, m]`, the score of each pair. A pair with -inf is never assigned.
-      row_mask: bool `[..., n]`, True for valid rows. Masked rows, even with NaN, change nothing.
+      row_mask: bool `[..., n]`, True for valid rows.
       column_mask: bool `[..., m]`, True for valid columns.
 
     Returns:
       int32 `[..., n]`: the column of each row. Masked rows get -1, and so do the remaining rows if there are more rows
       than columns. All rows of a matrix get -1 if every full assignment contains a pair with -inf, or if a valid score
-      is NaN or +inf; other matrices are not affected. An empty matrix gives `[..., 0]`, or -1 for every row.
+      is NaN or +inf. An empty matrix gives `[..., 0]`, or -1 for every row.
 
     Raises:
       TypeError: `scores` is not floating-point, or a mask is not bool.
       ValueError: `scores` has fewer than two axes, or a mask has another shape.
 
     Cost: at most O(k^2) sequential steps for the shorter side k, each O(s) for the longer side s. A batch takes as many
-    steps as its slowest matrix. On square matrices the measured time grows about as n^1.8 for random scores, and as
-    n^3 for hard ones. Each step takes several times longer in a `tf.function` without XLA.
+    steps as its slowest matrix. The measured time of square matrices grows about as n^1.8 for random scores and n^3 for
+    hard ones. Each step takes several times longer in a `tf.function` without XLA.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> scores = tf.constant([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]])
-    >>> ks.ops.linear_assignment(scores).numpy().tolist()
+    >>> ks.ops.linear_assignment([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]]).numpy().tolist()
     [0, 2, 1]
-    >>> ks.ops.linear_assignment(scores, column_mask=[True, True, False]).numpy().tolist()
-    [0, -1, 1]
 
     Source: R. Jonker, A. Volgenant, "A Shortest Augmenting Path Algorithm for Dense and Sparse Linear Assignment
     Problems", Computing 38, 1987; rectangular as in D. F. Crouse, "On Implementing 2D Rectangular Assignment
@@ -62,45 +58,33 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
     """Match targets (rows) to predictions (columns) with the smallest total cost.
 
     Each prediction is matched at most once, and there are as many pairs as there are valid targets or valid
-    predictions, whichever are fewer. The result is exact and has no gradient. Use it in your own training step. For
-    losses that are sums over matched and unmatched items, use `losses.SetLoss`.
+    predictions, whichever are fewer. The result is exact and has no gradient. See also `set_loss`.
 
     Args:
       cost: floating-point `[..., m, n]`, the cost of each pair. A pair with +inf is never matched.
-      row_mask: bool `[..., m]`, True for valid targets. Masked rows, even with NaN, change nothing.
+      row_mask: bool `[..., m]`, True for valid targets.
       column_mask: bool `[..., n]`, True for valid predictions.
 
     Returns:
-      A named tuple of tensors. Indices of items without a partner are 0, so that they can be used in a gather; the
-      masks mark the items with a partner.
-
-      - `columns`: int32 `[..., m]`, the prediction of each target.
-      - `row_matched`: bool `[..., m]`. False for masked targets, and for the remaining ones if there are more targets
-        than predictions.
-      - `rows`: int32 `[..., n]`, the target of each prediction.
-      - `column_matched`: bool `[..., n]`. False for masked predictions and for those without a target.
+      The named tuple `(columns, row_matched, rows, column_matched)`. `columns`, int32 `[..., m]`, is the prediction of
+      each target, and `rows`, int32 `[..., n]`, the target of each prediction; both are 0 without a partner, so that
+      they can be used in a gather. `row_matched`, bool `[..., m]`, and `column_matched`, bool `[..., n]`, mark the
+      items with a partner.
 
       A matrix has no pairs if it has no valid rows or columns, if a valid cost is NaN or -inf, or if every full
-      matching contains a pair with +inf; other matrices are not affected. If several matchings are best, the result is
-      one of them.
+      matching contains a pair with +inf. If several matchings are best, the result is one of them.
 
     Raises:
-      TypeError: `cost` is not floating-point, or a mask is not bool.
-      ValueError: `cost` has fewer than two axes, or a mask has another shape than its axes of `cost`.
+      TypeError, ValueError: as in `linear_assignment`.
 
-    Cost: see `linear_assignment`.
+    Cost: that of `linear_assignment`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> cost = tf.constant([[[0.9, 0.1, 0.5], [0.2, 0.3, 0.8]]])  # [batch, target, prediction]
-    >>> matching = ks.ops.match(cost)
+    >>> matching = ks.ops.match([[[0.9, 0.1, 0.5], [0.2, 0.3, 0.8]]])  # [batch, target, prediction]
     >>> matching.columns.numpy().tolist(), matching.column_matched.numpy().tolist()
     ([[1, 0]], [[True, True, False]])
-    >>> features = tf.constant([[[10.0], [20.0], [30.0]]])
-    >>> tf.gather(features, matching.columns, batch_dims=1).numpy().tolist()
-    [[[20.0], [10.0]]]
 
     Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
     Transformers", ECCV 2020, section 3.1; the algorithm is that of `linear_assignment`.

@@ -54,7 +54,7 @@ def set_loss(
       class_loss: function `(targets, predictions) -> [batch, m]` as `matched_loss`, or None: the part of the loss of a
         matched pair that is averaged over predictions together with the `unmatched_loss`.
       unmatched_weight: weight of the `unmatched_loss`, a number of at least 0.
-      target_mask: bool `[batch, m]`, True for valid targets. Masked targets are replaced by 0 before any function sees
+      target_mask: bool `[batch, m]`, True for valid targets. Masked ones are replaced by 0 before any function sees
         them.
       prediction_mask: bool `[batch, n]`, True for valid predictions.
       normalization: how the caller divides, which matters with a `class_loss` only. `"batch"`: T and W are those of the
@@ -62,11 +62,10 @@ def set_loss(
       skip_nan: whether a set that would give NaN gives 0 and gradients of 0 instead.
 
     Returns:
-      `[batch]`, the loss of each set, in the dtype of the matched losses. Half precision is summed in float32. Masked
-      items, even with NaN, change neither the loss nor its gradient. In sets without valid targets (or with m = 0) all
-      predictions are unmatched. If there are more targets than predictions, the remaining targets add nothing. Among
-      equally good matchings one is chosen. A set with a cost of NaN or -inf, or without a matching of finite cost,
-      gives NaN and NaN gradients, and changes no other set.
+      `[batch]`, the loss of each set, in the dtype of the matched losses. Masked items never affect it. In sets without
+      valid targets all predictions are unmatched. If there are more targets than predictions, the remaining targets add
+      nothing. Among equally good matchings one is chosen. A set with a cost of NaN or -inf, or without a matching of
+      finite cost, gives NaN. Half precision is summed in float32.
 
     Raises:
       TypeError: a function is not callable, a mask is not bool, or there are no floating-point predictions.
@@ -78,14 +77,9 @@ def set_loss(
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> targets, predictions = tf.constant([[2.0, 5.0]]), tf.constant([[5.5, 9.0, 1.75]])
-    >>> losses = ks.ops.set_loss(
-    ...     targets,
-    ...     predictions,
-    ...     pair_cost=lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
-    ...     matched_loss=lambda t, p: tf.abs(t - p),
-    ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
-    ... )
+    >>> cost = lambda t, p: tf.abs(t[:, :, None] - p[:, None, :])
+    >>> options = {"matched_loss": lambda t, p: tf.abs(t - p), "unmatched_loss": lambda p: 0.1 * tf.ones_like(p)}
+    >>> losses = ks.ops.set_loss(tf.constant([[2.0, 5.0]]), tf.constant([[5.5, 9.0, 1.75]]), cost, **options)
     >>> [round(loss, 3) for loss in losses.numpy().tolist()]  # 0.25 for 2, 0.5 for 5, and 0.1 for 9, left over
     [0.85]
 

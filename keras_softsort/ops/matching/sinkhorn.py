@@ -46,88 +46,77 @@ def sinkhorn(
 ) -> tf.Tensor | SinkhornResult:
     """Compute a soft matching of rows and columns by normalizing the rows and columns of `exp(logits / tau)` in turn.
 
-    One iteration divides every row by its sum, and then every column by its sum. A square matrix converges to the
-    doubly stochastic matrix P with the largest `sum(P * logits) + tau entropy(P)`. As tau goes to 0, it becomes the
-    permutation matrix with the largest sum of logits, `linear_assignment(logits)`.
-
-    After the last iteration the columns sum to 1 up to rounding. The rows sum to 1 up to the residual, which grows as
-    tau falls: 20 iterations may leave 0.06 if tau is a tenth of the spread of the logits, and 1.0 if it is a hundredth.
-    Check it with `return_residual=True`, or set a tolerance.
+    A square matrix converges to the doubly stochastic matrix P with the largest `sum(P * logits) + tau entropy(P)`. As
+    tau goes to 0, it becomes the permutation matrix of `linear_assignment(logits)`. Columns are normalized last and sum
+    to 1. The rows sum to 1 up to the residual, which grows as tau falls: 20 iterations may leave 0.06 if tau is a tenth
+    of the spread of the logits, and 1.0 if it is a hundredth. Check it with `return_residual=True`, or set a tolerance.
 
     If there are more columns than rows, the rows sum to 1 and the columns to at most 1: a slack row with uniform logits
     takes the rest. If there are more rows than columns, it is the other way round.
 
     With `row_sums` and `column_sums` the result is a transport plan: `sinkhorn(-costs, tau, row_sums=a,
     column_sums=b)`. If one side has more mass, its sums are upper bounds (partial transport). With a `marginal_penalty`
-    p the sums need not hold (unbalanced transport): P has the largest `sum(P * logits) + tau entropy(P)
-    - p KL(row sums of P, row_sums) - p KL(column sums of P, column_sums)`, with `entropy(P) = -sum(P log(P) - P)` and
+    p the sums need not hold (unbalanced transport): P has the largest `sum(P * logits) + tau entropy(P) - p KL(row sums
+    of P, row_sums) - p KL(column sums of P, column_sums)`, with `entropy(P) = -sum(P log(P) - P)` and
     `KL(x, y) = sum(x log(x / y) - x + y)`.
 
     Args:
-      logits: `[..., n, m]`, float16, bfloat16, float32 or float64. A pair with -inf is never matched.
-      tau: temperature, in units of the logits. A positive number, or a tensor or variable that is a scalar or
-        broadcasts against the leading axes (a temperature per matrix). A tensor that is not positive gives NaN.
+      logits: floating-point `[..., n, m]`. A pair with -inf is never matched.
+      tau: temperature in units of the logits, positive: a number, or a tensor that broadcasts against the leading axes.
+        A tensor that is not positive gives NaN.
       num_iterations: number of iterations; with a `tolerance`, the maximum number.
       tolerance: largest residual at which a matrix stops early (float32 reaches about 1e-6). None runs all iterations.
-      hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
-      scale: `"std"` divides the logits of each matrix by the standard deviation of its valid finite ones: `tau`
-        and the penalty then mean the same for logits of any scale. None does not divide.
-      row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0 and change nothing.
+      hard: whether to return the matching of `linear_assignment`, with the gradient of the soft one.
+      scale: `"std"` divides the logits of each matrix by the standard deviation of its valid finite ones, so that `tau`
+        and the penalty mean the same for logits of any scale.
+      row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0.
       column_mask: bool `[..., m]`, True for valid columns.
-      row_sums: `[n]` or `[..., n]`, the sums that rows should have, at least 0 and finite. None for 1 each. A row with
+      row_sums: `[n]` or `[..., n]`, the sums that rows should have, at least 0 and finite; None for 1 each. A row with
         the sum 0 is masked. Masses that differ by less than 1e-5 of the larger one (1e-10 in float64) count as equal.
       column_sums: `[m]` or `[..., m]`, as `row_sums`. Gradients flow to both.
       marginal_penalty: a positive number in units of the logits: the price of sums that differ. None makes them hold.
-      implicit_gradient: whether to compute the gradient from the matrix alone, as after convergence. It is faster than
-        the gradient of the iterations made, and needs a `tolerance`, about whose size its error is.
+      implicit_gradient: whether to compute the gradient from the matrix alone, as after convergence. It is faster, and
+        needs a `tolerance`, about whose size its error is.
       return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
       `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32, and logits of a wide range in
-      float64. Equal logits share evenly. A matrix with a valid NaN or +inf is NaN and changes no other matrix. So is
-      one with a valid row or column of -inf only, unless it is on the longer side and may stay unmatched. If -inf
-      allows no complete matching, no matrix has the right sums: the residual stays large, and `hard` gives NaN. Without
-      valid rows or columns the matrix is 0. An infinite sum makes its matrix NaN, and so does under XLA one that is
-      negative or NaN. The residual `[...]` is the largest `|row sum - 1|` of the soft matrix, or distance from
-      `row_sums` (including the slack row; 0 without rows), and has no gradient. With a `marginal_penalty` it is the
-      largest change of a row sum by the first half of another iteration.
+      float64. Equal logits share evenly. A matrix with a valid NaN or +inf, or an infinite sum, is NaN. So is one with
+      a valid row or column of -inf only, unless it may stay unmatched. If -inf allows no complete matching, the
+      residual stays large, and `hard` gives NaN. Without valid rows or columns the matrix is 0.
+
+      The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
+      slack row, and has no gradient. With a `marginal_penalty` it is the largest change of a row sum by half an
+      iteration.
 
     Raises:
-      TypeError: `logits` is not floating-point, a mask is not bool, or `num_iterations` is not an integer.
-      ValueError: `tau` or `marginal_penalty` is not positive, `num_iterations` is below 1, `tolerance` is below 0,
-        `scale` is unknown, `logits` has fewer than two axes, a mask or sums have another shape, a sum is negative,
-        `hard` is set together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
-      InvalidArgumentError: a sum is negative or NaN, and was unknown when traced.
+      TypeError: `logits` is not floating-point, or an argument has another type.
+      ValueError: a number is out of range, `scale` is unknown, shapes do not match, a sum is negative, `hard` is set
+        together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
+      InvalidArgumentError: a sum is negative or NaN, and was unknown when traced. Under XLA its matrix is NaN.
 
-    Gradients are the exact gradients of the iterations made, unless `implicit_gradient` is set. After convergence both
-    are equal. `tf.vectorized_map`, `tape.jacobian` and second derivatives also work. Forward mode raises a
-    RuntimeError.
+    Gradients are those of the iterations made, unless `implicit_gradient` is set. `tf.vectorized_map`, `tape.jacobian`
+    and second derivatives also work. Forward mode raises a RuntimeError.
 
-    Cost: O(n m) time per iteration, forward and backward. If no logit is further than 24 * tau below the largest of its
-    row and column (200 * tau in float64), an iteration is two matrix-vector products. Otherwise every normalization
-    takes an exponential of the matrix, as always with a `marginal_penalty`. The logarithm of the largest sum over the
-    smallest adds to the range. Memory is O(n m) plus sqrt(num_iterations) (n + m). The backward pass of an
-    `implicit_gradient` takes O(n m) per step of conjugate gradients, of which there are fewer than iterations, and
-    stores no iteration. `hard` adds the cost of `linear_assignment`.
+    Cost: O(n m) time per iteration: two matrix-vector products if no logit is further than 24 * tau below the largest
+    of its row and column (200 * tau in float64), otherwise and with a penalty two exponentials of the matrix. Memory is
+    O(n m) plus sqrt(num_iterations) (n + m). An `implicit_gradient` takes O(n m) per step of conjugate gradients, of
+    which there are fewer than iterations. `hard` adds the cost of `linear_assignment`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> logits = tf.constant([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> tf.round(100 * ks.ops.sinkhorn(logits)).numpy().astype(int).tolist()
-    [[58, 21, 21], [21, 58, 21], [21, 21, 58]]
-    >>> round(float(ks.ops.sinkhorn(logits, tau=0.1, return_residual=True).residual), 3)
-    0.033
+    >>> logits = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> (100 * ks.ops.sinkhorn(logits).numpy()).round().tolist()
+    [[58.0, 21.0, 21.0], [21.0, 58.0, 21.0], [21.0, 21.0, 58.0]]
     >>> plan = ks.ops.sinkhorn(logits, row_sums=[0.5, 0.25, 0.25], column_sums=[0.2, 0.4, 0.4])
-    >>> [round(float(total), 4) for total in tf.reduce_sum(plan, axis=0)]
+    >>> [round(float(total), 4) for total in plan.numpy().sum(axis=0)]
     [0.2, 0.4, 0.4]
 
-    Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
-    Networks", ICLR 2018; R. Sinkhorn, P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices",
-    1967; for the stabilized iterations B. Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized
-    Transport Problems", 2019; for the penalty L. Chizat, G. Peyre, B. Schmitzer, F.-X. Vialard, "Scaling Algorithms for
-    Unbalanced Transport Problems", 2018.
+    Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn Networks",
+    ICLR 2018; R. Sinkhorn, P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices", 1967; B.
+    Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport Problems", 2019; L. Chizat, G.
+    Peyre, B. Schmitzer, F.-X. Vialard, "Scaling Algorithms for Unbalanced Transport Problems", 2018 (penalty).
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance, implicit_gradient=implicit_gradient)
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
@@ -167,40 +156,31 @@ def gumbel_sinkhorn(
     returns. Gradients flow to the logits through each sample (reparameterized).
 
     Args:
-      logits: floating-point `[..., n, m]`.
-      tau: temperature, in units of the logits, as for `sinkhorn`. Logits plus noise are divided by it.
-      seed: two integers. Equal seeds give equal noise: eagerly, traced, and under XLA.
+      logits, num_iterations, tolerance, row_mask, column_mask: as in `sinkhorn`.
+      tau: temperature in units of the logits, as in `sinkhorn`. Logits plus noise are divided by it.
+      seed: two integers, the stateless seed of the noise.
       num_samples: number of samples per matrix.
       noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `sinkhorn`.
-      num_iterations: as for `sinkhorn`.
-      tolerance: as for `sinkhorn`, for each sample separately.
       hard: whether to return exact matchings of logits plus noise, with the gradient of the soft ones.
-      scale: as for `sinkhorn`. The noise is added to the divided logits.
-      row_mask: bool `[..., n]`, True for valid rows, the same for all samples.
-      column_mask: bool `[..., m]`, True for valid columns.
+      scale: as in `sinkhorn`. The noise is added to the divided logits.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `logits`. The noise is drawn in float64 for float64 logits and in
-      float32 otherwise. -inf, NaN, empty and infeasible matrices are treated as by `sinkhorn`.
+      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases of `sinkhorn`.
 
     Raises:
-      TypeError, ValueError: the errors of `sinkhorn`; `seed` does not hold two integers, `num_samples` is below 1, or
-        `noise_scale` is below 0.
+      TypeError, ValueError: `seed` does not hold two integers, `num_samples` is below 1, `noise_scale` is below 0, or
+        an error of `sinkhorn`.
 
     Cost: that of `sinkhorn`, per sample.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> samples = ks.ops.gumbel_sinkhorn(tf.zeros([4, 3, 3]), tau=0.5, seed=[1, 2], num_samples=5)
+    >>> samples = ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5)
     >>> samples.shape.as_list()
-    [4, 5, 3, 3]
-    >>> tf.round(100 * tf.reduce_sum(samples, axis=-2))[0, 0].numpy().tolist()
-    [100.0, 100.0, 100.0]
+    [5, 2, 2]
 
-    Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn
-    Networks", ICLR 2018.
+    Source: see `sinkhorn`.
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)

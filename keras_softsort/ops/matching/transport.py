@@ -41,43 +41,39 @@ def transport_cost(
     is small compared with the distances.
 
     Args:
-      x: points `[..., n, d]`, float16, bfloat16, float32 or float64.
+      x: points `[..., n, d]`, floating-point.
       y: points `[..., m, d]`.
-      tau: temperature, in units of the distances. A positive number, or a tensor that is a scalar or broadcasts against
-        the leading axes. A tensor that is not positive gives NaN.
-      x_weights: weights of x, `[n]` or `[..., n]`, at least 0. None for equal weights.
+      tau: temperature in units of the distances, positive: a number, or a tensor that broadcasts against the leading
+        axes. A tensor that is not positive gives NaN.
+      x_weights: weights of x, `[n]` or `[..., n]`, at least 0; None for equal weights. A point with weight 0 is masked.
       y_weights: weights of y, `[m]` or `[..., m]`.
-      x_mask: bool `[..., n]`, True for valid points. Masked points, even NaN, change nothing.
+      x_mask: bool `[..., n]`, True for valid points.
       y_mask: bool `[..., m]`, True for valid points.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` (1 - cos) or `"dot"` (minus the inner
-        product).
-      num_iterations: maximum number of Sinkhorn iterations, of which at most half are made at higher temperatures.
+      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`, see `nearest_neighbors`.
+      num_iterations: maximum number of Sinkhorn iterations, at most half of them at higher temperatures.
       tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
       return_residual: whether to return a pair of the cost and the residual.
 
     Returns:
-      `[...]` in the dtype of x. Half precision is computed in float32. A NaN or infinite point gives NaN. A pair with a
-      cloud without valid points costs 0. Points with the weight 0 count as masked. The residual `[...]` is the largest
-      error of a row sum of P, whose sums are 1. If the iterations have not converged, the cost is a lower bound, whose
-      error is about quadratic in the residual. In float32 a tau below 1e-7 of the largest distance counts as that.
+      `[...]` in the dtype of x. Half precision is computed in float32. A valid NaN or infinite point gives NaN. A pair
+      with a cloud without valid points costs 0. The residual `[...]` is the largest error of a row sum of P, whose sums
+      are 1. If the iterations have not converged, the cost is a lower bound, whose error is about quadratic in the
+      residual. In float32 a tau below 1e-7 of the largest distance counts as that.
 
     Raises:
       TypeError: `x` or `y` is not floating-point, their dtypes differ, or a mask is not bool.
-      ValueError: `tau` is not positive, a weight is negative, shapes do not match, `distance` is unknown,
-        `num_iterations` is below 1, or `tolerance` is below 0.
-      InvalidArgumentError: a weight is negative or NaN, and was unknown when traced. XLA drops that check.
+      ValueError: a number is out of range, a weight is negative (an InvalidArgumentError if it was unknown when traced;
+        XLA drops that check), `distance` is unknown, or shapes do not match.
 
     Gradients with respect to points, weights and tau are those at the plan found (the envelope theorem). Second
     derivatives raise a LookupError, and forward mode a RuntimeError.
 
-    Cost: O(n m d) for the distances, and two exponentials of an n by m matrix per iteration. The backward pass makes no
-    iteration. Memory is O(n m).
+    Cost: O(n m d) for the distances, and two exponentials of an n by m matrix per iteration. O(n m) memory.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> x, y = tf.constant([[0.0], [1.0]]), tf.constant([[3.0], [2.0]])
+    >>> x, y = [[0.0], [1.0]], [[3.0], [2.0]]
     >>> round(float(ks.ops.transport_cost(x, y, tau=0.01)), 2)
     4.01
 
@@ -114,32 +110,19 @@ def sinkhorn_divergence(
     means.
 
     Args:
-      x: points `[..., n, d]`, as in `transport_cost`.
-      y: points `[..., m, d]`.
-      tau: temperature, in units of the distances, as in `transport_cost`.
-      x_weights: weights of x, `[n]` or `[..., n]`. None for equal weights.
-      y_weights: weights of y, `[m]` or `[..., m]`.
-      x_mask: bool `[..., n]`, True for valid points.
-      y_mask: bool `[..., m]`, True for valid points.
-      distance: as in `transport_cost`. It is positive for `"squared_euclidean"`, `"euclidean"` and `"cityblock"`.
-      num_iterations: maximum number of Sinkhorn iterations.
-      tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
+      x, y, x_weights, y_weights, x_mask, y_mask, num_iterations, tolerance: as in `transport_cost`.
+      tau: temperature in units of the distances, as in `transport_cost`.
+      distance: as in `transport_cost`. Only `"squared_euclidean"`, `"euclidean"` and `"cityblock"` make it positive.
       return_residual: whether to return a pair of the divergence and the largest residual of the three costs.
-
-    Returns:
-      `[...]` in the dtype of x. NaN, empty clouds, residuals and gradients are treated as by `transport_cost`.
-
-    Raises:
-      TypeError, ValueError, InvalidArgumentError: the errors of `transport_cost`.
 
     Cost: three times that of `transport_cost`, for n * m, n * n and m * m pairs.
 
+    NaN, empty clouds, residuals, gradients and errors are as in `transport_cost`.
+
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> x = tf.constant([[0.0, 1.0], [2.0, 0.0]])
-    >>> round(float(ks.ops.sinkhorn_divergence(x, x + 3.0)), 4)
+    >>> round(float(ks.ops.sinkhorn_divergence([[0.0, 1.0], [2.0, 0.0]], [[3.0, 4.0], [5.0, 3.0]])), 4)
     18.0
 
     Source: J. Feydy, T. Sejourne, F.-X. Vialard, S. Amari, A. Trouve, G. Peyre, "Interpolating between Optimal
