@@ -29,30 +29,27 @@ def expected_cost(
     - `"score_function"` (REINFORCE): the mean of `cost(z) grad log p(z)`. Unbiased, with a large variance.
     - `"rloo"` (REINFORCE leave-one-out): the same, after the mean cost of the other samples is subtracted from each
       cost. Unbiased. A good default.
-    - `"without_replacement"`: the unordered set estimator. Samples are distinct and weighted by their probability of
-      being drawn, with a baseline from the other samples. Unbiased, and exact when the samples are all the possible
-      orders. Only for `PlackettLuce`.
-    - `"reparameterized"`: the derivative of the cost through the samples. Only for `RelaxedPlackettLuce`, whose costs
-      take soft permutations. Unbiased for the expected cost of soft permutations, biased (by tau) for that of exact
-      orders.
+    - `"without_replacement"`: the unordered set estimator, for `PlackettLuce`. Samples are distinct and weighted by
+      their probability of being drawn, with a baseline. Unbiased, and exact if the samples are all possible orders.
+    - `"reparameterized"`: the derivative of the cost through the samples, for `RelaxedPlackettLuce`, whose costs take
+      soft permutations. Biased (by tau) for the expected cost of exact orders.
 
     Every estimator also differentiates parameters that are used inside `cost`.
 
     Args:
       distribution: `PlackettLuce`, `RelaxedPlackettLuce`, or another TFP distribution.
-      cost: function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`. Only
-        `"reparameterized"` needs it to be differentiable.
+      cost: function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`, differentiable for
+        `"reparameterized"`.
       num_samples: number of samples, at least 2 for `"rloo"`.
       seed: as for `distribution.sample`. Two integers make the samples reproducible.
       estimator: one of the names above.
 
     Returns:
-      `[...]`, one value for each distribution of the batch, in the dtype of the costs, or in float32 if that is a half
-      precision.
+      `[...]`, one value for each distribution of the batch, in the dtype of the costs, at least float32.
 
     Raises:
-      ValueError: `estimator` is unknown or does not fit the distribution; `num_samples` is too small, or for
-        `"without_replacement"` greater than the number of orders; costs do not have shape `[num_samples, ...]`.
+      ValueError: `estimator` is unknown or does not fit the distribution, `num_samples` is out of range, or costs have
+        another shape.
       TypeError: `distribution` is not a TFP distribution, or `cost` is not a function.
 
     Cost: the samples, their costs and `log_prob`. `"without_replacement"` takes O(num_samples n k) time for its
@@ -63,8 +60,7 @@ def expected_cost(
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> logits = tf.Variable([0.0, 0.0, 0.0])
-    >>> def rank_of_item_0(orders):  # from 0
-    ...     return tf.cast(tf.argmin(orders, axis=-1), tf.float32)
+    >>> rank_of_item_0 = lambda orders: tf.cast(tf.argmin(orders, axis=-1), tf.float32)  # from 0
     >>> with tf.GradientTape() as tape:
     ...     race = ks.distributions.PlackettLuce(logits)
     ...     cost = ks.expected_cost(race, rank_of_item_0, num_samples=6, estimator="without_replacement", seed=1)

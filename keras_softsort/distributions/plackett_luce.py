@@ -26,59 +26,44 @@ class PlackettLuce(OrderDistribution):
     integer order `[k]`: the numbers of the first k items. Without `top_k` it is an order of all n items.
 
     Args:
-      logits: floating-point `[..., n]`, a tensor or a variable, of any size. `tfd.PlackettLuce` takes positive
-        scores; these are their logarithms. An item with a logit of -inf cannot be chosen.
+      logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf cannot be chosen.
       top_k: an event holds only the first `top_k` items.
-      mask: bool `[..., n]`, True for valid items. Masked items are never drawn before valid ones and change nothing.
+      mask: bool `[..., n]`, True for valid items. Masked items are never drawn before valid ones.
       dtype: dtype of the orders, int32 or int64. `log_prob` takes orders of any integer dtype.
       validate_args: whether to raise an error, when run, for logits that are NaN or +inf and for orders that repeat an
-        item or hold a number outside 0 to n - 1.
+        item or hold a number outside 0 to n - 1. Without it such orders have a `log_prob` of -inf.
       allow_nan_stats: as for every TFP distribution.
       name: name of the distribution.
 
-    Items that cannot be chosen come after all others in samples and in the mode, in the order of their index. Masked
-    items come last. The order among them does not matter: `log_prob` is the same for all of these orders. An order
-    that has one of them before an item that can be chosen has a `log_prob` of -inf with finite gradients. So does an
-    order that repeats an item or holds a number outside 0 to n - 1. Items with equal logits are equally likely to come
-    first; in the mode, the one with the smallest index does. An empty list has one order, with probability 1. A NaN or
-    +inf makes the results of its list NaN.
+    Items that cannot be chosen, masked ones last, come after all others in samples and in the mode, and `log_prob` does
+    not depend on the order among them. It is -inf, with finite gradients, if one comes before an item that can be
+    chosen. Items with equal logits are equally likely to come first; in the mode, the one with the smallest index does.
+    An empty list has one order, with probability 1. A valid NaN or +inf makes its list NaN.
 
-    A sample is the order of `logits + Gumbel noise`. The noise is drawn in float64 for float64 logits and in float32
-    otherwise. A seed of two integers gives the same samples each time; a single integer also depends on TensorFlow's
-    state, as in all of TFP. Log-probabilities are computed relative to the largest logit of a list, and returned in the
-    dtype of `logits`; lists of more than 1,000 items in float64. `prob` and `log_prob` are
-    differentiable with respect to `logits`. For gradients of expectations over samples see `expected_cost` and
-    `RelaxedPlackettLuce`.
+    A sample is the order of `logits + Gumbel noise`. A seed of two integers gives the same samples each time; a single
+    integer also depends on TensorFlow's state. `prob` and `log_prob` are differentiable, and lists of more than 1,000
+    items are computed in float64. For gradients of expectations see `expected_cost` and `RelaxedPlackettLuce`.
 
-    In addition to the methods of every TFP distribution there are `possible`, `log_num_orders`, `marginal_top_k`,
-    `expected_examination`, `sample_without_replacement`, `estimate_entropy` and `estimate_kl_divergence`. `entropy()`
-    and `kl_divergence(other)` are exact, by enumeration, for n <= 8. For longer lists, or where n is unknown when
-    traced, they are estimates from 1,000 samples with a fixed seed. Batch shapes broadcast in `log_prob` and in both
-    divergences.
-
-    The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
-    `logits`, `top_k` and `mask` are attributes.
+    `entropy()` and `kl_divergence(other)` are exact, by enumeration, for a known n <= 8, and otherwise estimates from
+    1,000 samples with a fixed seed. Batch shapes broadcast. The distribution is a composite tensor, and its arguments
+    are attributes.
 
     Raises:
-      ValueError: `top_k` is below 1 or above n, `mask` has another shape, `logits` is a scalar, or `dtype` is neither
-        int32 nor int64. In `log_prob`, orders of another length. In the divergences, a distribution with another list
-        size or another k.
-      TypeError: `logits` is not floating-point, `mask` is not bool, or `validate_args` is not a bool. In `log_prob`,
-        orders that are not integers.
+      ValueError: `top_k` is out of range, `logits` is a scalar, `dtype` is neither int32 nor int64, or shapes or
+        distributions do not match.
+      TypeError: `logits` is not floating-point, `mask` is not bool, orders are not integers, or another type is wrong.
 
     Cost: O(n log n) time to sample and O(n) for `log_prob`; O(n) memory. `log_prob` takes O(n^1.5) time and memory if
-      float32 logits span more than 70, or float64 ones more than 600.
+    float32 logits span more than 70, or float64 ones more than 600.
 
     Example:
 
     >>> import keras_softsort as ks
     >>> race = ks.distributions.PlackettLuce([0.0, 2.0, 1.0])
-    >>> race.mode().numpy().tolist()
-    [1, 2, 0]
+    >>> race.mode().numpy().tolist(), race.sample(1000, seed=1).shape.as_list()
+    ([1, 2, 0], [1000, 3])
     >>> round(float(race.prob([1, 2, 0])), 4)
     0.4863
-    >>> race.sample(1000, seed=1).shape.as_list()
-    [1000, 3]
 
     Source: R. Plackett, "The Analysis of Permutations", 1975; R. Luce, "Individual Choice Behavior", 1959.
     """
@@ -111,17 +96,12 @@ class PlackettLuce(OrderDistribution):
     def marginal_top_k(self, k: int | None = None, *, num_samples: int | None = None, seed: Any = None) -> tf.Tensor:
         """The probability `[..., n]` that each item is among the first k; 0 for an item that cannot be chosen.
 
-        By default it is exact and differentiable, an integral over the item's Gumbel key. This takes O(n^2 k^1.5) time,
-        and as much memory with gradients. For long lists give `num_samples`: the result is then the share of the
-        samples that have the item among the first k, with a standard error of `sqrt(p (1 - p) / num_samples)`.
+        By default it is exact and differentiable, in O(n^2 k^1.5) time, and as much memory with gradients. For long
+        lists give `num_samples`: the share of the samples, with a standard error of `sqrt(p (1 - p) / num_samples)`.
 
         Args:
           k: number of first items; None takes `top_k`, or n if that is None.
-          num_samples: number of samples to estimate from, without a gradient; None computes the exact probability.
-          seed: seed of the samples, as for `sample`.
-
-        Raises:
-          ValueError: `k` or `num_samples` is below 1, or `k` is above n.
+          num_samples, seed: number of samples to estimate from, without a gradient, and their seed; None is exact.
         """
         with self._name_and_control_scope("marginal_top_k"):
             logits = self._valid_logits()
@@ -140,15 +120,11 @@ class PlackettLuce(OrderDistribution):
     def expected_examination(self, rank_weights: Any) -> tf.Tensor:
         """The expected weight `[..., n]` of the rank of each item: `sum_r rank_weights[r] P(item at rank r)`.
 
-        If `rank_weights` are the probabilities that a user looks at the ranks of a list in this random order, it is the
-        probability that the item is seen. The result is exact and differentiable, one integral over the item's Gumbel
-        key for all ranks, at the cost of `marginal_top_k`. An item that cannot be chosen has 0.
+        If `rank_weights` are the probabilities that a user looks at the ranks, it is the probability that the item is
+        seen. It is exact and differentiable, at the cost of `marginal_top_k`. An item that cannot be chosen has 0.
 
         Args:
-          rank_weights: `[k]` real numbers, the weights of the first k ranks, k at most n. Other ranks have weight 0.
-
-        Raises:
-          ValueError: `rank_weights` is not one list of at least one and at most n numbers.
+          rank_weights: `[k]` real numbers, the weights of the first k ranks, k from 1 to n. Other ranks have weight 0.
         """
         with self._name_and_control_scope("expected_examination"):
             weights = tf.cast(arguments.real_tensor("rank_weights", rank_weights), tf.float64)
@@ -166,11 +142,8 @@ class PlackettLuce(OrderDistribution):
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """Draw `num_samples` distinct orders `[num_samples, ..., k]`. The first has the distribution of `sample`.
 
-        If fewer orders are possible, the last samples are orders that are impossible or that differ from earlier ones
-        only in items that cannot be chosen. O(num_samples n k) time and memory.
-
-        Raises:
-          ValueError: `num_samples` is below 1, or greater than the number of orders of n items.
+        There must be as many orders of n items. If fewer are possible, the last samples are impossible, or differ from
+        earlier ones only in items that cannot be chosen. O(num_samples n k) time and memory.
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = arguments.positive_integer("num_samples", num_samples)

@@ -24,31 +24,26 @@ class RelaxedPlackettLuce(OrderDistribution):
 
     As tau goes to 0, a sample becomes the matrix of an order drawn from `PlackettLuce(logits)`. Samples are
     differentiable with respect to `logits` and `tau` (reparameterized). There is no `log_prob`, since the density has
-    no known formula. `relaxed_mode()` is the matrix without noise. Note the order of the arguments, which is that of
-    this package's operators: `tfd.RelaxedOneHotCategorical(temperature, logits)` has the other order.
+    no known formula. `relaxed_mode()` is the matrix without noise. An event is a matrix `[n, n]`, or `[top_k, n]`, in
+    the dtype of `logits`: row i holds the weights of the items at rank i.
 
     Args:
       logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf counts as masked.
-      tau: temperature, a positive number, tensor or variable, in the units of `method`: scores times list size for
-        NeuralSort, scores to the `power` for SoftSort. Its shape broadcasts against the batch shape: a temperature
-        per list. A tensor that is not positive gives NaN.
-      method: the soft permutation, `"neural_sort"` (the stochastic NeuralSort of the paper) or `"soft_sort"`.
-      power: exponent of SoftSort's distance of scores.
+      tau: temperature in units of `method` (see `soft_values`), positive: a number, tensor or variable whose shape
+        broadcasts against the batch shape. A tensor that is not positive gives NaN.
+      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
+      power: exponent of the distance of scores for `"soft_sort"`, positive.
       top_k: an event holds only the first `top_k` rows.
       hard: whether samples are exact permutations, with the gradient of the soft ones.
       mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
-      validate_args: as for every TFP distribution; nothing more is checked.
-      allow_nan_stats: as for every TFP distribution.
+      validate_args, allow_nan_stats: as for every TFP distribution; nothing more is checked.
       name: name of the distribution.
 
-    An event is a matrix `[n, n]`, or `[top_k, n]`, in the dtype of `logits`: row i holds the weights of the items at
-    rank i. The noise is drawn in float64 for float64 logits and in float32 otherwise. A NaN or +inf makes the matrices
-    of its list NaN. The distribution is a composite tensor: `tf.function`, `tf.cond` and `tf.nest` take and return it.
-    `logits`, `tau`, `method`, `power`, `top_k`, `hard` and `mask` are attributes.
+    A NaN or +inf makes its list NaN. The distribution is a composite tensor, and its arguments are attributes.
 
     Raises:
-      ValueError: `tau` or `power` is not positive, `tau` does not broadcast, `method` has no permutation matrix,
-        `top_k` is below 1 or above n, or `mask` has another shape.
+      ValueError: `tau` or `power` is not positive, `method` is unknown, `top_k` is out of range, or shapes do not
+        match.
       TypeError: `logits` or `tau` is not floating-point, `mask` is not bool, or `hard` is not a bool.
 
     Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`.
@@ -56,10 +51,8 @@ class RelaxedPlackettLuce(OrderDistribution):
     Example:
 
     >>> import keras_softsort as ks
-    >>> soft = ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=0.5)
+    >>> soft = ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0])
     >>> soft.sample(100, seed=1).shape.as_list()
-    [100, 3, 3]
-    >>> ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0]).sample(100, seed=1).shape.as_list()
     [100, 2, 3, 3]
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
