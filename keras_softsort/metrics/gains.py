@@ -82,7 +82,8 @@ class DCG(RankingMetric):
     as in `NDCG`.
 
     Args:
-      k, gain, discount, ties, **kwargs: see `NDCG`.
+      k, gain, discount, ties: see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
 

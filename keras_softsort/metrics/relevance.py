@@ -136,7 +136,8 @@ class AverageRelevancePosition(RankingMetric):
     item in its list. A list without a label above 0 does not count. The rest is as in `NDCG`.
 
     Args:
-      ties, **kwargs: see `NDCG`.
+      ties: see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
 
