@@ -65,60 +65,30 @@ def get_loss(
 ) -> Any:
     """Return the loss with a given name, of this package or of TF-Ranking, as `tfr.keras.losses.get` does.
 
-    The names are:
-
-    - `"keras_softsort_approx_ndcg_loss"`: `ApproxNDCGLoss` (`"approx_ndcg_loss"` is TF-Ranking's, with the same value)
-    - `"keras_softsort_approx_mrr_loss"`: `ApproxMRRLoss`
-    - `"keras_softsort_calibrated_softmax_loss"`: `CalibratedSoftmaxLoss`
-    - `"keras_softsort_coupled_rankdistil_loss"`: `CoupledRankDistilLoss`
-    - `"keras_softsort_gumbel_approx_ndcg_loss"`: `GumbelApproxNDCGLoss`
-    - `"keras_softsort_mean_squared_loss"`: `MeanSquaredLoss`
-    - `"keras_softsort_sigmoid_cross_entropy_loss"`: `SigmoidCrossEntropyLoss`
-    - `"keras_softsort_unique_softmax_loss"`: `UniqueSoftmaxLoss`
-    - `"keras_softsort_yeti_logistic_loss"`: `YetiLogisticLoss`
-    - `"approx_rank_mse_loss"`: `ApproxRankMSELoss`
-    - `"circle_loss"`: `CircleLoss`
-    - `"click_em_loss"`: `ClickEMLoss`
-    - `"dual_learning_loss"`: `DualLearningLoss`
-    - `"mixture_em_loss"`: `MixtureEMLoss`
-    - `"keras_softsort_ordinal_loss"`: `OrdinalLoss`
-    - `"keras_softsort_pairwise_hinge_loss"`: `PairwiseHingeLoss`
-    - `"keras_softsort_pairwise_mse_loss"`: `PairwiseMSELoss`
-    - `"keras_softsort_pairwise_soft_zero_one_loss"`: `PairwiseSoftZeroOneLoss`
-    - `"keras_softsort_softmax_loss"`: `SoftmaxLoss`
-    - `"keras_softsort_list_net_loss"`: `ListNetLoss`
-    - `"neural_ndcg_loss"`: `NeuralNDCGLoss`
-    - `"neural_sort_cross_entropy_loss"`: `NeuralSortCrossEntropyLoss`
-    - `"pl_rank_loss"`: `PLRankLoss`
-    - `"plackett_luce_loss"`: `PlackettLuceLoss`
-    - `"ranknet_loss"`: `RankNetLoss`
-    - `"spearman_loss"`: `SpearmanLoss`
-    - a name of `tfr.keras.losses.RankingLossKey`: the loss of TF-Ranking.
+    A name of `tfr.keras.losses.RankingLossKey` is the loss of TF-Ranking. `LOSSES` maps the names of this package to
+    their classes: `"ranknet_loss"` is `RankNetLoss`. Some begin with the package: `"keras_softsort_softmax_loss"` is
+    `SoftmaxLoss`, and `"softmax_loss"` is TF-Ranking's.
 
     Args:
       loss: one of these names, or several with weights for their sum, such as `"softmax_loss:0.9,ranknet_loss:0.1"`. A
-        name without a weight has weight 1. `LOSSES` holds the names of this package.
-      reduction: a `tf.keras.losses.Reduction`. With `"auto"` the losses of this package are means over lists.
-        TF-Ranking's are then means over lists, or, if they have a value per item, over items including padding.
-      lambda_weight: for the losses of this package, the name of a metric, such as `"ndcg"`; for TF-Ranking's losses,
-        one of its lambda weight objects.
+        name without a weight has weight 1.
+      reduction: a `tf.keras.losses.Reduction`. With `"auto"` losses are means over lists. (TF-Ranking's that have a
+        value per item are means over items, padding included.)
+      lambda_weight: for losses of this package, the name of a metric; for TF-Ranking's, one of its lambda weight
+        objects.
       name: name of the loss; `None` takes its default name.
-      ragged: whether TF-Ranking's losses get ragged labels and scores. The losses of this package always take both
-        kinds.
+      ragged: whether TF-Ranking's losses get ragged labels and scores. The losses of this package take both kinds.
       **kwargs: other arguments of the loss.
 
     Raises:
       ValueError: the name is unknown; the message lists all names.
-      TypeError: `ragged` is not a bool, or the loss does not have an argument (such as `ragged` in TF-Ranking's
-        `"calibrated_softmax_loss"`).
+      TypeError: `ragged` is not a bool, or the loss does not have an argument.
 
     Example:
 
     >>> from keras_softsort import tf_ranking
     >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", tau=0.5).tau
     0.5
-    >>> type(tf_ranking.get_loss("softmax_loss", ragged=True)).__module__
-    'tensorflow_ranking.python.keras.losses'
     >>> both = tf_ranking.get_loss("ranknet_loss:0.1, plackett_luce_loss:0.9")
     >>> round(float(both([[1.0, 0.0]], [[0.3, 0.9]])), 4)
     1.0375

@@ -48,8 +48,7 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
         `loss_reduction`, or a Keras loss with a reduction of its own.
       ragged: whether labels and scores are ragged instead of padded tensors.
 
-    The rest is that of TF-Ranking: strategies, metrics (NDCG), checkpoints, and the export with the signatures of the
-    dataset builder. Labels below 0 mark padding: give the label feature the default value -1, which fills the padding.
+    The rest is that of TF-Ranking. Labels below 0 mark padding: give the label feature the default value -1.
 
     Raises:
       ValueError: when the pipeline runs, the name of the loss is unknown; the message lists all names.

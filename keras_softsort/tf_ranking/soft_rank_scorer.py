@@ -18,21 +18,19 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     """Score documents by two scorers: the soft ranks of the first one's scores are a feature for the second one.
 
     The feature is `rank / m` `[batch, list, 1]`, where m is the number of documents in the list and the rank is that of
-    `SoftRankLayer`: about 1 / m for the document that the first scorer ranks first, and 1 for the last. It is
-    differentiable, so both scorers learn from the loss of the second one's scores.
+    `SoftRankLayer`: about 1 / m for the first document, and 1 for the last. Both scorers learn from the loss.
 
     Args:
       first: a scorer for `tfr.keras.model.ModelBuilder`: a function of context features, example features and the mask
-        that returns scores `[batch, list]`. It may return a feature, as
-        `lambda context, example, mask: example["bm25"][:, :, 0]`.
-      second: a scorer that gets the same features and the soft ranks. Its result is the result of this scorer; in
-        multi-task models it is a dictionary.
-      tau: initial temperature of the soft ranks, positive, in the units of `method`.
+        that returns scores `[batch, list]`.
+      second: a scorer that gets the same features and the soft ranks. Its result, scores or a dictionary of them, is
+        the result of this scorer.
+      tau: initial temperature of the soft ranks, positive, in units of `method`, see `ops.soft_rank`.
       method: `"neural_sort"` or `"soft_sort"`.
       feature_name: name of the soft ranks among the example features.
 
-    Padding never affects a score, and its soft rank is 0. TF-Ranking's `regress` signature scores each document as a
-    list of its own, where it is always first. Use the `predict` signature, which scores whole lists.
+    The soft rank of padding is 0. Serve by the signature `predict`: `regress` scores each document as a list of its
+    own.
 
     Raises:
       TypeError: `tau` is not a number.
@@ -52,7 +50,7 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     >>> [round(float(share), 3) for share in scorer({}, documents, mask)[0]]
     [1.0, 0.333, 0.667, 0.0]
 
-    Source: ranks as a feature of a second network are from this package; for the soft ranks see `ops.soft_rank`.
+    Source: the ranks are those of `ops.soft_rank`; as a feature of a second network they are from this package.
     """
 
     def __init__(
