@@ -21,12 +21,10 @@ class RankerModelHandler(ModelHandler):
 
     An element is the features `[n, ...]` of a list, or a mapping of features for a model of several inputs, as for
     `serving.Scorer`. Its result is a `PredictionResult` whose `inference` holds the scores `[n]`. Wrap the handler in
-    Beam's `KeyedModelHandler` to keep the query with its scores. Beam makes batches of about eight times `batch_items`
-    items, and the scorer sorts the lists of a batch by size.
+    Beam's `KeyedModelHandler` to keep the query with its scores.
 
     Args:
-      path: the folder of a version, which every worker must be able to read: in the container, or with a scheme that
-        TensorFlow supports.
+      path: the folder of a version, which every worker must be able to read.
       batch_items: number of items, padding included, that the model scores at a time.
       max_batch_duration_secs: longest time in seconds that a list of a stream waits for others. Beam then keeps lists
         of similar sizes together across bundles. `None` batches within bundles, which is best for files.

@@ -98,8 +98,7 @@ def _read_svmlight(file: Any, first: int, num_features: int) -> Iterator[Ranking
 class ReadParquet(GroupedFiles):
     """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
 
-    The rows with the same value in the group column are one list, in the order of file names and rows, even if they are
-    in several files. Each file is read by one worker.
+    Rows with the same value in the group column are one list, as for `ReadSVMlight`.
 
     Args:
       pattern: a path or a pattern such as `"gs://bucket/train-*.parquet"`.

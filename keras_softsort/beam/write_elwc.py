@@ -19,9 +19,8 @@ class WriteELWC(beam.PTransform):
     """Write lists as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
     Takes elements `(query, (features [n, f], labels [n][, weights [n]]))`. The records are those of
-    `ks.data.write_elwc`, with the query as `query_id`. Beam writes the files aside and renames them when all of them
-    are complete, so a worker that dies leaves no partial file under their names. Existing files of these names are
-    replaced.
+    `ks.data.write_elwc`, with the query as `query_id`. Files get their names when all of them are complete. Existing
+    files of these names are replaced.
 
     Args:
       path: the beginning of the names, `path-00000-of-00004` and so on.

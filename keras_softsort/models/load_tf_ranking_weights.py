@@ -21,8 +21,7 @@ def load_tf_ranking_weights(model: Any, saved_model: str | os.PathLike[str]) -> 
     Args:
       model: a `dnn_scorer` with the features, `hidden_units` and `batch_norm` of the other model, and with
         `input_normalization="batch"` if that normalizes its inputs. Its weights are set.
-      saved_model: folder of the SavedModel of a TF-Ranking model with a `DNNScorer`, as `model.save` on Keras 2 and
-        TF-Ranking's pipelines write it.
+      saved_model: folder of the SavedModel of a TF-Ranking model with a `DNNScorer`, from `model.save` or a pipeline.
 
     Raises:
       ValueError: the folder holds no such SavedModel, or its weights have other shapes. The message names the first

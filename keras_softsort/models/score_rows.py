@@ -17,7 +17,7 @@ def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask:
     """Score lists with a Keras model of padded lists: one score per row of the table, in the order of its rows.
 
     Use it for models in which the items of a list see each other. A model of single rows needs no lists:
-    `lists.in_row_order(model.predict(lists.features))`. `serving.Scorer.score_rows` is the same for an exported ranker.
+    `lists.in_row_order(model.predict(lists.features))`.
 
     Args:
       model: a Keras model from features `[batch, n, f]` to scores `[batch, n]` or `[batch, n, 1]`.

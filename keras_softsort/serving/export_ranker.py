@@ -52,63 +52,54 @@ def export_ranker(
     - `regress`: `inputs`, strings `[batch]`, each a `tf.train.Example` of one item and of its list. The output is
       `outputs` `[batch]`, the score of each item alone. It also answers TensorFlow Serving's Regress API.
 
-    Outputs of the others, by name:
+    The others have these outputs:
 
-    - `scores` `[batch, n]`, with the lowest finite number in the padding. NaN and infinite scores are returned as they
-      are, although JSON, and thus the REST API, cannot express them.
-    - `order` `[batch, n]`, int32: the items from best to worst, then -1 for padding. Equal scores keep the order of
-      the items, and NaN ranks below all numbers.
+    - `scores` `[batch, n]`, with the lowest finite number in the padding. JSON, and thus the REST API, cannot express
+      scores that are NaN or infinite.
+    - `order` `[batch, n]`, int32: the items from best to worst, then -1. Equal scores keep their order, and NaN comes
+      last.
     - `sorted_ids` `[batch, n]`: the ids in that order, then the empty string or -1.
     - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first entries of them.
 
-    The SavedModel is for inference only. It holds no custom gradients, so a gradient through it would be wrong.
-
-    The features of padding are replaced before the model sees them, so that they cannot affect a score: a server that
-    pads requests to one length repeats their first element. Every output starts with the batch axis, as required by
-    the row format of the REST API and by the server's batching.
+    The features of padding are replaced before the model sees them, so that they cannot affect a score. The SavedModel
+    is for inference only: it holds no custom gradients, so a gradient through it would be wrong.
 
     Args:
       model: a built Keras model. It is called with `training=False`.
-      path: the folder of the model. Its name is the name under which the model is served. `~` is expanded. A string
-        with a scheme, such as `"gs://bucket/ranker"`, is written through `tf.io.gfile` if TensorFlow supports the
-        scheme (`tf.io.gfile.get_registered_schemes()`).
-      features: the inputs of the model, if it does not know them or to override them: a `tf.TensorSpec` or a
-        dictionary of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
-      feature_names: name of each feature of a model of one tensor `[batch, n, f]`, such as the `feature_names` of the
-        `RankingDataset` for training. They are stored beside the model. `Scorer` takes these columns of a data frame,
-        and refuses lists with other names or another order. `None` stores no names.
+      path: the folder of the model, whose name is the name of the served model. A string with a scheme, such as
+        `"gs://bucket/ranker"`, is written through `tf.io.gfile` if TensorFlow supports the scheme.
+      features: the inputs of the model, if it does not know them or to override them: a `tf.TensorSpec` or a dictionary
+        of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
+      feature_names: name of each feature of a model of one tensor `[batch, n, f]`, such as those of the
+        `RankingDataset` for training. `Scorer` takes these columns of a data frame, and refuses lists with others.
+        `None` stores no names.
       mask_name: name of the model's bool input `[batch, n]`, if it has one, that is True for items and False for
-        padding (TF-Ranking's `mask_feature_name`). It is derived from `sizes`; clients do not send it.
+        padding. It is derived from `sizes`; clients do not send it.
       padding: the number that replaces padded features, as in training (a `Masking` layer's `mask_value`). It is
         rounded towards 0 for features of integers. Strings become empty.
       item_ids: dtype of the ids in the signature `with_ids`: "string", "int32" or "int64". `None` omits the signature.
       example_features: features of an item in the signatures `elwc` and `regress`: a dictionary from names to
         `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`. A model of one tensor gets them concatenated in this
         order. `None` omits these signatures.
-      context_features: features of a list in the signatures `elwc` and `regress`, as such a dictionary, or `None`.
+      context_features: features of a list in these signatures, as such a dictionary, or `None`.
       top_k: number of best items in the outputs `top_k`, `top_k_scores` and `top_k_ids`; `None` omits them.
       warmup: requests that the server runs before it serves the model, at most 1,000 in all: a dictionary from names of
-        signatures to sequences of requests, each a dictionary of inputs by name. Needs tensorflow-serving-api
-        (`pip install "keras-softsort[serving]"`).
+        signatures to sequences of requests, each a dictionary of inputs. Needs `pip install "keras-softsort[serving]"`.
       version: number of the version; `None` takes the next one after the largest.
 
     Returns:
       The folder of the version: a `Path`, or a string if `path` has a scheme.
 
     A local version is written to a folder `writing-HOST-PROCESS-...` beside it and renamed when it is complete, so a
-    server never sees half a model. With `version=None`, exports that run at the same time get different numbers. An
-    export that was killed leaves its `writing-` folder. The next export to `path` deletes it if it was written by a
-    dead process of this machine, or by another machine and not changed for 24 hours. With a scheme, files are copied
-    with `saved_model.pb` last, since object stores rename no folders; let only one process export there at a time.
+    server never sees half a model. Exports that run at the same time get different numbers. The folder of an export
+    that was killed is deleted by a later one. With a scheme, files are copied with `saved_model.pb` last; let only one
+    process export there at a time.
 
     Raises:
-      TypeError: `model` is not a Keras model, inputs are ragged or sparse, `padding` is not a number, `top_k` or
-        `version` is not an integer, or another argument has another type.
-      ValueError: the model is not built, does not know its inputs, does not take `features`, or does not return one
-        score per item; `feature_names` are not different strings, one for each feature of one tensor; a request in
-        `warmup` does not fit its signature; `padding` is not finite or does not fit into the dtype of the features;
-        `top_k` or `version` is below 1; `version` exceeds int64, which a server reads; or TensorFlow does not support
-        the scheme of `path`.
+      TypeError: `model` is not a Keras model, inputs are ragged or sparse, or an argument has another type.
+      ValueError: the model is not built, does not take `features`, or does not return one score per item; names,
+        requests or `padding` do not fit the model; a number is out of range; or TensorFlow does not support the scheme
+        of `path`.
       FileExistsError: the version exists.
       NotADirectoryError: `path` is a file.
       ImportError: `warmup` is given, and tensorflow-serving-api is not installed.
@@ -118,8 +109,7 @@ def export_ranker(
     >>> import tempfile
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
-    >>> keras = tf.keras
-    >>> model = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(1)])
+    >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.Dense(1)])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", top_k=2)
     >>> folder.name, folder.parent.name
     ('1', 'ranker')

@@ -38,39 +38,36 @@ def predict_offline(
 ) -> list[Answer]:
     """Return what `tensorflow_model_server` would answer, without a server.
 
-    A separate process loads the SavedModel through TensorFlow's C API, from the shared library in TensorFlow's wheel.
-    It has no Python TensorFlow, no Keras and nothing of this package. A model that runs there finds all its variables
-    and operations in the SavedModel, as it must in a server. Loading it by `tf.saved_model.load` does not prove that.
+    A separate process loads the SavedModel through TensorFlow's C API, without Python TensorFlow, Keras or this
+    package. So a model that runs there finds all its variables and operations in the SavedModel, as it must in a
+    server.
 
     Args:
-      path: the local folder of the SavedModel. For `export_ranker` that is the folder of a version.
+      path: the local folder of the SavedModel, as returned by `export_ranker`.
       requests: one mapping per request, from input names to arrays, lists or tensors.
       signature_name: the signature to run.
-      xla: whether graphs that require XLA's compiler may use it. `tensorflow_model_server` refuses them on a CPU
-        unless it is started with `--xla_cpu_compilation_enabled`, and so does this function.
+      xla: whether graphs that require XLA's compiler may use it. `tensorflow_model_server` refuses them on a CPU unless
+        it is started with `--xla_cpu_compilation_enabled`.
 
     Returns:
       One named tuple per request: `outputs`, a dictionary of arrays (strings are bytes objects), and `seconds`, the
-      time of the session. The first request is slow, as in a server without a warm-up file. Scores of valid items may
-      be NaN or -inf, if the model returns them. JSON cannot express these, so a server's REST API would fail.
+      time of the session. The first request is slow, as in a server without warm-up.
 
     Raises:
       FileNotFoundError: there is no SavedModel at `path`, or this TensorFlow has no C API (on Windows).
-      ValueError: the signature is unknown; a request has other names, dtypes or shapes than the signature; a number
-        does not fit into the input's dtype; the inputs of a ranker have different numbers of lists or items; or `sizes`
-        are below 0 or above the list size. (A server takes such sizes as 0 and as the list size.)
+      ValueError: the signature is unknown, or a request does not fit it: names, dtypes, shapes, numbers of lists or
+        items, or `sizes` below 0 or above the list size (which a server would clip).
       TypeError: `requests` is not a sequence, or `xla` is not a boolean.
       RuntimeError: the model or TensorFlow failed, for example with "XLA compilation disabled".
 
-    Cost: a second to start the process and load the library, plus the time to load the model.
+    Cost: a second to start the process, and the time to load the model.
 
     Example:
 
     >>> import tempfile
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
-    >>> keras = tf.keras
-    >>> model = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(1)])
+    >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.Dense(1)])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker")
     >>> request = {"features": [[[1.0, 2.0], [0.5, 0.0], [0.0, 0.0]]], "sizes": [2]}
     >>> (answer,) = serving.predict_offline(folder, [request])

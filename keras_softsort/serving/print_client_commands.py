@@ -40,8 +40,7 @@ def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port:
     >>> import tempfile
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
-    >>> keras = tf.keras
-    >>> model = keras.Sequential([keras.Input((None, 1)), keras.layers.Dense(1)])
+    >>> model = tf.keras.Sequential([tf.keras.Input((None, 1)), tf.keras.layers.Dense(1)])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker")
     >>> serving.print_client_commands(folder)  # doctest: +ELLIPSIS
     Start the server ...

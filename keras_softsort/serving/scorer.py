@@ -27,21 +27,17 @@ Specs = Mapping[str, tf.TensorSpec]
 class Scorer:
     """Score lists of any lengths, given as NumPy arrays, with a model from `export_ranker`.
 
-    The SavedModel is loaded once, by `tf.saved_model.load`. Lists are batched by size and padded to few sizes, two per
-    power of 2. New sizes need no new trace, since the signatures are graphs of unknown sizes. Neither Keras nor a layer
-    of this package is used. The scores are those of a server and of `predict_offline`.
+    The SavedModel is loaded once. Lists are batched by size and padded to few sizes, two per power of 2. New sizes need
+    no new trace. The scores are those of a server and of `predict_offline`.
 
     Create the scorer in the process that uses it, since TensorFlow does not survive a fork. Several threads may share
     one scorer.
 
     Args:
-      path: the folder of a version, as returned by `export_ranker`. A path with a scheme, such as
-        `"gs://bucket/ranker/1"`, is read if TensorFlow supports the scheme.
-      batch_items: number of items, padding included, that the model scores at a time. A longer list is a batch of its
-        own.
+      path: the folder of a version, as returned by `export_ranker`, also with a scheme that TensorFlow supports.
+      batch_items: number of items, padding included, that the model scores at a time.
 
-    Attributes:
-      feature_names: the names that the model was exported with (`export_ranker(feature_names=)`), or `None`.
+    The attribute `feature_names` holds the names that the model was exported with, or `None`.
 
     Raises:
       FileNotFoundError: there is no SavedModel at `path`.
@@ -50,24 +46,16 @@ class Scorer:
     Example:
 
     >>> import tempfile
-    >>> import numpy as np
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
-    >>> keras = tf.keras
-    >>> layer = keras.layers.Dense(1, kernel_initializer="ones")
-    >>> model = keras.Sequential([keras.Input((None, 2)), layer])
-    >>> scorer = serving.Scorer(serving.export_ranker(model, tempfile.mkdtemp() + "/ranker"))
-    >>> lists = [np.array([[1.0, 2.0], [5.0, 0.0]]), np.array([[0.5, 0.0]])]
-    >>> [scores.tolist() for scores in scorer.score(lists)]
-    [[3.0, 5.0], [0.5]]
-    >>> scorer.predict(lists)[0]["order"].tolist()
-    [1, 0]
-
-    A model with names of features scores the rows of a data frame:
-
+    >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), layer])
     >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", feature_names=["price", "stars"])
+    >>> scorer = serving.Scorer(folder)
+    >>> [scores.tolist() for scores in scorer.score([[[1.0, 2.0], [5.0, 0.0]], [[0.5, 0.0]]])]
+    [[3.0, 5.0], [0.5]]
     >>> frame = {"query": [7, 9, 7], "stars": [2.0, 0.0, 0.0], "price": [1.0, 0.5, 5.0]}
-    >>> serving.Scorer(folder).score(frame, group="query").tolist()
+    >>> scorer.score(frame, group="query").tolist()
     [3.0, 0.5, 5.0]
     """
 
@@ -93,21 +81,17 @@ class Scorer:
         """Compute the scores of lists, or of the rows of a data frame.
 
         Args:
-          lists: one array `[n_i, ...]` of features per list. For a model of several inputs, one mapping per list from
-            the names of the inputs to arrays, without the batch axis. A list may be empty. Or a `data.RankingDataset`.
-            Or, with `group`, a data frame as `data.from_frame` takes it, for a model with `feature_names`. The frame
-            may have more columns, in any order.
+          lists: one array `[n_i, ...]` of features per list, or for a model of several inputs one mapping per list from
+            their names to arrays. A list may be empty. Or a `data.RankingDataset`. Or, with `group`, a data frame as
+            `data.from_frame` takes it, for a model with `feature_names`.
           group: column of the frame that identifies its lists.
 
         Returns:
-          One array `[n_i]` per list, in the order of the lists. For a frame, one array `[rows]` in the order of its
-          rows.
+          One array `[n_i]` per list. For a frame, one array `[rows]` in the order of its rows.
 
         Raises:
-          ValueError: a list does not have the inputs, shapes and dtypes of the model, or a number does not fit into the
-            dtype (the message has the number of the list); a `RankingDataset` has other `feature_names` than the model,
-            or in another order; a frame lacks a column; the model has no `feature_names`; or another error of
-            `data.from_frame`.
+          ValueError: a list does not have the inputs, shapes, dtypes or feature names of the model (the message has its
+            number), or an error of `data.from_frame`.
           TypeError: `lists` is not a sequence, or it is a frame and `group` is `None`.
         """
         if group is not None:
@@ -133,14 +117,8 @@ class Scorer:
     def score_rows(self, lists: Any) -> np.ndarray:
         """Compute one score per row of a table, in the order of its rows: `[rows]`.
 
-        For example: `frame["score"] = scorer.score_rows(data.from_frame(frame, group="query", features=columns))`.
-
-        Args:
-          lists: a `data.RankingDataset` with the features of the model, in its order. It needs no labels.
-
-        Raises:
-          ValueError: as for `score`.
-          TypeError: `lists` is not a `RankingDataset`.
+        `lists` is a `data.RankingDataset` with the features of the model; it needs no labels. Errors are those of
+        `score`.
         """
         if not isinstance(lists, RankingDataset):
             raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
@@ -150,17 +128,9 @@ class Scorer:
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of the model, without padding: one dictionary of arrays per list.
 
-        It holds `scores` and `order` `[n_i]`. If the model was exported with `top_k=`, it also holds `top_k` and
-        `top_k_scores` `[min(top_k, n_i)]`. With `item_ids` it also holds `sorted_ids` and `top_k_ids`; strings are
-        bytes objects.
-
-        Args:
-          lists: as for `score`.
-          item_ids: one array of n_i ids per list, for a model that was exported with `item_ids=`.
-
-        Raises:
-          ValueError: as for `score`; or the model has no ids, or `item_ids` have other lengths than the lists.
-          TypeError: `lists` is not a sequence.
+        It holds `scores` and `order` `[n_i]`, and `top_k` and `top_k_scores` `[min(top_k, n_i)]` of a model that was
+        exported with `top_k=`. With `item_ids`, one array of n_i ids per list, it also holds `sorted_ids` and
+        `top_k_ids`; strings are bytes objects. `lists` and errors are as for `score`.
         """
         if item_ids is not None and WITH_IDS not in self._inputs:
             raise ValueError(f"item_ids must be None, since {self.path} was exported without item_ids=")

@@ -23,13 +23,11 @@ SCORE = "score"
 def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch_items: int = 8192) -> Any:
     """Add the column `score`: each group of rows is a list, scored by a model from `serving.export_ranker`.
 
-    Spark moves the rows of a group into one partition and sorts each partition by group. Groups are never split, and
-    each Python worker process loads the model once. The order of the rows changes.
+    Spark moves the rows of a group into one partition. Groups are never split, and the order of the rows changes.
 
     Args:
       frame: a Spark data frame.
-      folder: the folder of a version, which every executor can read: on a shared file system, or with a scheme that
-        TensorFlow supports.
+      folder: the folder of a version, which every executor can read, or with a scheme that TensorFlow supports.
       group: column that identifies lists.
       features: columns of numbers, in the order of the model's features. A column of arrays counts as several.
       batch_items: number of items, padding included, that the model scores at a time.

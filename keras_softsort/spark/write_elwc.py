@@ -26,14 +26,13 @@ def write_elwc(
     """Write groups of rows as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
     Each group is a list, with one feature `features` `[f]`, `label`, and `weight` if it is named. Its id `query_id` is
-    an integer, or a string for groups of another type. Each partition becomes a file. A task writes to a temporary
-    folder `.writing-...` beside `path`. When all tasks are complete, the driver renames the files of those that
-    succeeded, so tasks that died, were retried or ran twice leave nothing behind.
+    an integer, or a string for groups of another type. Each partition becomes a file, written to a folder
+    `.writing-...` and renamed when all tasks are complete, so tasks that died or were retried leave nothing behind.
 
     Args:
       frame: a Spark data frame.
       path: the beginning of the names, `path-00000-of-00004` and so on, on a file system that the driver and all
-        executors share, or with a scheme that TensorFlow supports.
+        executors share.
       group: column that identifies lists.
       label: column of numbers.
       features: columns of numbers. A column of arrays counts as several.
