@@ -51,7 +51,8 @@ def approx_ndcg_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give
-      0. A score or label that is not finite, or a label below 0, makes its list NaN.
+      0. A score or label that is not finite, or a label below 0, makes its list NaN. Tied scores have equal smooth
+      ranks, the mean of the ranks that they share.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.

@@ -101,9 +101,10 @@ def plackett_luce_loss(
     0.333333
 
     Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank", ICML 2008; Y. Lan,
-    T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank Algorithms", ICML 2009 (k); Y. Lan,
-    Y. Zhu, J. Guo, S. Niu, X. Cheng, "Position-Aware ListMLE", UAI 2014; N. Breslow, "Covariance Analysis of Censored
-    Survival Data", Biometrics 30, 1974 (ties).
+    T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank Algorithms", ICML 2009 (k); F. Xia,
+    T.-Y. Liu, H. Li, "Statistical Consistency of Top-k Ranking", NIPS 2009 (k); Y. Lan, Y. Zhu, J. Guo, S. Niu,
+    X. Cheng, "Position-Aware ListMLE", UAI 2014; N. Breslow, "Covariance Analysis of Censored Survival Data",
+    Biometrics 30, 1974 (ties).
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, PlackettLuceOptions(k, ties, discount))
