@@ -21,19 +21,33 @@ class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with the mask and the weights of the items."""
 
     labels: tf.Tensor  # [B, n]; 0 where masked
-    mask: tf.Tensor  # [B, n] bool, True for valid items
-    weights: tf.Tensor  # [B, n]; 0 where masked
-    weighted: bool  # whether weights were given; otherwise those of all valid items are 1
+    given_mask: tf.Tensor | None = None  # [B, n] bool, True for valid items; None if all are valid
+    given_weights: tf.Tensor | None = None  # [B, n], 0 where masked; None if all valid items have the weight 1
     groups: tf.Tensor | None = None  # [n]: the id of the list of each item, if one row holds all lists
+
+    @property
+    def mask(self) -> tf.Tensor:
+        """True for valid items: bool [B, n]."""
+        return tf.ones_like(self.labels, tf.bool) if self.given_mask is None else self.given_mask
+
+    @property
+    def weights(self) -> tf.Tensor:
+        """The weights of the items [B, n], 0 where masked."""
+        return tf.cast(self.mask, self.labels.dtype) if self.given_weights is None else self.given_weights
+
+    def only_valid(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` [B, n] with 0 where masked."""
+        return values if self.given_mask is None else tf.where(self.given_mask, values, tf.zeros([], values.dtype))
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
         """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
-        valid = tf.where(self.mask, values, tf.zeros_like(values))
-        return tf.reduce_sum(valid * self.weights, axis=-1) / self.sizes()
+        return tf.reduce_sum(self.only_valid(values) * self.weights, axis=-1) / self.sizes()
 
     def list_weights(self) -> tf.Tensor:
         """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
-        return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
+        if self.given_weights is None:
+            return tf.cast(tf.reduce_any(self.mask, axis=-1), self.labels.dtype)
+        return tf.reduce_sum(self.given_weights, axis=-1) / self.sizes()
 
     def with_nan_spread(self) -> Lists:
         """These lists with NaN for all labels of a list that has a NaN label."""
@@ -95,12 +109,11 @@ def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor)
         return function(lists, *parts)
 
     def of_padded(labels: tf.Tensor, mask: tf.Tensor, *parts: tf.Tensor) -> Any:
-        if not lists.weighted:
-            parts = (tf.cast(mask, labels.dtype), *parts)
-        return function(Lists(labels, mask, parts[0], lists.weighted), *parts[1:])
+        weights, others = parts[: len(given)], parts[len(given) :]
+        return function(Lists(labels, mask, *weights), *others)
 
-    weights = [lists.weights] if lists.weighted else []
-    return by_segment(of_padded, lists.groups, [part[0] for part in (lists.labels, lists.mask, *weights, *parts)])
+    given = [] if lists.given_weights is None else [lists.given_weights]
+    return by_segment(of_padded, lists.groups, [part[0] for part in (lists.labels, lists.mask, *given, *parts)])
 
 
 def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:
@@ -122,14 +135,20 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
                 f"the Keras mask of y_pred must have the shape of y_true, {labels.shape}, got {keras_mask.shape}"
             )
         keras_mask = arguments.of_shape("the Keras mask of y_pred", keras_mask, tf.shape(labels))
-        mask = tf.logical_and(mask, tf.cast(keras_mask, tf.bool))
-    labels = tf.where(mask, labels, tf.zeros_like(labels))
-    weights = _item_weights(sample_weight, mask, size, dtype)
-    return Lists(labels, mask, weights, sample_weight is not None, inputs.groups)
+        keras_mask = tf.cast(keras_mask, tf.bool)
+        mask = keras_mask if mask is None else tf.logical_and(mask, keras_mask)
+    lists = Lists(labels, mask, groups=inputs.groups)
+    lists = lists._replace(labels=lists.only_valid(labels))
+    if sample_weight is None:
+        return lists
+    weights = tf.broadcast_to(_item_weights(sample_weight, labels, dtype), tf.shape(labels))
+    return lists._replace(given_weights=lists.only_valid(weights))
 
 
-def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return dense labels in `dtype`, and whether each belongs to a valid item."""
+def _labels_and_mask(
+    y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None
+) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """Return dense labels in `dtype`, and whether each belongs to a valid item, None if all do."""
     labels = tf.cast(_dense("y_true", y_true, size), dtype)
     if padding == "negative_labels":
         # A label that is NaN is not padding: it makes the result of its list NaN.
@@ -137,17 +156,16 @@ def _labels_and_mask(y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
     else:
-        mask = tf.ones_like(labels, tf.bool)
+        mask = None
     if isinstance(y_true, tf.RaggedTensor):
-        mask = tf.logical_and(mask, tf.sequence_mask(y_true.row_lengths(), size))
+        within = tf.sequence_mask(y_true.row_lengths(), size)
+        mask = within if mask is None else tf.logical_and(mask, within)
     return labels, mask
 
 
-def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DType) -> tf.Tensor:
-    valid = tf.cast(mask, dtype)
-    if sample_weight is None:
-        return valid
-    weights = tf.cast(_dense("sample_weight", sample_weight, size), dtype)
+def _item_weights(sample_weight: Any, labels: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The weights, which broadcast against the `labels` [B, n]."""
+    weights = tf.cast(_dense("sample_weight", sample_weight, tf.shape(labels)[1]), dtype)
     if weights.shape.rank is None:  # as Keras makes it where a model was trained with weights of other ranks
         lists = tf.shape(weights)[0]
         weights = tf.reshape(weights, [lists, tf.maximum(tf.size(weights) // tf.maximum(lists, 1), 1)])
@@ -155,17 +173,17 @@ def _item_weights(sample_weight: Any, mask: tf.Tensor, size: Any, dtype: tf.DTyp
         weights = weights[:, tf.newaxis]
     fits = weights.shape.rank == 0 or (
         weights.shape.rank == 2
-        and mask.shape[:1].is_compatible_with(weights.shape[:1])
-        and weights.shape[1] in (None, 1, mask.shape[1] or weights.shape[1])
+        and labels.shape[:1].is_compatible_with(weights.shape[:1])
+        and weights.shape[1] in (None, 1, labels.shape[1] or weights.shape[1])
     )
     if not fits:
         raise ValueError(f"sample_weight must have shape [batch], [batch, 1] or [batch, n], got {weights.shape}")
-    if weights.shape.rank == 2 and not (weights.shape.is_fully_defined() and mask.shape.is_fully_defined()):
-        received, expected = tf.shape(weights), tf.shape(mask)
+    if weights.shape.rank == 2 and not (weights.shape.is_fully_defined() and labels.shape.is_fully_defined()):
+        received, expected = tf.shape(weights), tf.shape(labels)
         same = tf.logical_or(tf.equal(received, expected), [False, received[1] == 1])
         rule = "sample_weight must have shape [batch], [batch, 1] or [batch, n], expected and received:"
         weights = arguments.checked(weights, tf.reduce_all(same), rule, expected, received)
-    return tf.where(mask, tf.broadcast_to(weights, tf.shape(mask)), tf.zeros_like(valid))
+    return weights
 
 
 def _dense(name: str, value: Any, size: Any) -> tf.Tensor:
@@ -193,13 +211,16 @@ def weighted_list_losses(
     list_losses: Callable[[Lists, tf.Tensor], tf.Tensor], lists: Lists, y_pred: tf.Tensor
 ) -> WeightedLosses:
     """Weigh the losses of the lists [B]. Their mean is taken over all lists, but not over groups of padding."""
+    if lists.groups is None:
+        losses = list_losses(lists, y_pred)
+        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
 
     def found(lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         counts = tf.reduce_any(lists.mask, axis=-1)
         return list_losses(lists, y_pred), lists.list_weights(), tf.cast(counts, tf.int32)
 
     losses, weights, counts = for_each_list(found, lists, y_pred)
-    return WeightedLosses(losses, tf.size(losses) if lists.groups is None else tf.reduce_sum(counts), weights)
+    return WeightedLosses(losses, tf.reduce_sum(counts), weights)
 
 
 def checked_reduction(reduction: str | None) -> str:

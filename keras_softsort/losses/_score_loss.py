@@ -80,7 +80,7 @@ class ScoreLoss(ListLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch], NaN for a list with a NaN label or score."""
-        scores = tf.where(lists.mask, self._scaled(lists, y_pred), tf.zeros_like(y_pred))
+        scores = lists.only_valid(self._scaled(lists, y_pred))
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
         return nan_lists(lists.failed(scores), losses, scores)
 
@@ -91,7 +91,7 @@ class ScoreLoss(ListLoss):
     def _scaled(self, lists: Lists, scores: tf.Tensor) -> tf.Tensor:
         if self.scale is None:
             return scores
-        return in_deviations(scores, lists.mask, from_origin=not self._depends_on_offset)
+        return in_deviations(scores, lists.given_mask, from_origin=not self._depends_on_offset)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -147,5 +147,5 @@ class OperatorLoss(ScoreLoss):
         options = self.options(y_pred.dtype)
         if "seed" in options:
             options["seed"] = fresh_seed(options["seed"]) if options.get("stochastic", True) else None
-        weights = lists.weights if lists.weighted else None
-        return operator(self._scaled(lists, y_pred), lists.labels, mask=lists.mask, weights=weights, **options)
+        scores, mask, weights = self._scaled(lists, y_pred), lists.given_mask, lists.given_weights
+        return operator(scores, lists.labels, mask=mask, weights=weights, **options)

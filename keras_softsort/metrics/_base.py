@@ -95,8 +95,8 @@ class RankingMetric(ListMetric):
 
     def measure(self, y_pred: tf.Tensor, lists: Lists, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
-        weights = lists.weights if lists.weighted else None
-        found = self._measures(metric_arguments(y_pred, lists.labels, lists.mask, weights), *topics, self._options)
+        args = metric_arguments(y_pred, lists.labels, lists.given_mask, lists.given_weights)
+        found = self._measures(args, *topics, self._options)
         no_relevant = getattr(self, "no_relevant", "zero")
         if no_relevant == "one":
             return found.values + (1 - found.is_relevant), found.weights
@@ -145,7 +145,8 @@ class SortMetric(ListMetric):
         """The value and the weight of each list."""
         if y_pred.shape.rank == 4:
             y_pred = tf.reduce_mean(y_pred, axis=1)
-        lists = lists._replace(weights=arguments.non_negative_tensor("weights", lists.weights))
+        weights = arguments.optional(arguments.non_negative_tensor)("weights", lists.given_weights)
+        lists = lists._replace(given_weights=weights)
         values, counts = self.compare(y_pred, lists)
         weights = lists.list_weights()
         return values, tf.where(counts, weights, tf.zeros_like(weights))

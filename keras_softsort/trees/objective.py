@@ -83,8 +83,7 @@ class Objective:
         """The derivatives [1 or 2, lists, n] of lists with these labels, NaN in the padding, scores and weights."""
         labels, scores, *given = tf.unstack(padded)
         mask = tf.logical_not(tf.math.is_nan(labels))
-        weights = given[0] if given else tf.cast(mask, labels.dtype)
-        lists = Lists(tf.where(mask, labels, tf.zeros_like(labels)), mask, weights, bool(given))
+        lists = Lists(tf.where(mask, labels, tf.zeros_like(labels)), mask, *given)
         closed = self.loss.list_derivatives(lists, scores) if self.hessian == "auto" else None
         if closed is not None:
             return tf.stack(closed)

@@ -45,6 +45,26 @@ def test_nan_is_seen(where):
     np.testing.assert_array_equal(np.isnan(values), [True, False])
 
 
+@pytest.mark.parametrize(("padding", "has_mask"), [("negative_labels", True), ("nan_labels", True), (None, False)])
+@pytest.mark.parametrize("weights", [None, [2.0, 3.0]])
+def test_the_mask_and_the_weights_are_those_that_were_given(padding, has_mask, weights):
+    """A loss without them gets tensors all the same."""
+    seen = []
+
+    class Seen(ks.losses.ListLoss):
+        predicts = "scores"
+
+        def list_losses(self, lists, y_pred):
+            seen.append(lists)
+            return tf.reduce_sum(y_pred, axis=-1)
+
+    Seen(padding=padding)(np.ones([2, 3], "float32"), np.ones([2, 3], "float32"), weights)
+    assert (seen[0].given_mask is not None) == has_mask
+    assert (seen[0].given_weights is not None) == (weights is not None)
+    assert seen[0].mask.numpy().all()
+    np.testing.assert_array_equal(seen[0].weights, np.outer(weights or [1, 1], np.ones(3)))
+
+
 def test_config_round_trip():
     loss = PairwiseHinge(0.5, padding=None, lists="batch", name="mine", dtype="float64")
     again = PairwiseHinge.from_config(json.loads(json.dumps(loss.get_config())))

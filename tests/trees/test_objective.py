@@ -79,8 +79,8 @@ def test_closed_forms_are_those_of_float64_differences(name, weighted, dtype):
     random = np.random.default_rng(3)
     scores, labels = random.normal(size=(3, 6)), random.integers(0, 4, (3, 6)).astype(float)
     mask = np.arange(6) < np.array([[6], [4], [0]])
-    weights = mask * (random.uniform(0.5, 2, (3, 6)) if weighted else 1.0)
-    lists = Lists(tf.constant(labels * mask), tf.constant(mask), tf.constant(weights), weighted)
+    weights = tf.constant(mask * random.uniform(0.5, 2, (3, 6))) if weighted else None
+    lists = Lists(tf.constant(labels * mask), tf.constant(mask), weights)
 
     @tf.function(autograph=False)
     def gradient(scores):
@@ -90,7 +90,9 @@ def test_closed_forms_are_those_of_float64_differences(name, weighted, dtype):
         return tape.gradient(total, scores)
 
     found = CLOSED[name].list_derivatives(
-        lists._replace(labels=tf.cast(lists.labels, dtype), weights=tf.cast(lists.weights, dtype)),
+        lists._replace(
+            labels=tf.cast(lists.labels, dtype), given_weights=tf.cast(weights, dtype) if weighted else None
+        ),
         tf.constant(scores, dtype),
     )
     tolerance = {"float32": 2e-6, "float64": 1e-7}[dtype]
@@ -117,9 +119,7 @@ def test_every_closed_form_is_tried():
 def test_long_lists_have_the_derivatives_of_all_their_tiles():
     random = np.random.default_rng(0)
     scores, labels = random.normal(size=(1, 150)), random.integers(0, 5, (1, 150)).astype(float)
-    mask = np.ones_like(labels, bool)
-    lists = Lists(tf.constant(labels), tf.constant(mask), tf.constant(mask.astype(float)), False)
-    found = ks.RankNetLoss(normalization="none").list_derivatives(lists, tf.constant(scores))
+    found = ks.RankNetLoss(normalization="none").list_derivatives(Lists(tf.constant(labels)), tf.constant(scores))
     shares = 1 / (1 + np.exp(scores[0][:, None] - scores[0]))
     pairs = labels[0][:, None] > labels[0]
     slopes, curvatures = pairs * shares, pairs * shares * (1 - shares)
@@ -129,7 +129,7 @@ def test_long_lists_have_the_derivatives_of_all_their_tiles():
 
 def test_list_mle_keeps_its_derivatives_at_any_range_of_scores():
     scores = np.array([[500.0, -400.0, 0.0, 1.0]])
-    lists = Lists(*map(tf.constant, (np.array([[3.0, 2.0, 1.0, 0.0]]), np.ones((1, 4), bool), np.ones((1, 4)))), False)
+    lists = Lists(tf.constant([[3.0, 2.0, 1.0, 0.0]], tf.float64))
     found = ks.PlackettLuceLoss().list_derivatives(lists, tf.constant(scores))
     half = 1 / (1 + np.exp(-1.0))
     # The first choice is certain, the second is certainly another item, and the third is between the last two.

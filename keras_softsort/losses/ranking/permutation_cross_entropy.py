@@ -54,7 +54,7 @@ class PermutationCrossEntropyLoss(ListLoss):
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         return permutation_cross_entropy_loss(
-            y_pred, lists.labels, direction=self._sort_direction, mask=lists.mask, weights=lists.weights
+            y_pred, lists.labels, direction=self._sort_direction, mask=lists.given_mask, weights=lists.given_weights
         )
 
 
