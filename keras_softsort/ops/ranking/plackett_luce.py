@@ -185,9 +185,9 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
 
 def _by_pairs(lists: RankingLists, options: PlackettLuceOptions) -> tuple[tf.Tensor, tf.Tensor | None, ComparedChoices]:
     """The scores [B, n] in units of tau, weights and choices, in the order of the list."""
-    scores = relative_scores(lists.scores, lists.mask, lists.tau, of_pairs=True)
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
     choices = ComparedChoices(masked_last(lists.labels, lists.mask), options.ties)
-    weights = lists.weights if lists.are_weighted else None
+    weights = lists.weights
     if options.k is not None or options.discount is not None:
         counted = _rank_weights_by_pairs(choices, tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores)))
         weights = counted if weights is None else weights * counted
