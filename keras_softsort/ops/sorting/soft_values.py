@@ -60,7 +60,7 @@ def soft_values(
     Raises:
       TypeError: `scores` or `values` is not floating-point, they differ in dtype, or `mask` is not bool.
       ValueError: `tau` or `power` is not positive, `top_k` is greater than the list size, a name is unknown, shapes do
-        not match, or `method` has no sorted values, no `power`, or no matrix for `values`.
+        not match, or `method` has no sorted values or does not take `power` or `values`.
 
     Cost: O(n^2 d) time and O(n^2) memory on short lists. Long lists (see the documentation) take O(n) memory, and
     O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort, where about w = `sqrt(30 tau / gap)` neighbors
