@@ -35,10 +35,10 @@ def batches_of_groups(
       rows: the largest number of rows in a batch.
       shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
         batch does not hold three of the largest group, only the order of the batches differs.
-      seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
+      seed: seed of the order; `None` takes TensorFlow's global seed.
       padding: `None` for batches of at most `rows` rows. `"negative_labels"` or `"nan_labels"` fill up each batch to
-        `rows` rows, so that XLA compiles one shape. Padded rows have features and weights 0, a group of their own, and
-        the label -1 or NaN. Losses and metrics need the same `padding`.
+        `rows` rows, with the label -1 or NaN, features and weights 0 and a group of their own, so that XLA compiles one
+        shape. Losses and metrics need the same `padding`.
       shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th group.
 
     Returns:
@@ -156,8 +156,7 @@ def batches_by_group(
     Raises:
       ValueError, TypeError: as in `batches_of_groups`.
 
-    Cost: one slice per batch, and the memory of `bucketed_batches`. XLA compiles every list size, of which
-    `bucketed_batches` makes few.
+    Cost: that of `batches_of_groups`.
 
     Example:
 

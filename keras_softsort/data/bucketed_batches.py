@@ -47,7 +47,7 @@ def bucketed_batches(
         -1, and labels must be at least 0. `"nan_labels"`: padded labels are NaN, and labels may have any sign. `None`:
         nothing is padded, each batch holds lists of one size, and `boundaries` must be `None`.
       shuffle: whether the order of the lists differs from epoch to epoch.
-      seed: seed of the order; `None` takes TensorFlow's global seed (`keras.utils.set_random_seed`).
+      seed: seed of the order; `None` takes TensorFlow's global seed.
       drop_remainder: whether partial batches are left out, so that `batch` is static. Up to `batch_size - 1` lists of
         each padded size are then not seen in an epoch.
       mask: whether features are a dictionary of `"features"` and `"mask"` `[batch, n]`, True for items and False for

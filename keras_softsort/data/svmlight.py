@@ -80,7 +80,7 @@ def read_svmlight(
     >>> lists.query_ids.tolist(), lists.labels.tolist(), lists.features.tolist()
     ([7, 9], [2.0, 0.0, 1.0], [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
 
-    Source: T. Joachims, SVMlight; T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 Datasets", 2013; LightGBM's file of sizes.
+    Source: T. Joachims, SVMlight; T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 Datasets", 2013.
     """
     path = Path(path)
     num_features = arguments.optional_positive_integer("num_features", num_features)

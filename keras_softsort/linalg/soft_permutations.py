@@ -154,8 +154,6 @@ class LinearOperatorNeuralSort(SoftPermutation):
     >>> operator = ks.linalg.LinearOperatorNeuralSort([2.0, 5.0, 3.0], tau=0.01)
     >>> operator.matvec([20.0, 50.0, 30.0]).numpy().tolist()
     [50.0, 30.0, 20.0]
-    >>> operator.matvec([1.0, 2.0, 3.0], adjoint=True).numpy().tolist()  # the ranks
-    [3.0, 1.0, 2.0]
 
     Source: see `ops.neural_sort`. The band is from this package.
     """

@@ -36,20 +36,17 @@ def gam_scorer(
     They sum to the scores over f. Features are in the order of their names, and one of size d has d contributions.
 
     Args:
-      example_features: as for `dnn_scorer`.
-      context_features, input_normalization, mask_name, name: as for `dnn_scorer`.
+      example_features, activation, dropout, context_features, input_normalization, mask_name, name: as for
+        `dnn_scorer`.
       hidden_units: sizes of the hidden layers of each network; at least one.
-      activation: activation of the hidden layers.
-      dropout: share of each hidden layer's outputs that is dropped in training, from 0 to below 1.
       batch_norm: momentum of batch normalization after each hidden dense layer; `None` for none.
 
     Returns:
       A functional Keras model, with inputs and scores as of `dnn_scorer`.
 
     Raises:
-      ValueError: as for `dnn_scorer`; or there are no hidden units, or `input_normalization` changes the number of
-        features.
-      TypeError: an argument has another type.
+      ValueError, TypeError: as for `dnn_scorer`; or there are no hidden units, or `input_normalization` changes the
+        number of features.
 
     Cost: that of f small networks, computed side by side.
 

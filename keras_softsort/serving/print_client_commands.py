@@ -22,8 +22,7 @@ _UNKNOWN = 2  # the size of every axis that the model leaves open
 def print_client_commands(path: str | Path, *, grpc_port: int = 8500, rest_port: int = 8501) -> None:
     """Print commands that start a server for a model from `export_ranker`, and requests that work.
 
-    The requests hold one list with made-up numbers. Replace them with your own. The curl commands use both formats of
-    the REST API.
+    The requests hold one list with made-up numbers. Replace them with your own.
 
     Args:
       path: the local folder of a version, as returned by `export_ranker`.

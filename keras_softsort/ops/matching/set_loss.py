@@ -41,8 +41,7 @@ def set_loss(
 
     With a `class_loss` it is `sum_i matched_loss(t_i, p_a(i)) + T / W (sum_i class_loss(t_i, p_a(i)) + w sum_(j not in
     a) unmatched_loss(p_j))`. T is the number of targets in the batch, at least 1, and W that of matched predictions
-    plus w times that of unmatched ones. Divided by T, the classes then have their weighted mean over predictions, as in
-    DETR.
+    plus w times that of unmatched ones. Divided by T, the classes then have their weighted mean, as in DETR.
 
     Args:
       targets: a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take them.
@@ -52,10 +51,9 @@ def set_loss(
         target, `[batch, m, ...]`.
       unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target. None for 0.
       class_loss: function `(targets, predictions) -> [batch, m]` as `matched_loss`, or None: the part of the loss of a
-        matched pair that is averaged over predictions together with the `unmatched_loss`.
+        pair that is averaged over predictions together with the `unmatched_loss`.
       unmatched_weight: weight of the `unmatched_loss`, a number of at least 0.
-      target_mask: bool `[batch, m]`, True for valid targets. Masked ones are replaced by 0 before any function sees
-        them.
+      target_mask: bool `[batch, m]`, True for valid targets. The functions see 0 in place of the others.
       prediction_mask: bool `[batch, n]`, True for valid predictions.
       normalization: how the caller divides, which matters with a `class_loss` only. `"batch"`: T and W are those of the
         batch. `"set"`: of each set. `"none"`: T / W is 1.
@@ -83,8 +81,7 @@ def set_loss(
     >>> [round(loss, 3) for loss in losses.numpy().tolist()]  # 0.25 for 2, 0.5 for 5, and 0.1 for 9, left over
     [0.85]
 
-    Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
-    Transformers", ECCV 2020, section 3.1.
+    Source: see `match`.
     """
     arguments.function("pair_cost", pair_cost)
     arguments.function("matched_loss", matched_loss)

@@ -59,8 +59,7 @@ def retrieval_loss(
         labels, candidate i is the relevant one of query i.
       metric: one of those above.
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
-      tau: temperature in units of the distance, positive: a number, or a tensor that is a scalar or holds one per
-        query.
+      tau: temperature in units of the distance, positive: a number, or a tensor that broadcasts against `[q]`.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `nearest_neighbors`.
       scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
       mask: bool `[q]`, True for valid queries. The others get 0, and without `candidates` are no candidates.
@@ -75,8 +74,7 @@ def retrieval_loss(
     Raises:
       ValueError: a name is unknown, `k` is out of range or missing, `tau` is not positive, labels are missing, or
         shapes do not match (an InvalidArgumentError if sizes were unknown when traced; XLA drops that check).
-      TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or another type is
-        wrong.
+      TypeError: embeddings are not floating-point, labels are not numbers, or another type is wrong.
 
     Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and
     O(q c) for the others; O(q c log c) more with `k`. O(q c) memory.

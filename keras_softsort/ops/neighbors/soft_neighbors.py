@@ -64,10 +64,10 @@ def soft_neighbor_membership(
       is not finite, its own or a valid candidate's, gets NaN. Half precision is computed in float32.
 
     Raises:
-      ValueError: `k` is below 1 or not below c, `num_samples` is below 1 or given without `seed`, `tau` is not
-        positive, a name is unknown, or shapes do not match.
-      TypeError: embeddings are not floating-point, a mask is not bool, or an argument has another type.
-      InvalidArgumentError: `k` is not below c, and c was unknown when traced. XLA drops that check.
+      ValueError: `k` is below 1 or not below c (an InvalidArgumentError if c was unknown when traced; XLA drops that
+        check), `num_samples` is below 1 or given without `seed`, `tau` is not positive, a name is unknown, or shapes do
+        not match.
+      TypeError: embeddings are not floating-point, a mask is not bool, or another type is wrong.
 
     Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample.
 
@@ -144,11 +144,9 @@ def dknn_loss(
 
     Raises:
       ValueError: `num_queries` is below 1, `objective` is unknown, the batch has at most `num_queries + k` items
-        (`1 + k` without `num_queries`), or an error of `soft_neighbor_membership`.
-      TypeError: embeddings are not floating-point, labels are not numbers, a mask is not bool, or another type is
-        wrong.
-      InvalidArgumentError: the batch is too small, and its size was unknown when traced. XLA drops that check, and the
-        losses are then NaN.
+        (`1 + k` without `num_queries`; an InvalidArgumentError if its size was unknown when traced, and NaN under XLA),
+        or an error of `soft_neighbor_membership`.
+      TypeError: embeddings are not floating-point, labels are not numbers, or another type is wrong.
 
     Cost: that of `soft_neighbor_membership`.
 
@@ -159,8 +157,7 @@ def dknn_loss(
     >>> ks.ops.dknn_loss(embeddings, labels, k=1, tau=0.01).numpy().round(3).tolist()
     [-1.0, -1.0, -1.0, -1.0]
 
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019, section 6.3.
+    Source: see `soft_neighbor_membership`.
     """
     embeddings = arguments.floating_tensor("embeddings", embeddings)
     if embeddings.shape.rank != 2:

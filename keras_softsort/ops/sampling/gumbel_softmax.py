@@ -74,16 +74,15 @@ def gumbel_softmax(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> two = ks.ops.gumbel_softmax([-0.4, -1.6, -2.3], tau=0.1, seed=[1, 2], k=2)
-    >>> round(float(tf.reduce_sum(two)), 3)
+    >>> round(float(two.numpy().sum()), 3)
     2.0
 
-    Source: E. Jang, S. Gu, B. Poole, "Categorical Reparameterization with Gumbel-Softmax", and C. Maddison, A. Mnih,
-    Y. W. Teh, "The Concrete Distribution", both ICLR 2017; for successive softmaxes S. M. Xie, S. Ermon,
-    "Reparameterizable Subset Sampling via Continuous Relaxations", IJCAI 2019; for the threshold B. Amos, V. Koltun,
-    J. Z. Kolter, "The Limited Multi-Label Projection Layer", 2019.
+    Source: E. Jang, S. Gu, B. Poole, "Categorical Reparameterization with Gumbel-Softmax", and C. Maddison, A. Mnih, Y.
+    W. Teh, "The Concrete Distribution", both ICLR 2017; S. M. Xie, S. Ermon, "Reparameterizable Subset Sampling via
+    Continuous Relaxations", IJCAI 2019 (successive softmaxes); B. Amos, V. Koltun, J. Z. Kolter, "The Limited
+    Multi-Label Projection Layer", 2019 (threshold).
     """
     choice = _checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)
     scale = gumbel_noise.noise_scale_tensor(noise_scale, choice.tau.dtype)
@@ -113,9 +112,8 @@ def relaxed_top_k(
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> tf.round(100 * ks.ops.relaxed_top_k([2.0, 2.0, 2.0, 1.0], k=2, tau=0.1)).numpy().tolist()
+    >>> (100 * ks.ops.relaxed_top_k([2.0, 2.0, 2.0, 1.0], k=2, tau=0.1).numpy()).round().tolist()
     [67.0, 67.0, 67.0, 0.0]
 
     Source: see `gumbel_softmax`.
