@@ -126,7 +126,7 @@ def objective(
       unit_scale: whether gradient and hessian are divided by the mean of the hessian, in whose units XGBoost's
         `reg_lambda` and `min_child_weight` count.
       normalize_lists: whether gradient and hessian of each list are multiplied by `log2(1 + S) / S`, where S is the sum
-        of the list's absolute gradients, as LightGBM's `lambdarank_norm` does.
+        of the list's absolute gradients, a part of LightGBM's `lambdarank_norm`.
 
     Returns:
       A function of (scores, data set) or (labels, scores, weights, sizes of lists), which returns the gradient and the
