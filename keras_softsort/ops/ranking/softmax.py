@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, is_at_most, masked_last, relative_scores, take, tied_ranks
+from keras_softsort.ops._core.target import by_comparison
 from keras_softsort.ops.ranking._dcg import GAINS, absolute_gains, checked_gains
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
 from keras_softsort.ops.ranking._lists import (
@@ -20,7 +21,7 @@ from keras_softsort.ops.ranking._lists import (
     ranking_arguments,
 )
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_metric, softmax_slopes
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
+from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, ComparedChoices, choice_costs
 
 SOFTMAX_CHECKS = {"lambda_weight": softmax_metric, "poly_epsilon": arguments.number}
 # With smaller labels a loss is only infinite because of its scores.
@@ -183,7 +184,8 @@ def unique_softmax_loss(
         not checked under XLA, where the result is infinite or NaN.
 
     Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures (600 for lists of more than
-    1,000 items or of unknown size, which are computed in float64), all lists of the batch take O(n^1.5).
+    1,000 items or of unknown size, which are computed in float64), all lists of the batch take O(n^1.5). A TPU, and a
+    GPU under XLA, compare all pairs of lists of known sizes.
 
     Example:
 
@@ -198,16 +200,21 @@ def unique_softmax_loss(
 
 @per_list(finite_with_gain)
 def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
-    dtype = lists.scores.dtype if is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
+    compared = by_comparison(lists.scores.shape[1])
+    dtype = lists.scores.dtype if compared or is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
     weights = tf.cast(lists.weighted(absolute_gains(lists.labels, lists.mask, gain)), dtype)
     # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
     largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
     weights = tf.math.divide_no_nan(weights, largest)
     # Masked items come after all others, and have no weight.
-    ordered, order = descending(masked_last(lists.labels, lists.mask))
-    choices = ChoicesAgainstLater(*tied_ranks(ordered))
-    losses = choice_costs(take(scores, order), take(weights, order), choices)
+    keys = masked_last(lists.labels, lists.mask)
+    if compared:
+        losses = choice_costs(scores, weights, ComparedChoices(keys, "never"))
+    else:
+        ordered, order = descending(keys)
+        choices = ChoicesAgainstLater(*tied_ranks(ordered))
+        losses = choice_costs(take(scores, order), take(weights, order), choices)
     losses = tf.cast(losses * largest[:, 0], lists.scores.dtype)
     if gain == "linear":
         return losses

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import keras_softsort as ks
+from keras_softsort.ops._core.target import lowering_for
 
 UNKNOWN = [tf.TensorSpec([None, None], tf.float32)]
 
@@ -24,18 +25,19 @@ def expected(scores, labels, weights, mask):
 
 
 @pytest.mark.parametrize(
-    ("signature", "compiled"),
+    ("target", "signature", "compiled"),
     [
-        pytest.param(None, True, id="known sizes, XLA"),
-        pytest.param(UNKNOWN, False, id="unknown sizes, TF"),
-        pytest.param(None, False, id="known sizes, TF", marks=pytest.mark.nightly),
-        pytest.param(UNKNOWN, True, id="unknown sizes, XLA", marks=pytest.mark.nightly),
+        pytest.param("cpu", None, True, id="known sizes, XLA"),
+        pytest.param("cpu", UNKNOWN, False, id="unknown sizes, TF"),
+        pytest.param("cpu", None, False, id="known sizes, TF", marks=pytest.mark.nightly),
+        pytest.param("cpu", UNKNOWN, True, id="unknown sizes, XLA", marks=pytest.mark.nightly),
+        pytest.param("tpu", None, True, id="pairs, XLA"),
     ],
 )
-# Compared with all others, sorted, and too long for float32 sums; in range, and too far apart for exponentials.
+# Short, long, and too long for float32 sums; in range, and too far apart for exponentials.
 @pytest.mark.parametrize("size", [20, 200, 1100])
 @pytest.mark.parametrize("span", [1, 100])
-def test_values_and_gradients(size, span, signature, compiled):
+def test_values_and_gradients(size, span, target, signature, compiled):
     random = np.random.default_rng(size)
     scores, labels = random.normal(size=(2, size)) * span, random.integers(0, 5, size=(2, size))
     weights, mask = random.uniform(size=(2, size)), random.uniform(size=(2, size)) < 0.8
@@ -48,7 +50,8 @@ def test_values_and_gradients(size, span, signature, compiled):
             losses = ks.ops.unique_softmax_loss(x, labels, mask=mask, weights=weights)
         return losses, tape.gradient(losses, x)
 
-    losses, gradient = step(tf.constant(scores))
+    with lowering_for(target):
+        losses, gradient = step(tf.constant(scores))
     true_losses, true_gradient = expected(scores, labels, weights, mask)
     np.testing.assert_allclose(losses, true_losses, rtol=1e-6)
     np.testing.assert_allclose(gradient, true_gradient, atol=1e-6 * np.abs(true_gradient).max())
