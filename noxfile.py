@@ -15,7 +15,7 @@ from pathlib import Path
 import nox
 from nox.command import CommandFailed
 
-nox.options.sessions = ["lint", "tests", "tests_tf_ranking"]
+nox.options.sessions = ["lint", "tests", "slow_tests", "tests_tf_ranking"]
 nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = False
 
@@ -82,8 +82,8 @@ def passes(session: nox.Session, *command: str) -> bool:
 
 @contextlib.contextmanager
 def environment_made_beside(name: str) -> Iterator[None]:
-    """Install the environment of the session `name` meanwhile, if all run: pip mostly waits for the network."""
-    if len(sys.argv) > 1:
+    """Install the environment of the session `name` meanwhile, if it runs too: pip mostly waits for the network."""
+    if len(sys.argv) > 1 and name not in sys.argv:
         yield
         return
     with subprocess.Popen([sys.executable, "-m", "nox", "--install-only", "--session", name], **SILENT) as process:
@@ -105,10 +105,16 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The suite on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
+    """The fast tests on the default stack, today's TensorFlow with Keras 3, and on the package as it is installed."""
     session.install(NO_COMPILE, ".[test,keras-rs,beam,choices]")
     with environment_made_beside("tests_tf_ranking") if tf_ranking_python() else contextlib.nullcontext():
-        run_tests(session)
+        run_tests(session, *(() if session.posargs else ("-m", "not slow")))
+
+
+@nox.session
+def slow_tests(session: nox.Session) -> None:
+    """The tests of the default stack that take seconds each, in the environment of the fast ones."""
+    session.notify("tests", posargs=["-m", "slow"])
 
 
 @nox.session(python=tf_ranking_python() or False)

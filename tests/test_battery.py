@@ -18,6 +18,8 @@ from support.processes import json_from
 import keras_softsort as ks
 from keras_softsort._internal import saved_functions
 
+pytestmark = pytest.mark.slow
+
 keras = tf.keras
 LAYERS, LOSSES = objects.needed(objects.LAYERS), objects.needed(objects.LOSSES)
 layer_cases = pytest.mark.parametrize("case", LAYERS, ids=str)

@@ -21,6 +21,7 @@ def flows():
     return json_from(FLOWS, call_flow.__file__)
 
 
+@pytest.mark.slow
 def test_the_page_lists_the_files(flows):
     """`python tests/support/call_flow.py` writes them."""
     (listed,) = call_flow.LISTS.findall(call_flow.PAGE.read_text())

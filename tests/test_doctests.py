@@ -52,6 +52,7 @@ def test_fenced_blocks_are_found():
 FIRST_PAGES = {"README.md", "quickstart.md"}
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     "page",

@@ -96,6 +96,7 @@ def check(results, shape):
 FIRST = {name.partition(",")[0]: name for name in reversed(FUNCTIONS)}.values()
 
 
+@pytest.mark.slow
 def test_static_shapes():
     """In a graph they are those of lists that are not empty, with 0 for the list size."""
     wrong = {}
@@ -113,6 +114,7 @@ def test_static_shapes():
     assert wrong == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.nightly) for name in FUNCTIONS]
 )
@@ -129,6 +131,7 @@ def test_operators(name, shape, mode):
     check(run(tf.zeros(shape)), shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", objects.first_of_class(objects.LAYERS), ids=str)
 def test_layers(case):
     layer, scores = case.layers(), tf.zeros([2, 0])

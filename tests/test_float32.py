@@ -29,7 +29,7 @@ IN_MODES = pytest.mark.parametrize(
     [
         pytest.param("unknown_shape", marks=pytest.mark.nightly),
         "traced",
-        pytest.param("xla", marks=[pytest.mark.default_stack_only, pytest.mark.nightly]),
+        pytest.param("xla", marks=pytest.mark.default_stack_only),
     ],
 )
 # An operator with each method and power, once.
@@ -88,6 +88,7 @@ def test_tied_labels(name, mode, rng):
             np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=5e-5, err_msg=message)
 
 
+@pytest.mark.slow
 @pytest.mark.traced_eagerly
 @pytest.mark.parametrize("lambda_weight", ["dcg", "label_diff", "map", "mrr", "ndcg"])
 def test_pairs_of_tied_items_have_no_lambda_weight(lambda_weight):
@@ -131,8 +132,7 @@ def value_and_gradients(operation):
     return run
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("mode", ["xla", "traced", "unknown_shape"])
+@IN_MODES
 @pytest.mark.parametrize("name", OTHERS)
 def test_others(name, mode):
     """The values op by op are compared with oracles elsewhere."""

@@ -43,6 +43,7 @@ def floats(results):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in CASES]
 )

@@ -16,9 +16,12 @@ def section(name):
     return (ROOT / "pyproject.toml").read_text().partition(f"[{name}]\n")[2].partition("\n[")[0]
 
 
-def test_ci_runs_the_test_command_of_the_readme():
-    (command,) = re.findall(r"^(.*nox)  *# tests$", README.read_text(), flags=re.MULTILINE)
-    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == command
+def test_ci_runs_the_test_command_of_the_readme_and_all_default_sessions():
+    (command,) = re.findall(r"^(.*nox -s tests)  *# tests$", README.read_text(), flags=re.MULTILINE)
+    *_, first, second = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert first == command
+    (sessions,) = re.findall(r"^nox.options.sessions = (.*)$", (ROOT / "noxfile.py").read_text(), flags=re.MULTILINE)
+    assert sorted(["tests", *second.removeprefix(".venv/bin/nox -s ").split()]) == sorted(json.loads(sessions))
 
 
 def test_versions_agree():
@@ -108,7 +111,9 @@ def test_badges_name_workflows_and_no_repository():
 
 def test_ci_covers_the_supported_pythons():
     supported = set(re.findall(r'Python :: (3\.\d+)"', section("project")))
-    tested = set(re.findall(r'python: "(3\.\d+)", session: tests}', (ROOT / ".github/workflows/ci.yml").read_text()))
+    tested = set(
+        re.findall(r'python: "(3\.\d+)", session: tests slow_tests}', (ROOT / ".github/workflows/ci.yml").read_text())
+    )
     assert tested == supported
 
 

@@ -119,6 +119,7 @@ def crowded(sources):
     return [module for module, source in sources.items() if len(source.splitlines()) > MOST_LINES]
 
 
+@pytest.mark.slow
 def test_imports_point_down():
     sources = package_sources()
     assert {f"{NAME}.ops.sorting.permutations", f"{NAME}.layers", f"{NAME}._internal.keras_compat"} <= set(sources)
@@ -268,6 +269,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
+@pytest.mark.slow
 def test_import_loads_little_besides_tensorflow():
     """Modules of its own, and at most a few others: what takes a part of a second has a thousand modules."""
     loaded = json_from(LOADED, KERAS_BACKEND=None)
@@ -297,6 +299,7 @@ ks.NeuralSortLayer
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_KERAS_3, reason="Keras 2 has one backend")
 @pytest.mark.parametrize("backend", [pytest.param("numpy", marks=pytest.mark.nightly), "jax"])
 def test_on_other_backends_only_keras_objects_are_an_error(backend):

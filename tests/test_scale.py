@@ -34,6 +34,7 @@ SCORE_LOSSES = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORE_LOSSES)
 def test_losses(name):
     def value(scores, **options):
@@ -78,6 +79,7 @@ def test_groups_count_on_their_own():
     np.testing.assert_allclose(found, np.mean(alone), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_derivatives_for_trees():
     labels, sizes, scores = [0.0, 2.0, 1.0, 1.0, 0.0], [3, 2], np.array([3.0, 1.0, -8.0, 2.0, 7.0])
     units = np.repeat([np.std(scores[:3]), np.std(scores[3:])], sizes)
@@ -107,6 +109,7 @@ def in_units(logits):
     return tf.where(valid, finite, logits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"marginal_penalty": 0.7}], ids=["", "penalty"])
 def test_sinkhorn(options):
     weights, masks = fixed_weights(LOGITS.shape), {"row_mask": ROWS, "column_mask": COLUMNS}
@@ -129,6 +132,7 @@ def test_noise_is_added_to_divided_logits():
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_layers_of_matchings_hand_it_on():
     logits = tf.constant(30 * RANDOM.normal(size=(2, 3, 3)), tf.float32)
     for layer in (ks.SinkhornLayer(0.5, scale="std"), ks.GumbelSinkhornLayer(0.5, scale="std")):

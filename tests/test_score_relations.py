@@ -11,7 +11,7 @@ from keras_softsort import UniqueSoftmaxLoss, ops, trees
 from keras_softsort.losses import LambdaWeight
 from keras_softsort.ops.sorting import _methods
 
-pytestmark = pytest.mark.default_stack_only
+pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
 METRICS = {case.cls: case for case in reversed(objects.METRICS)}
 LONG = {

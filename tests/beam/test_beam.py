@@ -166,6 +166,7 @@ def test_errors_of_arguments(step, error, message):
         step(beams)
 
 
+@pytest.mark.slow
 def test_queries_below_zero(folder):
     """Also the least one, before which there is none."""
     from keras_softsort.beam import ReadSVMlight
@@ -182,6 +183,7 @@ def test_queries_below_zero(folder):
         checked(run | ReadSVMlight(str(folder / "negative.txt"), num_features=1), are_all)
 
 
+@pytest.mark.slow
 def test_errors_in_a_pipeline(folder):
     from keras_softsort.beam import ReadParquet, ReadSVMlight, WriteELWC
 

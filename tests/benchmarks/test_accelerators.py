@@ -133,6 +133,7 @@ def result(script, tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_rows_tell_what_is_not_compiled(result):
     slow, ended = "takes more than 0.1 s", "ended with 3"
     errors = {(row["program"], row["of"]): row["error"] for row in result["tables"]["compiled"]}
@@ -150,6 +151,7 @@ def test_rows_tell_what_is_not_compiled(result):
     assert result["tables"]["compilers"] == [{"target": "tpu", "library": "jax", "version": "1.2"}]
 
 
+@pytest.mark.slow
 def test_what_has_grown_is_refused(result, script, capsys):
     grown = script("comparison").grown
     assert grown(result, result) == []

@@ -106,6 +106,7 @@ def test_layers_of_sets(script):
     assert [row["layers"] for row in table] == [6, 6, 13, 13]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:invalid value encountered:RuntimeWarning",
     "ignore:overflow:RuntimeWarning",
@@ -286,6 +287,7 @@ def test_only_the_convolutions_of_mnist_sorting_are_in_bfloat16(script):
     assert model.output.dtype == "float32"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_tracing")
 @pytest.mark.parametrize("method", ["shared", "deterministic", "stochastic"])
 def test_medians_of_mnist_are_tabled_beside_the_paper(method, script, tmp_path, rng):
@@ -557,6 +559,7 @@ def test_tracking_matches_with_gates_as_scipy_does(script, rng):
     assert by_match(np.full([2, 2], np.nan))[0].size == 0
 
 
+@pytest.mark.slow
 def test_movielens_is_learned_from_rows_of_ratings(script, tmp_path, rng):
     pytest.importorskip("keras_rs")
     movielens = script("movielens")

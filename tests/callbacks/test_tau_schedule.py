@@ -272,6 +272,7 @@ X = models.scores(4, 5)
 Y = models.scores(4, 5, seed=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_compiled_model_sees_each_tau_of_its_loss_without_a_new_trace(jit_compile):
     traces = []
@@ -301,6 +302,7 @@ def nested_losses():
     yield "some", {"a": first, "b": "mse"}, [first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "found"), [pytest.param(*each, id=name) for name, *each in nested_losses()])
 def test_finds_losses(loss, found):
     model = compiled(loss)
@@ -308,6 +310,7 @@ def test_finds_losses(loss, found):
     assert [each.tau for each in found] == [0.5] * len(found)
 
 
+@pytest.mark.slow
 def test_sets_the_chosen_losses():
     first, second = spearman(name="first"), spearman(name="second")
     model = compiled({"a": first, "b": second})
@@ -321,6 +324,7 @@ def test_sets_the_chosen_losses():
         model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[schedule])
 
 
+@pytest.mark.slow
 def test_layers_and_losses_together():
     layer, loss = ks.SoftRankLayer(tau=3.0), spearman()
     model = models.features_model("functional", layer)
@@ -329,6 +333,7 @@ def test_layers_and_losses_together():
     assert (float(layer.tau), loss.tau) == (0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_training_goes_on_where_a_saved_model_was(tmp_path):
     model = compiled(spearman(), 1)
     model.fit(X, Y, epochs=2, verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 0.5 ** (epoch + 1))])

@@ -67,6 +67,7 @@ def given(lists=LISTS):
     return [(features.tolist(), labels.tolist()) for features, labels in lists]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_every_list_once(batches, shuffle):
@@ -76,6 +77,7 @@ def test_every_list_once(batches, shuffle):
     assert sorted(shapes(dataset)) == [(1, 10), (3, 4), (3, 10), (3, 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @both
 def test_without_shuffling_a_padded_size_is_in_order(batches):
@@ -115,6 +117,7 @@ def test_powers_of_two_are_the_boundaries_of_records():
     assert sorted(shapes(from_records(20))) == [(1, 32), (2, 16), (7, 8)]
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @both
 def test_drop_remainder(batches):
@@ -133,6 +136,7 @@ def test_cardinality(drop_remainder):
     assert dataset.cardinality().numpy() == len(shapes(dataset)) == (3 if drop_remainder else 4)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @both
 def test_lists_longer_than_the_last_boundary(batches):
@@ -445,6 +449,7 @@ def of_files(files, **options):
     return ks.data.elwc_batches(files, CONTEXT, SPEC, **arguments)
 
 
+@pytest.mark.slow
 def test_files(files):
     paths = [files / f"part-{i}.tfrecord" for i in range(3)]
     assert numbers(of_files(str(files / "part-*"))) == list(range(10))
@@ -463,6 +468,7 @@ def test_files(files):
         of_files([paths[0], files / "none"])
 
 
+@pytest.mark.slow
 def test_features_and_labels_of_records():
     spec = {
         "clicks": tf.io.FixedLenFeature([1], tf.int64, default_value=[-1]),
@@ -486,6 +492,7 @@ def test_features_and_labels_of_records():
     assert set(features) == {"price", "user", "mask"}
 
 
+@pytest.mark.slow
 def test_padding_of_a_label_without_default_is_no_judgement():
     (_, labels), *_ = of_files(tf.data.Dataset.from_tensor_slices(records()[:1])).as_numpy_iterator()
     assert labels[0].tolist() == [*LISTS[0][1].tolist(), *[-1] * 17]
@@ -559,6 +566,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [kind if "example" in kind else pytest.param(kind, marks=pytest.mark.nightly) for kind in GARBAGE]
 )
@@ -577,6 +585,7 @@ def test_malformed_records(tmp_path, kind):
         shapes(of_files(source))
 
 
+@pytest.mark.slow
 def test_a_record_without_a_feature(files):
     """TensorFlow's own message tells the feature; the record is named in it."""
     spec = {**SPEC, "price": tf.io.FixedLenFeature([], tf.float32)}
@@ -593,6 +602,7 @@ def test_nan_marks_the_padding_of_records():
     assert sorted(found) == sorted([features.tolist(), labels.tolist()] for features, labels in CENTERED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 4, *(pytest.param(count, marks=pytest.mark.nightly) for count in (1, 2, 9))])
 def test_shards_of_files_hold_every_record_once(files, count):
     """By file while there are as many files as workers, else by record."""
@@ -609,6 +619,7 @@ def test_shards_of_files_hold_every_record_once(files, count):
     assert sorted(record for shard in shards for record, _ in shard.as_numpy_iterator()) == sorted(records())
 
 
+@pytest.mark.slow
 def test_shards_of_batches_of_files(files):
     shards = [numbers(of_files(files / "part-*", shard=(i, 2))) for i in range(2)]
     assert sorted(shards[0]) == [0, 1, 2, 3, 4, 9]
@@ -630,6 +641,7 @@ def learnable(count=60):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_fit_learns_from_batches():
     model = tf.keras.Sequential([tf.keras.Input((None, 3)), *scorer()])

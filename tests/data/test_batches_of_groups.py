@@ -60,6 +60,7 @@ def test_every_row_once_in_whole_groups(rows, shuffle):
     assert lists_of(ks.data.batches_of_groups(LISTS, rows, shuffle=shuffle, seed=3)) == epochs[0]
 
 
+@pytest.mark.slow
 def test_batches_are_filled_in_any_order():
     sizes = RANDOM.integers(1, 100, 2000)
     lists = ks.data.RankingDataset(np.zeros([sizes.sum(), 1]), np.zeros(sizes.sum()), sizes)

@@ -50,6 +50,7 @@ def batches(record_format, lists=LISTS, files=None, **options):
     return ks.data.elwc_batches(files, CONTEXT, ITEMS, "label", 4, record_format=record_format, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record_format", FORMATS)
 @pytest.mark.parametrize("options", [{}, {"mask": True, "boundaries": (2,), "truncate": True}], ids=["whole", "cut"])
 def test_batches(record_format, options):
@@ -63,6 +64,7 @@ def test_batches(record_format, options):
             np.testing.assert_array_equal(values, other_features[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_values():
     """The padding has the default values, or 0."""
     (features, labels), _ = batches("sequence_example").as_numpy_iterator()
@@ -82,6 +84,7 @@ def test_a_list_of_no_items(record_format):
 TITLES = {"elwc": "ExampleListWithContext", "eie": "ExampleInExample", "sequence_example": "SequenceExample"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record_format", FORMATS)
 def test_a_malformed_record_is_named(record_format):
     records = [record(record_format, *LISTS[0]), b"no record"]

@@ -30,6 +30,7 @@ def assert_bits(found, expected):
     np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 2, 9])
 def test_elwc_batches_reads_the_same_bits(tmp_path, shards):
     lists = lists_of_any_bits()
@@ -100,6 +101,7 @@ def written_ids(tmp_path, ids, dtype):
     return features["query_id"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ids",
     [np.array([5, 2**63 - 1], np.uint64), np.array([-128, 5], np.int8), np.array([2**63 - 1, -(2**63)], object)],
@@ -109,6 +111,7 @@ def test_integers_are_read_as_they_were(tmp_path, ids):
     assert written_ids(tmp_path, ids, tf.int64) == ids.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ids", "texts"),
     [

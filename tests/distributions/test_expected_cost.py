@@ -69,6 +69,7 @@ def unbiased(samples, wanted):
     assert np.all(np.abs(samples.mean(axis=0) - wanted) <= 4 * error + 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("estimator", "count"), UNBIASED, ids=str)
 def test_value_and_gradient_are_unbiased(name, estimator, count):
@@ -82,6 +83,7 @@ def test_value_and_gradient_are_unbiased(name, estimator, count):
     assert np.all(gradients.std(axis=0)[~never] > 0.01)  # an estimate, not the exact value in disguise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four", "five"])
 def test_variances_are_in_the_published_order(name):
     """The mean cost is far from 0, where baselines matter."""
@@ -121,6 +123,7 @@ def test_all_orders_give_the_exact_gradient(scores, top_k, count, dtype):
         np.testing.assert_allclose(tape.gradient(found, scores), gradient, rtol=rtol, atol=10 * rtol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "count"), [(4, 2), (4, 20), (12, 2), (12, 40), (250, 4)])
 def test_equal_costs_have_no_variance(size, count):
     """The weights add up to 1, given the first too, however many samples there are and improbable as they may be."""
@@ -218,6 +221,7 @@ def test_other_distributions(estimator):
     unbiased(tape.gradient(value, tiled).numpy(), p * (costs - p @ costs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     ["rloo", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("without_replacement", "score_function"))],

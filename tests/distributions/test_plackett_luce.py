@@ -134,6 +134,7 @@ def test_log_prob_and_its_gradient_in_every_mode(choice, mode):
         np.testing.assert_allclose(found[row], wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("top_k", [None, 3])
 @pytest.mark.parametrize("mode", ["eager", "xla", "unknown_shape"])

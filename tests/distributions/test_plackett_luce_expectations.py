@@ -37,6 +37,7 @@ def within(found, wanted, standard_error, factor=4):
     assert np.all(np.abs(found - wanted) <= factor * np.asarray(standard_error) + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", LISTS.values(), ids=LISTS)
 def test_expected_examination(scores):
     """The sum of the weights of the ranks times the differences of the marginal probabilities."""
@@ -151,6 +152,7 @@ def test_entropy(top_k):
     check_gradients(lambda s: ks.PlackettLuce(s, top_k=top_k, mask=MASK).entropy(), SCORES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top_k", [None, pytest.param(1, marks=pytest.mark.nightly), 3])
 def test_kl_divergence(top_k):
     def divergence(p, q):
@@ -250,6 +252,7 @@ def test_all_orders_without_replacement():
             race.sample_without_replacement(count + 1)
 
 
+@pytest.mark.slow
 def test_law_of_samples_without_replacement():
     """The first is distributed as a sample; the second as another, given that it is not the first."""
     scores = np.array([0.2, -0.7, 0.9])

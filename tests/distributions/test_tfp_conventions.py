@@ -20,6 +20,7 @@ RACES = {
 EACH = pytest.mark.parametrize("make", RACES.values(), ids=RACES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top_k", [None, 2])
 def test_log_prob_in_a_strict_map(top_k):
     """Every operation has a vectorized form, for orders and for logits."""
@@ -53,6 +54,7 @@ def test_divergence_of_a_list_and_a_batch():
     assert np.all(np.abs(value - exact) <= 4 * error + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top_k", [pytest.param(None, marks=pytest.mark.nightly), 2])
 @pytest.mark.parametrize("shapes", [((4,), (3, 4)), ((3, 4), (4,)), ((3, 1, 4), (2, 4))], ids=str)
 def test_divergences_broadcast(shapes, top_k):

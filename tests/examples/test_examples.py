@@ -124,6 +124,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")
 @pytest.mark.parametrize(
     "name",
@@ -143,6 +144,7 @@ def test_runs_on_tiny_settings(name, example, tmp_path, capfd, monkeypatch):
     check_run(module, name, TINY[name], tmp_path, capfd)
 
 
+@pytest.mark.slow
 def test_serve_ranker_runs_on_tiny_settings(example, tmp_path, capfd, monkeypatch):
     module = example("serve_ranker")
     spent = {"1 x 20 patients": [0.2, 0.001, 0.002]}
@@ -223,6 +225,7 @@ def test_lightgbm_row_says_how_to_install_it(example, monkeypatch, tmp_path, cap
     assert 'LightGBM LambdaMART      not installed: pip install ".[examples]"' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [[], ["--dropout", "0.1"]])
 @pytest.mark.parametrize("name", ["median", pytest.param("sort_digits", marks=pytest.mark.nightly)])
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`:UserWarning")

@@ -121,6 +121,7 @@ def test_queries_and_candidates_are_normalized_together_or_by_themselves(chosen,
     np.testing.assert_allclose(found, np.concatenate([encoder(part, training=True) for part in parts]), rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
 @pytest.mark.usefixtures("without_tracing")
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def test_mask_is_respected_in_training_and_carried_on():
     np.testing.assert_array_equal(layer.compute_mask(tf.zeros([1, 2]), mask), mask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_temperature_learns(jit_compile):
     """A loss that favors flat samples raises it, and one that favors sharp samples lowers it."""

@@ -79,6 +79,7 @@ def test_equals_stand_by_their_ids(block_size, approximate):
     np.testing.assert_array_equal(layer(np.float32([[0.3, 0.1]]))["neighbors"], [[1, 3, 6, 8, 0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "distance",
     [
@@ -270,6 +271,7 @@ def test_output_shapes():
     assert tf.as_dtype(found["neighbors"].dtype) == tf.int32
 
 
+@pytest.mark.slow
 def test_encoder_and_head_saved_and_exported(tmp_path):
     images = RNG.normal(size=(30, 4, 4, 1)).astype("float32")
     encoder = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Flatten(), keras.layers.Dense(3)])

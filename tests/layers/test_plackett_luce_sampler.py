@@ -178,6 +178,7 @@ def test_a_loaded_layer_goes_on_with_its_noise(options, tmp_path):
     assert loaded.layers[-1].get_config() == model.layers[-1].get_config()
 
 
+@pytest.mark.slow
 def test_fit_learns_to_sort():
     x, _ = models.features(batch=16)
     y = x @ np.float32([0.2, 1.0, -0.7])

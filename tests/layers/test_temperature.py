@@ -102,6 +102,7 @@ def test_a_temperature_per_example(case, trailing):
         )
 
 
+@pytest.mark.slow
 def test_a_temperature_from_a_subgraph():
     """It is trained with the model, and the mask of the scores is kept."""
     features = keras.Input((None, 3))
@@ -132,6 +133,7 @@ def test_scores_as_a_dense_layer_gives_them(case):
     np.testing.assert_allclose(layer(X[:, :, tf.newaxis], mask=mask), layer(X, mask=mask))
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("layer", "padding"),

@@ -86,6 +86,7 @@ harness.add_tests(NeuralSortHarnessTest)
 harness.add_tests(SoftSortHarnessTest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "mask", "adjoint"),
     [
@@ -108,6 +109,7 @@ def test_products_are_those_of_the_matrix_in_unknown_ranks(make, mask, adjoint):
     np.testing.assert_allclose(unknown(SCORES, X, MASK), expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @EACH
 def test_temperature_of_each_list(make):
     tau = np.float64([[0.2, 1.0, 3.0]])

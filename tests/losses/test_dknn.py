@@ -48,12 +48,14 @@ def test_value(options, k, tau):
     np.testing.assert_allclose(each_query(k=k, tau=tau, **options), wanted, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @every_option
 def test_gradient(options):
     check_gradients(loss_of(**options), EMBEDDINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "mode"),
     [
@@ -167,6 +169,7 @@ def noisy(k=1, tau=1e-4, **options):
     return each_query(k=k, tau=tau, stochastic=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_cold_samples_choose_the_first_as_plackett_luce_does():
     chances = np.exp([[-neighbor_oracles.distance(a, b) for b in EMBEDDINGS] for a in EMBEDDINGS])
@@ -184,6 +187,7 @@ def seeded(seed=3, start=1, **options):
     return np.stack([loss(tf.constant(EMBEDDINGS)) for _ in range(2)])
 
 
+@pytest.mark.slow
 def test_seeds():
     first = seeded()
     np.testing.assert_array_equal(seeded(), first)
@@ -192,6 +196,7 @@ def test_seeds():
     assert not np.array_equal(seeded(start=2), first)
 
 
+@pytest.mark.slow
 def test_samples_have_the_temperature_and_the_objective_that_were_given():
     shares = -seeded(tau=2.0)
     assert np.all(shares > 0)
@@ -201,6 +206,7 @@ def test_samples_have_the_temperature_and_the_objective_that_were_given():
     np.testing.assert_allclose(hot[0], truth(tau=1e6), atol=1e-4)  # where all are alike, noise is nothing
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_every_query_has_its_own_noise_and_more_samples_vary_less():
     embeddings, labels = np.zeros((200, 1), "float32"), np.arange(200) % 2
@@ -208,6 +214,7 @@ def test_every_query_has_its_own_noise_and_more_samples_vary_less():
     assert few / many == pytest.approx(4, rel=0.3)
 
 
+@pytest.mark.slow
 def test_noise_under_xla_is_new_at_each_call():
     loss = tf.function(ks.DkNNLoss(2, stochastic=True, num_samples=2), jit_compile=True)
     assert len({float(loss(LABELS, EMBEDDINGS)) for _ in range(3)}) == 3
@@ -281,6 +288,7 @@ def test_a_batch_that_is_too_small(arguments, message):
         traced(LABELS, EMBEDDINGS)
 
 
+@pytest.mark.slow
 def test_training_by_fit():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, size=120)

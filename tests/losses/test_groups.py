@@ -52,6 +52,7 @@ def prediction(loss):
 QUICK = {ks.RankNetLoss: ("eager", "traced", "xla"), ks.OrdinalLoss: ("unknown_shape",), ks.SpearmanLoss: ("eager",)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "mode"),
     [
@@ -112,6 +113,7 @@ def test_operators_are_those_of_padded_lists(loss):
     np.testing.assert_allclose(np.array(values)[first], wanted, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     "metric",
@@ -153,6 +155,7 @@ def test_ids_of_64_bits():
         np.testing.assert_array_equal(ks.RankNetLoss(lists="groups")(y_true, SCORES), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode",
     [
@@ -178,6 +181,7 @@ def test_no_row_and_one_row(rows, mode):
     np.testing.assert_array_equal(gradient, np.zeros([rows, 1]))
 
 
+@pytest.mark.slow
 def test_trainable_variables_of_the_function_are_an_error_in_traced_calls():
     factor = tf.Variable(2.0)
 
@@ -197,6 +201,7 @@ def test_trainable_variables_of_the_function_are_an_error_in_traced_calls():
     assert float(tape.gradient(found, factor)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "traced"])
 def test_padding_is_bounded_by_the_rows(mode):
     """One list of 4000 rows does not pad a thousand short ones to its size."""
@@ -215,6 +220,7 @@ def test_padding_is_bounded_by_the_rows(mode):
     assert len(ids) <= int(cells) < 2 * len(ids)
 
 
+@pytest.mark.slow
 def test_a_regressor_of_rows_learns_by_fit():
     x = RANDOM.normal(size=(400, 3)).astype("float32")
     ids = RANDOM.integers(0, 40, 400)
@@ -271,6 +277,7 @@ def test_ids_that_their_dtype_may_have_rounded_are_refused(dtype, first):
 UNKNOWN = [tf.TensorSpec([None]), tf.TensorSpec([None]), tf.TensorSpec([None], tf.int64), tf.TensorSpec([None])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [1, 2, 3])
 @pytest.mark.parametrize("length", [1, 3, 7])
 def test_sizes_that_do_not_match_are_told_where_they_were_unknown(wrong, length):
@@ -319,6 +326,7 @@ def test_matrices_have_no_groups():
         ks.PermutationCrossEntropyLoss(lists="groups")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traced", [False, True])
 def test_noise_differs_from_call_to_call(traced):
     loss = ks.PLRankLoss(lists="groups", num_samples=4, seed=3)
@@ -328,6 +336,7 @@ def test_noise_differs_from_call_to_call(traced):
     assert values[0] != values[1]
 
 
+@pytest.mark.slow
 def test_other_groups_need_no_new_compilation():
     """XLA compiles anew, for seconds, if a shape depends on the ids."""
     loss = ks.SoftmaxLoss(lists="groups")

@@ -43,6 +43,7 @@ def test_value_and_gradient(case):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_all_under_xla_with_masks():
     losses = [(loss.cls(reduction=NONE, **arguments), base.ndim) for loss, arguments, base in CASES.values()]
 
@@ -112,6 +113,7 @@ def test_errors(make, error, message):
         make()
 
 
+@pytest.mark.slow
 def test_samples():
     """The mean over samples of scores without noise is the loss without samples; with noise a seed repeats it."""
     plain = {

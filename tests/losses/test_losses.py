@@ -170,6 +170,7 @@ def test_weights_of_zero():
     np.testing.assert_allclose(slope, [[[0.0, 0.0], [0.0, -1.0]]], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
 def test_sample_weight_in_fit(shape):
     # Four lists of four items in one step: its loss is the weighted one, mask and all.

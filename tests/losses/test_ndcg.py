@@ -129,6 +129,7 @@ def test_samples_of_a_warm_sort_are_normalized():
         np.testing.assert_allclose(ks.NeuralNDCGLoss(**arguments, **own)(labels, scores), plain, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [None, True])
 def test_each_call_draws_anew(jit_compile):
     labels, scores = np.float32([[2, 1, 0]] * 4), np.zeros((4, 3), "float32")
@@ -138,6 +139,7 @@ def test_each_call_draws_anew(jit_compile):
     assert len(np.unique(values, axis=1)) > 1  # lists do not share their noise
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_the_noise():
     labels, scores = np.float32([[2, 1, 0]] * 8), np.zeros((8, 3), "float32")
 

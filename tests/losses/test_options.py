@@ -31,6 +31,7 @@ def inputs(case):
     return case.labels(y), models.features_model("functional", *case.predictors())(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "jit_compile"), [*with_and_without_jit()], ids=str)
 def test_tau_is_assigned_after_a_trace(case, jit_compile):
     y_true, y_pred = inputs(case)

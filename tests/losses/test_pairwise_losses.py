@@ -27,6 +27,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "cases"), [("xla", ["hinge", "zero-one", "squared", "version 2"]), ("unknown_shape", ["squared"])]
 )

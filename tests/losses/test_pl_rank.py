@@ -127,6 +127,7 @@ def test_what_is_no_number_spoils_its_own_list_alone(where, what):
     np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), np.arange(4) == 1)
 
 
+@pytest.mark.slow
 def test_seed_and_number_of_samples():
     labels, scores = LABELS[:1], BATCH[:1]
 

@@ -44,6 +44,7 @@ def check_against_oracle(mode, scores, options):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ties", "mode"), modes.of_first(["breslow", "first"], quick=("unknown_shape",)))
 def test_scores_beyond_the_range_of_exponentials(ties, mode):
     check_against_oracle(mode, 700 * SCORES, {"ties": ties, "k": 3})
@@ -72,6 +73,7 @@ def test_probabilities_of_all_orders_sum_to_one(k):
     assert probabilities.sum() / same == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1, 700])
 def test_comparing_all_items_gives_what_sorting_them_does(scale):
     random = np.random.default_rng(6)
@@ -105,6 +107,7 @@ def test_ties_in_the_order_of_the_list():
     np.testing.assert_allclose(each_list(labels, scores, ties="first"), -log_prob, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["breslow", "first"])
 def test_a_zero_of_either_sign(ties):
     signed, plain = np.float64([[0.0, -0.0, 1.0, 0.0]]), np.float64([[0.0, 0.0, 1.0, 0.0]])
@@ -124,6 +127,7 @@ def weights_per_item(weights):
     return np.broadcast_to(weights[:, np.newaxis] if weights.ndim == 1 else weights, (5, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
 def test_sample_weight_in_fit(shape):
     x, y = models.features(5, 5)
@@ -159,6 +163,7 @@ def test_a_label_that_is_no_number_outweighs_a_weight_of_zero():
     assert np.isnan(each_list([[1.0, np.nan]], np.float32([[1.0, 2.0]]), np.float32([[0.0, 0.0]])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "mode"), modes.of_first(list(IMPOSSIBLE), quick=("xla",)))
 def test_an_item_that_cannot_be_chosen(case, mode):
     labels, options, wanted = IMPOSSIBLE[case]
@@ -202,6 +207,7 @@ def test_list_mle_elsewhere(module):
     assert float(ks.PlackettLuceLoss()(labels, scores)) == pytest.approx(float(theirs), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_first_choice_is_the_conditional_logit():
     """210 travellers choose between air, train, bus and car."""
     pytest.importorskip("statsmodels")
@@ -274,6 +280,7 @@ def test_prediction_without_a_batch():
         ks.PlackettLuceLoss()(np.ones(3), np.ones(3))
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_far_scores_of_unknown_size():
     """Costs by logarithms, of scores far from 0 and from each other; a tied group of -inf alone costs nothing."""
@@ -320,6 +327,7 @@ def test_a_label_of_minus_infinity_stays_before_masked_items(size, ties):
     np.testing.assert_allclose(found, alone, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"k": 2}, {"discount": "log2"}], ids=str)
 @pytest.mark.parametrize("ties", ["breslow", "first"])
 def test_the_gradient_of_a_function_of_known_sizes_is_taken_outside(ties, options):
@@ -409,6 +417,7 @@ def test_second_derivatives_of_masked_lists(size, loss):
 SECOND = {"breslow": ({}, 0), "first": ({"ties": "first"}, 0), "k": ({"k": 2}, 0), "wide": ({}, 700)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "mode"), modes.of_first(list(SECOND), quick=("xla",)))
 def test_second_derivatives_are_differences_of_the_oracle(case, mode):
     options, far = SECOND[case]

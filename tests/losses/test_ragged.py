@@ -30,6 +30,7 @@ def value_and_gradient(loss, labels, scores, weights):
     return value.numpy(), tf.convert_to_tensor(tape.gradient(value, flat)).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", CLASSES)
 def test_losses_are_those_of_each_list(cls):
     lists = zip(LABELS, SCORES, WEIGHTS, strict=True)
@@ -41,6 +42,7 @@ def test_losses_are_those_of_each_list(cls):
     np.testing.assert_allclose(slope, slopes, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_traced_with_weights_of_lists_and_dense_labels():
     spec = tf.RaggedTensorSpec([None, None])
     loss = ks.ApproxNDCGLoss(reduction=models.NO_REDUCTION)
@@ -106,6 +108,7 @@ def test_ragged_lists_of_one_item_by_their_shape():
             loss(one, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "scores", "weights", "message"),
     [

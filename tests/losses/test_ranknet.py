@@ -33,6 +33,7 @@ def slopes(labels, scores, upstream, weights=None, **options):
     return central_differences(losses, [scores], upstream)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "mode"),
     [
@@ -157,6 +158,7 @@ def test_gains_whose_power_is_no_float():
     assert np.abs(gradient).max() > 0.01
 
 
+@pytest.mark.slow
 def test_a_zero_of_either_sign_ranks_as_it_stands():
     labels, plain = np.float64([[0, 3, 1, 2]]), np.zeros((1, 4))
     signed = np.float64([[-0.0, 0.0, -0.0, 0.0]])
@@ -216,6 +218,7 @@ def test_lambda_weights_of_tf_ranking(kind, k):
     assert found == pytest.approx(float(value), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_fit_learns_the_order():
     x, y = models.features(32, 5)
     model = models.features_model("functional")

@@ -64,6 +64,7 @@ def gradient(function, embeddings):
     return value, tape.gradient(value, tensor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("towers", [False, True])
 def test_a_memory_adds_the_candidates_of_past_batches(towers):
     batches, labels = RNG.normal(size=(4, 5, 2, 3)), RNG.integers(0, 3, size=(4, 5))
@@ -114,6 +115,7 @@ def test_memory_has_no_gradient_and_passes_that_of_the_batch():
 
 
 # With XLA by the battery, too.
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_memory_of_a_model_is_saved(tmp_path, jit_compile):
@@ -168,6 +170,7 @@ def test_memory_of_a_large_batch():
     assert growth < 20 * 64
 
 
+@pytest.mark.slow
 def test_training_two_towers_by_fit():
     """Queries and candidates share what identifies them; a linear tower each finds it."""
     rng = np.random.default_rng(0)

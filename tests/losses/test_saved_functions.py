@@ -124,6 +124,7 @@ def test_operation_of_tensorflow():
         again(loss)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
 def test_saved_model(tmp_path, suffix):

@@ -44,6 +44,7 @@ def value_and_gradient(cls, labels, scores, weights=None, mask=None, **arguments
     return models.value_and_gradient(cls(reduction=NONE, **arguments), labels, scores, weights, mask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "mode"), IN_MODES)
 def test_value_and_gradient(case, mode):
     subject, arguments = CASES[case]

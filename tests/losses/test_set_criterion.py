@@ -93,6 +93,7 @@ def test_numbers_of_set_criterion(queries, targets):
     assert float(call(criterion(), *inputs)) == pytest.approx(set_criterion(*inputs), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
 def test_layers_are_added_up_as_auxiliary_losses(jit_compile):
     boxes, classes, *_ = images(8, 3)
@@ -119,6 +120,7 @@ def test_classes_of_each_set_by_its_own_weights():
     np.testing.assert_allclose(call(without_layers, *inputs), call(plain, *inputs), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("where", ["boxes", "classes"])
 def test_a_set_with_nan_is_left_out(where, jit_compile):

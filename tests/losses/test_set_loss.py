@@ -72,6 +72,7 @@ def call(loss, boxes, classes, predicted, logits, *sample_weight):
 nightly_modes = (pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "xla", "unknown_shape"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", *nightly_modes])
 def test_value_and_gradient(mode):
     boxes, classes, *predictions = sets()
@@ -87,6 +88,7 @@ def test_value_and_gradient(mode):
         np.testing.assert_allclose(gradient, each, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_unknown_sizes_of_targets_and_predictions():
     float_spec = tf.TensorSpec([None, None, None], tf.float64)
@@ -107,6 +109,7 @@ def value_and_gradients(loss, boxes, classes, predicted, logits):
     return value.numpy(), *(gradient.numpy() for gradient in tape.gradient(value, tensors))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, None])
 @pytest.mark.parametrize("compiled", [None, True])
 def test_without_predictions_a_set_has_no_loss(n, compiled):
@@ -181,6 +184,7 @@ def test_a_set_that_cannot_be_matched_is_nan():
     assert np.isnan(lonely(tf.ones([1, 2]), tf.ones([1, 2])))
 
 
+@pytest.mark.slow
 def test_what_normalization_and_reduction_divide_by():
     inputs = sets()
     inputs[1][0] = [0, 1, 2]
@@ -221,6 +225,7 @@ def test_layers_are_added_up(layer_axis, normalization, reduction):
     np.testing.assert_allclose(of_layers(targets, stacked, weights), wanted, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer_axis", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_layers_under_xla(layer_axis):
     targets, _, stacked = in_layers(layer_axis)
@@ -251,6 +256,7 @@ def test_gradients_of_layers_of_unknown_number():
     np.testing.assert_allclose(found, [gradient_of_one(*each) for each in layers], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_fit_with_layers():
     rng = np.random.default_rng(0)
     targets = rng.normal(size=(16, 3)).astype("float32")
@@ -432,6 +438,7 @@ def check_training(model, x, y, loss, direct, **options):
     assert losses[-1] < 0.5 * losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "jit_compile"),
     [
@@ -459,6 +466,7 @@ def test_fit_with_one_tensor_and_save(policy, jit_compile, tmp_path):
     assert again.loss.get_config() == flat_loss().get_config()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not models.IS_KERAS_3, reason="Keras 2 hands each tensor of a nest to the loss by itself")
 def test_fit_with_a_dictionary_under_one_name():
     x, boxes, classes = data()

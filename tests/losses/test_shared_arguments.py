@@ -73,6 +73,7 @@ def value_and_gradient(cls, y_true, y_pred, sample_weight=None, *, mask=None, mo
     return value.numpy(), gradient.numpy()
 
 
+@pytest.mark.slow
 @each_score_loss
 def test_scores_of_a_dense_layer_of_one_unit(cls):
     weights = np.ones((3, 5), "float32")
@@ -98,6 +99,7 @@ def test_the_batch_is_one_list(cls):
     assert value.shape == (1,)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("cls", "mode"),
@@ -225,6 +227,7 @@ def test_a_nan_label_is_no_padding(cls, padding, mode):
     np.testing.assert_allclose(gradient[[0, 2]], slopes[[0, 2]], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_nan_label_is_no_padding_of_the_metrics_and_of_dknn():
     labels = LABELS.copy()
     labels[1, 2] = np.nan
@@ -249,6 +252,7 @@ def test_a_nan_label_with_fit(cls):
     assert np.isnan(model.evaluate(SCORES, labels, verbose=0))
 
 
+@pytest.mark.slow
 def test_rows_of_a_regressor_as_one_list():
     x, _ = models.features(1, 64)
     x = x[0]
@@ -275,6 +279,7 @@ def test_weights_and_masks_of_one_list_in_fit(shape):
     assert found == pytest.approx(float(expected), rel=1e-5)
 
 
+@pytest.mark.slow
 @each_traced_loss
 def test_masking_and_dense_without_a_reshape(cls):
     x, y = models.features(4, 5)
@@ -306,6 +311,7 @@ def arguments_for(cls):
     return LABELS, SCORES if takes == "set" else prediction(cls, SCORES), np.float32([1, 2, 0.5]), basic(cls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", of_each_kind(ALL_LOSSES))
 def test_reductions_of_keras(cls):
     labels, scores, weights, options = arguments_for(cls)

@@ -115,6 +115,7 @@ def test_lists_of_30000_items_need_no_matrix(metric, rng):
     assert grown < 300 * 1024  # KiB; one matrix of all pairs takes 3.4 GiB in float32
 
 
+@pytest.mark.slow
 @metrics
 def test_mean_over_std(metric, rng):
     labels, scores = random_lists(rng)
@@ -156,6 +157,7 @@ def hard_scores(labels, soft):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"direction": "ASCENDING"}, {"target": "ranks"}], ids=str)
 @pytest.mark.parametrize("masked", [False, True])
 def test_matrix(options, masked, rng):
@@ -250,6 +252,7 @@ def test_dtypes_of_predictions(dtype, rng):
     assert found(labels, tf.cast(scores, dtype)) == pytest.approx(expected(labels, scores), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer", "weighted", "jit_compile"),
     [

@@ -26,6 +26,7 @@ def expected(k):
     return dict(zip(("loss", f"ndcg@{k}", "mrr"), np.mean(found, axis=0), strict=True))
 
 
+@pytest.mark.slow
 def test_metrics_in_compile():
     inputs = tf.keras.Input((None, 3))
     dense = tf.keras.layers.Dense(1, use_bias=False)

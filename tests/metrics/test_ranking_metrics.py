@@ -30,6 +30,7 @@ def result(metric, *args):
     return float(metric.result())
 
 
+@pytest.mark.slow
 def test_numbers_of_tf_ranking():
     names = []
     for name, ours, _, given in cases.cases():
@@ -78,6 +79,7 @@ def test_options_are_those_of_the_function(case):
         assert result(case.make(), own[None], score[None]) == pytest.approx(float(wanted), rel=1e-6)
 
 
+@pytest.mark.slow
 @metrics
 def test_lists_of_several_batches(cls):
     """The mean over lists does not depend on the batches, nor on the padding, nor on how `update_state` runs."""
@@ -160,6 +162,7 @@ def test_functions_are_saved():
     assert result(again, LABELS, SCORES) == result(metric, LABELS, SCORES) != result(ks.NDCG(3), LABELS, SCORES)
 
 
+@pytest.mark.slow
 def test_early_stopping_in_fit():
     x, y = models.features(8, 5)
     model = models.features_model("functional")
@@ -172,6 +175,7 @@ def test_early_stopping_in_fit():
     assert model.evaluate(x, y, verbose=0, return_dict=True)["ndcg"] == pytest.approx(wanted, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision(dtype):
     scores = tf.cast(SCORES, dtype)

@@ -30,6 +30,7 @@ def test_columns_of_scores(metric):
     assert result(metric, LABELS[..., None], SCORES[..., None]) == wanted
 
 
+@pytest.mark.slow
 @metrics
 def test_the_batch_is_one_list(metric):
     for labels, scores in zip(LABELS, SCORES, strict=True):
@@ -76,6 +77,7 @@ def test_a_row_of_one_item_is_an_error(metric):
     assert metric(lists="batch").get_config()["lists"] == "batch"
 
 
+@pytest.mark.slow
 def test_eras_of_centered_targets_in_compile():
     """Targets around zero, a batch per era: the mean over standard deviation of SciPy's correlations."""
     rng = np.random.default_rng(0)

@@ -76,6 +76,7 @@ def test_order_of_the_items_is_irrelevant(name):
     assert np.std(scores[mask]) > 1e-3
 
 
+@pytest.mark.slow
 @each_scorer
 def test_padding_changes_no_training_step(name):
     outcomes = []
@@ -91,6 +92,7 @@ def test_padding_changes_no_training_step(name):
     np.testing.assert_allclose(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dnn", "dnn-attention", "gam-masked"])
 def test_an_exported_scorer_knows_the_sizes(name, tmp_path):
     model = made(name)
@@ -109,6 +111,7 @@ def test_an_exported_scorer_knows_the_sizes(name, tmp_path):
         assert np.all(answer["order"][i, size:].numpy() == -1)
 
 
+@pytest.mark.slow
 @each_scorer
 def test_a_saved_scorer(name, tmp_path):
     model = made(name)
@@ -117,6 +120,7 @@ def test_a_saved_scorer(name, tmp_path):
     np.testing.assert_allclose(again(request(model)), model(request(model)), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gam", "gam-masked"])
 def test_contributions_of_features(name):
     model = made(name)

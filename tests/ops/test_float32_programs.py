@@ -50,11 +50,13 @@ def program(function, scores=SCORES):
     return step.experimental_get_compiler_ir(tf.constant(scores))(stage="hlo")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", OPERATORS.values(), ids=OPERATORS)
 def test_no_float64(function):
     assert program(function).count("f64[") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", OF_LONG.values(), ids=OF_LONG)
 def test_no_float64_for_a_thousand_items(function):
     assert program(function, LONG).count("f64[") == 0

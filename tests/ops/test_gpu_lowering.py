@@ -47,6 +47,7 @@ def assert_lowers(function, tensors, has_gradient=True):
 ONE_OF_EACH = {each.name: each for each in reversed(operators.OPERATIONS) if each.name in ks.ops.__all__}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "operation",
     [
@@ -66,6 +67,7 @@ LOSSES = [case for case in objects.LOSSES if not case.arguments.get("memory_size
 FIRST = objects.first_of_class(LOSSES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in LOSSES],

@@ -47,6 +47,7 @@ def test_operator(operation):
     assert_same_on_a_tpu(compute)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LOSSES, ids=str)
 def test_loss(case):
     labels, predicted = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]]), models.scores(2)

@@ -116,6 +116,7 @@ def test_every_model_has_a_row():
     assert {cells["SavedModel"] for cells in table().values()} == {"yes"}
 
 
+@pytest.mark.slow
 @needs_export
 @pytest.mark.filterwarnings("ignore")  # of the converters and of TensorFlow's interpreter
 @pytest.mark.parametrize(("name", "form", "cell"), list(cases()))

@@ -44,6 +44,7 @@ def wanted():
     return np.stack([FRAME[name] for name in NAMES], axis=1) @ WEIGHTS
 
 
+@pytest.mark.slow
 def test_a_frame_has_a_score_per_row(scorer):
     assert scorer.feature_names == NAMES
     np.testing.assert_allclose(scorer.score(FRAME, group="query"), wanted(), rtol=1e-5)
@@ -54,6 +55,7 @@ def test_a_frame_has_a_score_per_row(scorer):
         scorer.score(frame)
 
 
+@pytest.mark.slow
 def test_the_group_is_the_list(tmp_path):
     inputs = tf.keras.Input((None, 1))
     sums = tf.keras.layers.Lambda(lambda x: x[..., 0] + tf.reduce_sum(x, axis=[1, 2])[:, tf.newaxis])(inputs)
@@ -128,6 +130,7 @@ def test_errors_of_names(tmp_path, names, error, message):
     assert not (tmp_path / "ranker").exists()
 
 
+@pytest.mark.slow
 def test_names_of_other_models(tmp_path):
     features, mask = tf.keras.Input((None, 2), name="features"), tf.keras.Input((None,), name="mask", dtype="bool")
     scores = tf.keras.layers.Lambda(lambda each: tf.reduce_sum(each[0], axis=-1))([features, mask])
@@ -139,6 +142,7 @@ def test_names_of_other_models(tmp_path):
         serving.export_ranker(several, tmp_path, feature_names=["x", "y"])
 
 
+@pytest.mark.slow
 def test_names_beside_requests_and_in_other_file_systems():
     pytest.importorskip("tensorflow_serving")
     request = {"features": np.ones([1, 2, 3]), "sizes": [2]}

@@ -70,6 +70,7 @@ def predict(channel, signature, inputs):
     return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("signature", WARMUP)
 def test_request_over_grpc(channel, signature):
@@ -77,6 +78,7 @@ def test_request_over_grpc(channel, signature):
     rankers.assert_same(predict(channel, signature, request), rankers.expected(**request, top_k=TOP_K))
 
 
+@pytest.mark.slow
 def test_serialized_records_over_grpc(channel):
     request = request_for("serving_default")
     records = []
@@ -90,6 +92,7 @@ def test_serialized_records_over_grpc(channel):
     rankers.assert_same(outputs, rankers.expected(**request, top_k=TOP_K))
 
 
+@pytest.mark.slow
 def test_warmup_records_over_grpc(channel, folder):
     """They are the requests that were given, in order, and a server takes each."""
     logs = list(model_server.warmup_requests(folder))
@@ -103,6 +106,7 @@ def test_warmup_records_over_grpc(channel, folder):
         rankers.assert_same(outputs, rankers.expected(**request, top_k=TOP_K))
 
 
+@pytest.mark.slow
 def test_printed_clients(server, folder, capsys):
     address, _ = server
     serving.print_client_commands(folder, grpc_port=address.port, rest_port=address.rest_port or 1)
@@ -120,6 +124,7 @@ def test_printed_clients(server, folder, capsys):
         assert [row["order"] for row in rows["predictions"]] == columns["outputs"]["order"] == order.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signature", "change", "code"),
     [

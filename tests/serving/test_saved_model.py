@@ -12,6 +12,8 @@ import keras_softsort as ks
 from keras_softsort.serving._saved_model import signature_inputs
 from keras_softsort.serving.predict_offline import run_requests
 
+pytestmark = pytest.mark.slow
+
 SIZES = [(1, 3), (4, 5), (2, 7)]
 RANDOM = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "RngReadAndSkip")
 

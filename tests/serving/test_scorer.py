@@ -62,6 +62,7 @@ def shapes(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_same_as_a_server_and_the_truth(folder, scorer):
     lists, ids = lists_of(SIZES)
     requests = list(requests_of(lists, ids))
@@ -85,6 +86,7 @@ def test_a_model_of_one_tensor_takes_arrays(plain):
     np.testing.assert_array_equal(*scorer.score([np.eye(3, dtype=int).tolist(), {"features": np.eye(3)}]))
 
 
+@pytest.mark.slow
 def test_few_shapes_and_no_more_items_than_asked(scorer, shapes):
     lists, _ = lists_of(range(1, 100))
     scorer.score(lists)
@@ -133,6 +135,7 @@ print(json.dumps([scores.tolist() for scores in Scorer(sys.argv[1]).score(lists)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_neither_keras_nor_a_layer_is_needed(plain):
     package = scorer_module.__file__.rpartition("/serving/")[0]

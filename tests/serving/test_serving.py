@@ -57,6 +57,7 @@ print("modules:", *sorted({name.split(".")[0] for name in sys.modules}), file=sy
 """
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
     request, signature, wanted = asked()
@@ -73,6 +74,7 @@ def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
     assert modules & {"tensorflow", "keras", "tf_keras", "keras_softsort", "google"} == set()
 
 
+@pytest.mark.slow
 def test_c_the_c_api_runs_it_with_xla_forbidden(folder):
     """And every kind of request that the documentation speaks of."""
     garbage = asked()[0]
@@ -97,6 +99,7 @@ def compiled(x):
     return x + 1
 
 
+@pytest.mark.slow
 def test_c_refuses_what_demands_xla(tmp_path):
     """The control: a server's refusal would show here."""
     module = tf.Module()
@@ -115,6 +118,7 @@ def test_ports_are_numbers(folder, name):
         serving.print_client_commands(folder, **{name: "a"})
 
 
+@pytest.mark.slow
 def test_instructions_that_work(folder, capsys):
     serving.print_client_commands(folder, grpc_port=1234, rest_port=5678)
     printed = capsys.readouterr().out
@@ -157,6 +161,7 @@ def sequential():
     return keras.Sequential([keras.Input((None, 3)), *models.head(), rankers.of_one_tensor().layers[-1]])
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     "kind", ["functional", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("subclassed", "sequential"))]
@@ -205,6 +210,7 @@ def test_loading_prints_no_warning(tmp_path, caplog):
     assert not any("internal_grad_fn" in name for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 3])
 @pytest.mark.parametrize("single", [True, False])
 def test_the_signature_of_single_items(tmp_path, single, size):

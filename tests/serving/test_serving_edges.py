@@ -45,6 +45,7 @@ def test_order_of_scores_that_are_equal_or_no_numbers():
     np.testing.assert_array_equal(outputs["scores"][:2], scores[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_order_of_all_kinds_of_scores(dtype, compiled):
@@ -124,6 +125,7 @@ def test_padding_has_the_digits_of_the_features():
     assert ranked(request, model, padding=0.1)["scores"][0, 0] == 0.1
 
 
+@pytest.mark.slow
 def test_versions(tmp_path):
     base = tmp_path / "models" / "ranker"
     assert serving.export_ranker(identity(), base) == base / "1"
@@ -220,6 +222,7 @@ def test_what_dead_processes_left_is_removed_by_the_next_export(tmp_path):
     assert found == ["1", "2", "writing-7-new", "writing-elsewhere-77-new"]
 
 
+@pytest.mark.slow
 def test_home_and_file_scheme(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert serving.export_ranker(identity(), "~/ranker") == tmp_path / "ranker" / "1"
@@ -228,6 +231,7 @@ def test_home_and_file_scheme(tmp_path, monkeypatch):
     assert answer.outputs["order"].tolist() == [[1, 0]]
 
 
+@pytest.mark.slow
 def test_remote_file_systems(monkeypatch):
     """TensorFlow's file system in memory, which like object stores renames no folders."""
     base = "ram://bucket/ranker"
@@ -402,6 +406,7 @@ def exported(tmp_path_factory):
     return serving.export_ranker(identity(), tmp_path_factory.mktemp("models") / "ranker")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_", "signature", "message"),
     [
@@ -471,6 +476,7 @@ def test_errors_of_a_request(exported, request_, signature, message):
         serving.predict_offline(exported, [request_], signature_name=signature)
 
 
+@pytest.mark.slow
 def test_integers_that_do_not_fit(tmp_path):
     """They would be taken modulo 2^32, and items get the ids of others."""
     folder = serving.export_ranker(identity(), tmp_path / "ranker", item_ids="int32")
@@ -491,6 +497,7 @@ def test_numbers_that_become_infinite(tmp_path):
     np.testing.assert_array_equal(scorer.score([[np.inf, -np.inf, np.nan]]), [[np.inf, -np.inf, np.nan]])
 
 
+@pytest.mark.slow
 def test_no_lists_and_no_items(tmp_path):
     """An empty list has no numbers, and NumPy takes it for floating-point ones."""
     folder = serving.export_ranker(identity(), tmp_path / "ranker", item_ids="int64")
@@ -523,6 +530,7 @@ def test_errors_of_a_folder(tmp_path, exported):
         serving.predict_offline(exported, [], xla="no")
 
 
+@pytest.mark.slow
 def test_a_graph_that_fails(tmp_path):
     def one_number(x):
         return {"y": tf.reshape(x, [])}
@@ -533,6 +541,7 @@ def test_a_graph_that_fails(tmp_path):
         serving.predict_offline(tmp_path, [{"x": [1.0, 2.0]}])
 
 
+@pytest.mark.slow
 def test_strings_keep_every_byte(exported):
     ids = [[b"a\0", b"", "ä".encode(), b"\xff" * 40]]
     request = {"features": [[4.0, 3.0, 2.0, 1.0]], "sizes": [4], "item_ids": ids}
@@ -540,6 +549,7 @@ def test_strings_keep_every_byte(exported):
     assert answer.outputs["sorted_ids"].tolist() == ids
 
 
+@pytest.mark.slow
 def test_a_column_of_scores(tmp_path):
     """Scores `[batch, n, 1]` of Dense(1) per item are exported as `[batch, n]`."""
     folder = serving.export_ranker(identity((None, 1)), tmp_path / "ranker")

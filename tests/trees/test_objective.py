@@ -137,6 +137,7 @@ def test_list_mle_keeps_its_derivatives_at_any_range_of_scores():
     np.testing.assert_allclose(found.curvatures[0], [0, 0, 2 * half * (1 - half), 2 * half * (1 - half)], atol=1e-12)
 
 
+@pytest.mark.slow
 @default_stack_only
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(5))

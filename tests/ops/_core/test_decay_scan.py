@@ -13,6 +13,7 @@ def expected(positions, values):
     return np.einsum("lij,ldj->ldi", np.exp(-np.maximum(distances, 0)) * np.tri(positions.shape[1]), values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "signature",
@@ -42,6 +43,7 @@ def test_the_way_depends_on_the_distance_in_a_block(distance, way, monkeypatch):
     assert ways == [way]
 
 
+@pytest.mark.slow
 def test_a_compiled_trace_does_not_choose_for_others(monkeypatch):
     ways = []
     for name in ("_by_running_sums", "_by_doubling"):

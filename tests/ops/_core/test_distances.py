@@ -23,6 +23,7 @@ def test_an_embedding_that_is_not_finite_has_no_distance_and_alone(distance):
     assert not np.any(np.isfinite(found[:, 5:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -48,6 +48,7 @@ def test_no_lists_and_empty_lists():
         assert keys.shape == items.shape == shape
 
 
+@pytest.mark.slow
 def test_vectorized_map_within_a_compiled_function():
     scores = tf.constant(KEYS[2:])
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_softsort.ops._core import lists
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 9, 300, None])
 def test_tied_ranks(size):
     keys = np.random.default_rng(0).integers(0, 2 + (size or 9) // 3, size=(3, 9 if size is None else size))

@@ -19,6 +19,7 @@ OPERATORS = collect.by_name("IN_EVERY_WAY", "matching")
 BACKWARD = [way for way in autodiff.WAYS if not way.endswith("forward")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "way"),
     [

@@ -27,6 +27,7 @@ def test_noise_is_gumbel_and_finite(dtype):
     assert stats.kstest(sample.astype(np.float64), stats.gumbel_r.cdf).pvalue > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_samples_are_sinkhorn_of_disturbed_scores_in_every_mode(mode):
     options = {"num_samples": 4, "noise_scale": 0.7, "num_iterations": 6}
@@ -72,6 +73,7 @@ def test_another_seed_gives_other_noise():
     assert np.max(np.abs(first - other)) > 0.1
 
 
+@pytest.mark.slow
 def test_hard_samples_have_the_probabilities_of_their_noise():
     """Two items keep their order if g11 + g22 + s > g12 + g21: a difference of sums of two Gumbel variables."""
     level = 0.8
@@ -106,6 +108,7 @@ def test_errors(arguments, error, message):
         ops.gumbel_sinkhorn(**{"logits": SCORES, "seed": [1, 2], **arguments})
 
 
+@pytest.mark.slow
 def test_layer_draws_in_training_only_and_anew_each_time():
     layer, x = ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1), tf.constant(SCORES, tf.float32)
     still = layer(x)
@@ -121,6 +124,7 @@ def test_layer_draws_in_training_only_and_anew_each_time():
     assert np.max(np.abs(other(x, training=True).numpy() - first)) > 0.1
 
 
+@pytest.mark.slow
 def test_seedless_layers_differ_and_follow_set_random_seed():
     x = tf.constant(SCORES, tf.float32)
 
@@ -148,6 +152,7 @@ def test_a_loaded_layer_goes_on_with_its_noise(tmp_path):
     np.testing.assert_array_equal(loaded(x, training=True), model(x, training=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "options"), [(ks.SinkhornLayer, {}), (ks.GumbelSinkhornLayer, {"num_samples": 1})], ids=str
 )
@@ -206,6 +211,7 @@ def test_gumbel_layer_errors(arguments, error, message):
         ks.GumbelSinkhornLayer(**arguments)
 
 
+@pytest.mark.slow
 def test_every_argument_of_the_layers_is_used():
     x = tf.constant(3 * SCORES, tf.float32)
     plain = ks.SinkhornLayer(tau=0.3)(x).numpy()

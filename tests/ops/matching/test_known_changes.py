@@ -29,6 +29,7 @@ OTHER_MODES = [pytest.param(each, marks=nightly) for each in ("traced", "xla", "
 each_mode = pytest.mark.parametrize("mode", ["eager", *OTHER_MODES])
 
 
+@pytest.mark.slow
 @each_mode
 @pytest.mark.parametrize(
     ("x", "shift"),
@@ -63,6 +64,7 @@ def test_costs_at_defaults_are_exact_for_a_small_tau(mode, x, y, tau):
     np.testing.assert_allclose(np.sum(gradient, axis=0), 2 * (x.mean(axis=0) - y.mean(axis=0)), rtol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
 @pytest.mark.parametrize("distance", ["squared_euclidean", *(pytest.param(d, marks=nightly) for d in ("euclidean",))])
 @pytest.mark.parametrize("scale", [1e3, pytest.param(1e-3, marks=nightly)])
@@ -73,6 +75,7 @@ def test_costs_scale_with_points_and_tau(function, distance, scale):
     np.testing.assert_allclose(found, wanted * scale**power, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
 @pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float16", marks=nightly)])
 @pytest.mark.parametrize("tau", [100.0, pytest.param(1.0, marks=nightly)])
@@ -95,6 +98,7 @@ MATRICES = {
 SCORES = RNG.normal(size=(1, 8, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in MATRICES if kind != "penalty"])  # which a level changes
 @pytest.mark.parametrize("shape", ["wide", "tall", pytest.param("square", marks=nightly)])
 @pytest.mark.parametrize("offset", [1e4, pytest.param(-1e4, marks=nightly)])
@@ -108,6 +112,7 @@ def test_an_offset_of_a_matrix_changes_nothing(kind, shape, offset):
     np.testing.assert_allclose(found, wanted, atol=1e-2 if kind == "gumbel_sinkhorn" else 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["op_by_op", pytest.param("eager", marks=nightly), *OTHER_MODES])
 @pytest.mark.parametrize("side", ["row_mask", pytest.param("column_mask", marks=nightly)])
 @pytest.mark.parametrize("kind", [kind for kind in MATRICES if "Layer" not in kind])
@@ -127,6 +132,7 @@ def test_an_empty_side_gives_zeros_and_changes_no_other(kind, side, mode):
     np.testing.assert_array_equal(gradient[1], np.zeros_like(gradient[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sums", ["row_sums", "column_sums"])
 def test_sums_of_0_with_a_penalty_are_an_empty_side(sums):
     empty = np.float32([[1] * (8 if sums == "row_sums" else 5)] * 2) * [[1], [0]]

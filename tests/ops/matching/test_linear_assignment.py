@@ -54,6 +54,7 @@ def brute_force(scores, row_mask, column_mask):
     return None if max(totals) == -np.inf else max(totals)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_best_total_is_scipys(kind):
     for n, m in [(1, 1), (1, 4), (4, 1), (6, 6), (7, 12), (12, 7), (30, 30), (40, 45), (45, 40)]:
@@ -79,6 +80,7 @@ def test_large_matrix():
     check_best(scores, any_shape(scores))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (4, 4), (4, 3)], ids=str)
 @pytest.mark.parametrize("values", ["normal", "ties"])
 def test_brute_force_with_masks_and_infinities(shape, values):
@@ -102,6 +104,7 @@ def test_brute_force_with_masks_and_infinities(shape, values):
     assert outcomes == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "xla", "traced"])
 def test_modes_dtypes_and_leading_axes(mode):
     scores = RANDOM.integers(-60, 60, (2, 3, 7, 9))
@@ -118,6 +121,7 @@ def test_modes_dtypes_and_leading_axes(mode):
         check_best(scores.reshape(6, 7, 9), found.numpy().reshape(6, 7))
 
 
+@pytest.mark.slow
 def test_xla_of_unknown_shapes():
     run = tf.function(linear_assignment, input_signature=MATRICES, jit_compile=True)
     for shape in [(3, 5, 4), (2, 3, 0)]:  # each of which XLA compiles anew

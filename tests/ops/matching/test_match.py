@@ -33,6 +33,7 @@ def check_pairs(cost, result):
         np.testing.assert_allclose(total, matrix[linear_sum_assignment(matrix)].sum(), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_totals_are_those_of_scipy(kind, rng):
     for shape in SHAPES:
@@ -49,6 +50,7 @@ def test_totals_of_ten_thousand_problems(kind, rng):
             check_pairs(cost, any_shape(cost))
 
 
+@pytest.mark.slow
 def test_masks(rng):
     cost = rng.normal(size=(40, 5, 6))
     row_mask, column_mask = rng.random((40, 5)) < 0.6, rng.random((40, 6)) < 0.6
@@ -65,6 +67,7 @@ def test_masks(rng):
         np.testing.assert_allclose(cost[i, pairs, result.columns.numpy()[i, pairs]].sum(), best, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "traced", "xla"])
 def test_modes_dtypes_and_leading_axes(mode, rng):
     cost = rng.integers(-60, 60, (2, 3, 4, 6))

@@ -39,6 +39,7 @@ def check(kind, mode, tau, num_iterations, rtol=1e-6):
         np.testing.assert_allclose(found, right, rtol=rtol, atol=1e-7 / tau)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "mode"), modes.of_first(["both masks", *(kind for kind in INPUTS if kind != "both masks")])
 )
@@ -46,6 +47,7 @@ def test_value_and_gradients_in_every_mode(kind, mode):
     check(kind, mode, 0.7, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "num_iterations"),
     [("square", 1), ("both masks", 2), ("square", 33), pytest.param("both masks", 70, marks=pytest.mark.nightly)],
@@ -55,6 +57,7 @@ def test_gradients_after_few_and_many_iterations(kind, num_iterations):
     check(kind, "op_by_op", 0.5, num_iterations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_iterations", [1, 3, 40])
 @pytest.mark.parametrize("tau", [0.05, 0.01])
 def test_gradients_where_potentials_move_far(tau, num_iterations):
@@ -85,6 +88,7 @@ def traced_sinkhorn(num_iterations):
     return tf.function(functools.partial(ops.sinkhorn, num_iterations=num_iterations), autograph=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_iterations", [20, 100])
 @pytest.mark.parametrize(("scale", "tau"), list(itertools.product([1.0, 1e4], [1.0, 0.1, 0.01, 1e-3])))
 def test_float32_agrees_at_any_scale(scale, tau, num_iterations):
@@ -94,6 +98,7 @@ def test_float32_agrees_at_any_scale(scale, tau, num_iterations):
     np.testing.assert_allclose(found, oracles.sinkhorn(scores, tau, num_iterations=num_iterations), rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [1.0, 0.03, 1e-3])
 def test_float32_gradients_are_finite_and_close(tau):
     scores = np.random.default_rng(2).normal(size=(2, 6, 6)).astype(np.float32)
@@ -142,6 +147,7 @@ def test_residual_is_the_largest_error_of_a_row():
     np.testing.assert_allclose(residual, errors, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["op_by_op", pytest.param("xla", marks=pytest.mark.nightly)])
 def test_tolerance_stops_each_matrix_by_itself(mode):
     scores = np.stack([SQUARE[0] / 5, SQUARE[0], 2 * SQUARE[0]])
@@ -230,6 +236,7 @@ def test_memory_does_not_grow_with_iterations():
     assert largest_tensor(1000, 1e-6) == largest_tensor(1000) == largest_tensor(20) == 80 * 80
 
 
+@pytest.mark.slow
 def test_gradient_at_convergence_is_the_implicit_one():
     """The gradient of 400 iterations is that of the fixed point, and so is that of more iterations."""
     weights = fixed_weights(SQUARE.shape)
@@ -246,6 +253,7 @@ def test_gradient_at_convergence_is_the_implicit_one():
     np.testing.assert_allclose(many, implicit_gradient(SQUARE, 0.8, weights), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "mode"), modes.of_first(list(INPUTS)))
 def test_implicit_gradient_is_that_of_many_iterations(kind, mode):
     scores, masks = INPUTS[kind]
@@ -262,6 +270,7 @@ def test_implicit_gradient_is_that_of_many_iterations(kind, mode):
         np.testing.assert_allclose(found, each, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_implicit_gradient_of_sums():
     """Along a direction that keeps the masses equal."""
     weights, direction = fixed_weights(SQUARE.shape), np.array([0.3, -0.4, 0.2, -0.1])
@@ -279,6 +288,7 @@ def test_implicit_gradient_of_sums():
     np.testing.assert_allclose(slope(implicit=True), slope(implicit=False), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_implicit_gradient_is_nearer_to_the_limit_than_that_of_the_iterations():
     weights = fixed_weights(SQUARE.shape)
     limit = implicit_gradient(SQUARE, 0.3, weights)
@@ -313,6 +323,7 @@ def implicit_gradient(scores, tau, weights):
     return np.stack(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "mode"),
     modes.of_first(TAU_SHAPES),

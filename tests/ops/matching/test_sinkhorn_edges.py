@@ -68,6 +68,7 @@ def test_one_by_one():
     np.testing.assert_array_equal(gradient, [[[0]], [[0]]])
 
 
+@pytest.mark.slow
 def test_minus_infinity_is_never():
     scores = RNG.normal(size=(4, 4))
     scores[0, 1] = scores[2, [0, 3]] = -INF
@@ -93,6 +94,7 @@ def test_a_matrix_that_fails_is_nan_and_alone(bad, hard):
     assert np.all(np.isfinite(gradient[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("garbage", [-INF, np.nan, 1e300])
 def test_entries_that_do_not_count_reach_no_gradient_of_logits_in_deviations(garbage):
     logits = RNG.normal(size=(3, 4))
@@ -105,6 +107,7 @@ def test_entries_that_do_not_count_reach_no_gradient_of_logits_in_deviations(gar
     assert np.all(np.isfinite(gradient))
 
 
+@pytest.mark.slow
 def test_a_row_that_is_never_chosen_may_go_to_the_slack():
     scores = RNG.normal(size=(4, 3))
     scores[1] = -INF
@@ -112,6 +115,7 @@ def test_a_row_that_is_never_chosen_may_go_to_the_slack():
     np.testing.assert_array_equal(np.sum(sinkhorn(scores, hard=True), axis=1), [1, 0, 1, 1])
 
 
+@pytest.mark.slow
 def test_infeasible_is_told():
     """Two rows that both can only have the first column, which no test of single rows and columns finds."""
     scores = np.array([[1.0, -INF, -INF], [2.0, -INF, -INF], [0.0, 1.0, 1.0]])
@@ -121,6 +125,7 @@ def test_infeasible_is_told():
     assert np.all(np.isnan(sinkhorn(scores, hard=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3}, {"marginal_penalty": 1.0}], ids=str)
 @pytest.mark.parametrize("compiled", [None, True])
 def test_a_nan_beside_no_other_entry_fails_its_whole_matrix(options, compiled):
@@ -155,6 +160,7 @@ def test_hard_is_the_best_matching_with_the_soft_gradient(shape):
     np.testing.assert_array_equal(gradient, value_and_gradient(scores, tau=0.5)[1])
 
 
+@pytest.mark.slow
 def test_hard_is_where_a_falling_temperature_leads():
     scores = RNG.normal(size=(2, 4, 4))
     soft = tf.function(sinkhorn)(scores, 0.01, num_iterations=5000, tolerance=1e-6)  # too many for op by op
@@ -205,6 +211,7 @@ def test_return_residual_must_be_a_bool():
         ops.sinkhorn(S, return_residual=None)
 
 
+@pytest.mark.slow
 def test_a_mask_of_another_batch_fails_when_run():
     @tf.function(input_signature=[tf.TensorSpec([None, 3, 3]), tf.TensorSpec([None, 3], tf.bool)])
     def run(scores, mask):
@@ -214,6 +221,7 @@ def test_a_mask_of_another_batch_fails_when_run():
         run(tf.zeros([2, 3, 3]), tf.ones([1, 3], tf.bool))
 
 
+@pytest.mark.slow
 def test_an_empty_batch_of_unknown_size():
     @tf.function(input_signature=[tf.TensorSpec([None, None, None])])
     def run(scores):
@@ -224,6 +232,7 @@ def test_an_empty_batch_of_unknown_size():
         assert value.shape == gradient.shape == shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "masks",
     [

@@ -54,6 +54,7 @@ def along(direction, function, place, inputs, weights):
     return (ends[0] - ends[1]) / (2 * step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "mode"), modes.of_first(list(SUMS)))
 @pytest.mark.parametrize(("tau", "num_iterations"), [(0.7, 5), (0.02, 70)], ids=["scalings", "potentials in segments"])
 def test_sums_in_every_mode(kind, mode, tau, num_iterations):
@@ -83,6 +84,7 @@ def test_sums_in_every_mode(kind, mode, tau, num_iterations):
         np.testing.assert_allclose(np.sum(direction * gradients[place]), right, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @traced
 def test_plans_are_those_of_pot():
     plan = ops.sinkhorn(-COSTS, 0.5, row_sums=A, column_sums=B, num_iterations=2000)
@@ -91,6 +93,7 @@ def test_plans_are_those_of_pot():
     np.testing.assert_allclose(plan, POT_UNBALANCED, atol=1e-9)
 
 
+@pytest.mark.slow
 @traced
 @pytest.mark.parametrize("mass", [1.0, 2.0], ids=["balanced", "partial"])
 def test_small_tau_gives_the_exact_plan(mass):
@@ -122,6 +125,7 @@ def test_a_sum_of_0_masks_its_row_or_column():
     np.testing.assert_array_equal(gradient == 0, np.isnan(logits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("garbage", [np.nan, -1.0, np.inf])
 def test_masked_sums_and_weights_change_nothing(garbage):
     mask = np.array([True, True, False, True])
@@ -132,6 +136,7 @@ def test_masked_sums_and_weights_change_nothing(garbage):
     np.testing.assert_array_equal(*costs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", [None, 0.5])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
 def test_wrong_sums_make_only_their_matrix_nan(penalty, wrong):
@@ -159,6 +164,7 @@ def test_residual_is_the_distance_from_the_sums_or_the_next_change():
     np.testing.assert_allclose(residual, np.max(np.abs(change)), rtol=1e-6)
 
 
+@pytest.mark.slow
 @traced
 def test_tolerance_with_sums_and_penalty():
     for penalty in (None, 0.5):
@@ -186,6 +192,7 @@ def test_sums_must_fit(sums):
         ops.sinkhorn(SQUARE, row_sums=sums)
 
 
+@pytest.mark.slow
 @traced
 def test_costs_are_those_of_ott():
     cost, (gradient,) = tape_gradients(
@@ -197,6 +204,7 @@ def test_costs_are_those_of_ott():
     np.testing.assert_allclose(divergence, OTT_DIVERGENCE, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_costs_and_gradients_in_every_mode(mode):
     # Each mode has the same points, and temperatures at which 100 iterations converge.
@@ -219,11 +227,13 @@ def test_costs_and_gradients_in_every_mode(mode):
         np.testing.assert_allclose(own, right, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_divergence_is_that_of_the_oracle():
     found = ops.sinkhorn_divergence(X, Y, 2.0, num_iterations=100, tolerance=None)
     np.testing.assert_allclose(found, oracles.sinkhorn_divergence(X, Y, 2.0, num_iterations=100), rtol=1e-10)
 
 
+@pytest.mark.slow
 @traced
 def test_divergence_is_0_for_equal_clouds_and_moves_a_cloud_to_the_other():
     x = tf.Variable(RNG.normal(size=(20, 2)))
@@ -242,6 +252,7 @@ def test_large_tau_gives_the_distance_of_the_means():
     np.testing.assert_allclose(found, np.sum((x.mean(axis=0) - y.mean(axis=0)) ** 2), rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
 def test_masked_points_change_nothing(function):
     x = np.concatenate([X, [[np.nan, 1.0]]])
@@ -256,6 +267,7 @@ def test_masked_points_change_nothing(function):
     np.testing.assert_array_equal(gradient[4], [0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
 def test_an_empty_cloud_costs_nothing(function):
     for x, mask in ((X, [False] * 4), (X[:0], None)):
@@ -277,6 +289,7 @@ def test_nan_points_make_only_their_pair_nan():
     assert np.all(np.isfinite(gradient[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["euclidean", "cityblock", "cosine", "dot"])
 def test_distances(distance):
     single = ops.transport_cost(X[1:2], Y[:1], distance=distance)
@@ -295,6 +308,7 @@ def test_distances(distance):
     np.testing.assert_allclose(divergence, between - (of_x + of_y) / 2, rtol=1e-10)
 
 
+@pytest.mark.slow
 @traced
 def test_iterations_and_tolerance_of_costs():
     """The cost is a lower bound, the better the smaller the residual is."""
@@ -322,6 +336,7 @@ def test_costs_have_no_second_derivatives(function):
         outer.gradient(gradient, x)
 
 
+@pytest.mark.slow
 def test_clouds_must_match():
     with pytest.raises(ValueError, match=r"x and y must have shapes \[..., n, d\] and \[..., m, d\], got \(4, 2\)"):
         ops.transport_cost(X, Y[:, :1])

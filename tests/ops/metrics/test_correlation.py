@@ -32,6 +32,7 @@ def test_value_of_masked_and_tied_numbers(name, dtype):
     np.testing.assert_allclose(function(first, second), expected(name, first, second, np.ones_like(MASK)), rtol=1e-12)
 
 
+@pytest.mark.slow
 @each_name
 @pytest.mark.parametrize("mode", ["traced", "unknown_shape", "xla"])
 def test_other_modes(name, mode):

@@ -51,6 +51,7 @@ def expected(name, scores, labels, mask, weights, **options):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_values(name):
     scores, labels, mask, weights = lists(name)

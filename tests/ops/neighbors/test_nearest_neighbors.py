@@ -54,6 +54,7 @@ def test_gradient_is_that_of_the_distances():
     check_gradients(lambda queries: ops.nearest_neighbors(queries, REFERENCES, 3).distances, QUERIES)
 
 
+@pytest.mark.slow
 def test_unknown_batch_xla_and_half_precision():
     run = tf.function(
         lambda queries: ops.nearest_neighbors(queries, REFERENCES, 3),
@@ -71,6 +72,7 @@ def test_unknown_batch_xla_and_half_precision():
     assert np.all(shares[:, 4] == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_an_unknown_number_of_queries(count):
     traced = tf.function(
@@ -92,6 +94,7 @@ def test_no_queries_and_nan():
     np.testing.assert_array_equal(np.isnan(shares).all(axis=1), np.arange(6) == 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["squared_euclidean", "cosine"])
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
 def test_each_reference_leaves_itself_out(distance, jit_compile):

@@ -27,6 +27,7 @@ def memberships(tau=1.5, k=2, mask=None, **options):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_membership(mode):
     wanted = memberships(mask=MASK, kind="cityblock")
@@ -95,6 +96,7 @@ def test_dknn_loss(num_queries, objective):
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_gradient_of_dknn_loss():
     check_gradients(lambda e: ks.ops.dknn_loss(e, LABELS, 3, 2.0, distance="cityblock"), EMBEDDINGS)

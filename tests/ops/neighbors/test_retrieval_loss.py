@@ -64,6 +64,7 @@ def test_distances():
     np.testing.assert_allclose(found, in_batch(**options), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_modes_masks_and_temperatures(mode):
     mask = np.array([True, True, False, True, True, True, True, False, True])
@@ -142,6 +143,7 @@ def test_scikit_learn_agrees_as_tau_goes_to_0():
         assert found["precision", 1][i] == pytest.approx(float(relevant[np.argmax(scores)]), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["traced", "unknown_shape"])
 def test_classes_of_different_sizes(mode):
     embeddings, labels = RNG.normal(size=(23, 3)), np.array([0] * 19 + [1] * 3 + [2])

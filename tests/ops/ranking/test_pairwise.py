@@ -22,6 +22,7 @@ def losses(scores, labels, **options):
     return ks.RankNetLoss(reduction=models.NO_REDUCTION, **options)(labels, scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "mode"),
     [
@@ -37,6 +38,7 @@ def test_each_layout_gives_the_same(shape, mode):
     check_layout(shape, mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["one tile", "five blocks"])
 @pytest.mark.parametrize("options", [{"ties": "half"}, {"lambda_weight": "ndcg", "normalization": "pairs"}], ids=str)
 def test_each_layout_gives_the_same_with_options(shape, options):
@@ -135,6 +137,7 @@ def test_bad_pairs(arguments, error, message):
         ks.ops.pairwise_logistic(**{"score_difference": [1.0, 2.0], **arguments})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("normalization", "counts"), [("auto", True), ("pairs", True), ("list", False), ("none", False)]
 )

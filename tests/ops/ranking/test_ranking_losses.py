@@ -67,6 +67,7 @@ def test_weights_of_lists_broadcast(name):
     np.testing.assert_allclose(found, weights[:, 0] * LOSSES[name](SCORES, LABELS, mask=MASK), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in LOSSES if name not in NOISY and "tau" in inspect.signature(getattr(ops, name)).parameters]
 )
@@ -211,6 +212,7 @@ def test_permutations_and_labels_that_do_not_fit():
         ops.permutation_cross_entropy_loss(tf.ones([4, 5, 3]), LABELS[:, :3])
 
 
+@pytest.mark.slow
 def test_a_permutation_of_unknown_size_with_weights():
     matrix = ops.neural_sort(SCORES, mask=MASK)
     spec = [tf.TensorSpec([None] * rank, tf.float64) for rank in (3, 2, 2)]

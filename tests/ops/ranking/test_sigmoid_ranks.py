@@ -44,6 +44,7 @@ def with_gradient(mask):
     return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signature", "compiled"),
     [

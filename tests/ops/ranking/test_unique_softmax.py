@@ -24,6 +24,7 @@ def expected(scores, labels, weights, mask):
     return losses, gradient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "signature", "compiled"),
     [
@@ -57,6 +58,7 @@ def test_values_and_gradients(size, span, target, signature, compiled):
     np.testing.assert_allclose(gradient, true_gradient, atol=1e-6 * np.abs(true_gradient).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [4, 40], ids=["compared", "sorted"])
 def test_gains_of_high_labels_over_small_exponentials_do_not_overflow(size):
     scores, labels = np.full((1, size), -69, np.float32), np.full((1, size), 30, np.float32)

@@ -336,6 +336,7 @@ def test_infinity_makes_the_gradients_of_its_list_nan(tau):
     assert np.isnan(gradient[1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [6, 40_000], ids=["short", "long"])
 def test_a_number_and_a_tensor_are_the_same_temperature(size):
     """A number needs no guard of the gradient, and softmaxes of few and of many numbers are computed in two ways."""

@@ -112,6 +112,7 @@ def test_samples_without_noise_and_with_half_of_it(k, method):
     np.testing.assert_allclose(half, ops.relaxed_top_k(LOGITS + 0.5 * noise, k, 0.5, method=method), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.traced_eagerly
 @pytest.mark.parametrize(
     ("name", "way"),
@@ -121,6 +122,7 @@ def test_right_in_every_way(name, way):
     autodiff.check(way, IN_EVERY_WAY[name][0], [LOGITS, np.array([0.6, 0.9, 1.3])])
 
 
+@pytest.mark.slow
 def test_many_rounds_are_a_loop():
     logits = np.random.default_rng(3).normal(size=(1, 12))
     found = ops.relaxed_top_k(logits, 10, 0.5, method="successive_softmax")

@@ -20,6 +20,7 @@ OPERATORS = collect.by_name("IN_EVERY_WAY", "sorting")
 SORTS_IN_A_MAP = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "way"),
     [case for name, (_, quick_ways) in OPERATORS.items() for case in autodiff.cases([name], quick_ways)],
@@ -31,6 +32,7 @@ def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name][0], ARRAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["neural_sort", "ranks", "quantiles"])
 def test_float32_in_a_strict_map(name):
     """NeuralSort of float32 is computed in float64, by operations that have a vectorized form."""
@@ -51,12 +53,14 @@ def test_float32_in_a_strict_map(name):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_forward_mode_after_reverse_mode():
     """TensorFlow cannot push tangents through a trace with loops that a tape has recorded."""
     for way in ("persistent", "forward"):
         autodiff.check(way, OPERATORS["ranks by projection"][0], ARRAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fallback", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_hard_has_the_soft_gradient_around_a_vectorized_map(fallback):
     fallback |= not SORTS_IN_A_MAP

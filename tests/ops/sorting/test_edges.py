@@ -124,6 +124,7 @@ def test_a_positive_temperature_below_the_range_of_the_scores_is_no_zero(op, tau
     np.testing.assert_array_equal(found, np.eye(4)[[2, 0, 3, 1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "compiled"),
     [
@@ -204,6 +205,7 @@ def test_every_form_of_a_temperature_agrees(op):
     np.testing.assert_array_equal(matrix(scores, 2), matrix(scores, 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.traced_eagerly
 def test_eager_calls_trace_once_per_algorithm():
     def traces(size, tau, **options):
@@ -234,6 +236,7 @@ def test_other_quantiles_and_slopes_need_no_new_trace():
     assert [traces([0.25], 2.0), traces([0.0, 0.75, 1.0], 3.0)] == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.traced_eagerly
 def test_an_eager_trace_holds_one_algorithm(monkeypatch):
     """Only the algorithm chosen for the list size is traced."""
@@ -250,6 +253,7 @@ def test_an_eager_trace_holds_one_algorithm(monkeypatch):
     assert set(made) == {MatrixFree}
 
 
+@pytest.mark.slow
 def test_nothing_in_the_package_asks_for_xla():
     """TensorFlow Serving refuses a graph that demands it. `tests/serving` look at the graphs themselves."""
     for path in pathlib.Path(ops.__file__).parents[1].rglob("*.py"):

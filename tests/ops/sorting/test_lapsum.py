@@ -38,6 +38,7 @@ def run(op, scores, tau, mask=None, weights=None, *, dtype=tf.float64, **options
     return value.numpy(), [slope.numpy() for slope in slopes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "mode"),
     [
@@ -60,6 +61,7 @@ def test_value_and_gradient(op, mode):
     np.testing.assert_array_equal(found[0].numpy()[~MASK], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("op", ["ranks", pytest.param("membership", marks=pytest.mark.nightly)])
 def test_second_derivatives_are_differences_of_gradients(op):
@@ -112,6 +114,7 @@ def test_membership_counts_to_k_and_masked_items_take_what_is_left(k):
             np.testing.assert_allclose(value[1], k / 4)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_in_float16_far_from_zero_and_on_a_long_list():
     scores = (1000 + np.random.default_rng(5).normal(size=[1, 2000])).astype(np.float32)

@@ -103,6 +103,7 @@ def test_gradients_are_the_dense_engines(method, kind, masked, mask):
 
 
 # `test_gpu_lowering` lowers them for XLA.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "mode"),
     [
@@ -128,6 +129,7 @@ def test_modes(method, mode):
         np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.05, pytest.param(1.0, marks=pytest.mark.nightly), 100.0])
 @each_method
 def test_float32_is_near_float64(method, tau):
@@ -198,6 +200,7 @@ def test_finite_at_any_size(method, tau, scale):
     assert np.isfinite(gradients[0]).all()
 
 
+@pytest.mark.slow
 @each_method
 def test_what_is_no_number_spoils_its_own_list_alone(method, mask):
     (scores, tau, values, ranks), weights = case()
@@ -220,6 +223,7 @@ def test_what_is_no_number_spoils_its_own_list_alone(method, mask):
         assert np.isnan(gradient[1]).any()
 
 
+@pytest.mark.slow
 @each_method
 def test_all_masked(method):
     (scores, tau, values, ranks), weights = case()
@@ -243,6 +247,7 @@ def test_decayed_sums(size):
     np.testing.assert_allclose(decay_scan(tf.constant(places), tf.constant(values)), wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode", ["known", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("unknown", "unknown xla"))]
 )
@@ -276,6 +281,7 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
         np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_long_list():
     """A list whose matrix would take 10 GB in float32: sorted values, ranks and gradients of both engines."""
     size = 50_000

@@ -29,6 +29,7 @@ def odd_even_method(monkeypatch):
     monkeypatch.setitem(oracles.ROWS, "odd_even", odd_even.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mode"),
     [

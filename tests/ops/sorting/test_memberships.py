@@ -45,6 +45,7 @@ def test_the_oracle_is_the_program():
             np.testing.assert_allclose(found.x, truth.projected_membership(x, 1.0, k, entropic), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "mode"), [*modes.of_first(["projection"]), *modes.of_first(["projection_kl"])], ids=str
 )
@@ -107,6 +108,7 @@ def test_fewer_valid_items_than_k_and_lists_that_are_no_numbers(method):
     assert np.all(np.isfinite(gradient[2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", _methods.names("membership"))
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_number_k_per_list(method, hard):
@@ -142,6 +144,7 @@ def test_bad_numbers_per_list(k, error, message):
         ops.soft_top_k_membership(tf.constant(SCORES), k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["soft_sort", "neural_sort", "lapsum", "projection", "projection_kl"])
 @pytest.mark.parametrize("unknown", [False, True])
 def test_counts_as_tensors_are_those_as_integers(method, unknown):

@@ -95,6 +95,7 @@ def test_a_method_without_power():
         ks.soft_rank(SCORES, method="lapsum", power=2.0)
 
 
+@pytest.mark.slow
 def test_nothing_else_compares_names():
     """Outside the registry the name of a method is only ever handed on."""
     root = pathlib.Path(ks.__file__).parent

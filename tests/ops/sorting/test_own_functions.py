@@ -114,6 +114,7 @@ def check_gradients(own, size, tau):
 EACH = pytest.mark.parametrize("own", own_functions(), ids=str)
 
 
+@pytest.mark.slow
 @EACH
 def test_values_are_the_truth(own):
     for size in (1, 2, 17, 100):
@@ -122,6 +123,7 @@ def test_values_are_the_truth(own):
                 check_values(dataclasses.replace(own, k=k), size, tau, direction)
 
 
+@pytest.mark.slow
 @EACH
 @pytest.mark.parametrize("tau", [0.37, 2.9])
 def test_gradients_are_slopes_of_the_truth(own, tau):

@@ -24,6 +24,7 @@ def long_rows():
     return tf.function(lambda tau: tf.gather(ops.soft_sort(tf.constant(LONG), tau), ROWS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tau", "atol"), [(100.0, 1e-5), (1.0, 1e-5), (0.1, 1e-5), (0.01, 1e-4)])
 def test_soft_sort_keeps_five_digits_on_long_lists(long_rows, tau, atol):
     found = long_rows(tf.constant(tau)).numpy()
@@ -50,6 +51,7 @@ def is_as_exact(found, formula, wanted):
     return error <= 1.5 * allowed + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 1024, -(2**20)])
 @pytest.mark.parametrize("tau", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("size", [16, 50, 128, 1000])
@@ -97,6 +99,7 @@ def test_float32_range_over_a_tiny_temperature(size):
         np.testing.assert_allclose(run(tf.constant(scores), 1e-30), expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [50, 200])
 def test_temperature_has_no_gradient_where_only_ties_share(size):
     random = np.random.default_rng(size)

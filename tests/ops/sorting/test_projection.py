@@ -69,6 +69,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_numbers_of_fast_soft_sort(kind):
     for scores, strength, regularization, direction, published in PUBLISHED[kind]:
@@ -77,6 +78,7 @@ def test_the_numbers_of_fast_soft_sort(kind):
         np.testing.assert_allclose(found, [published], rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "method", "mode"),
     [
@@ -112,6 +114,7 @@ def test_value_and_gradient(kind, method, mode):
     np.testing.assert_array_equal(found[0].numpy()[~MASK], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(  # the quadratic values are linear in the scores
     ("kind", "method"),
@@ -134,6 +137,7 @@ def test_second_derivatives_are_differences_of_gradients(kind, method):
     check_gradients(directional_derivative, SCORES, 1.3, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @EVERY
 @BOTH
 @pytest.mark.parametrize("tau", [1.0, 0.1, 0.02])
@@ -147,6 +151,7 @@ def test_pooling_and_merging_find_the_same_blocks(kind, method, tau, monkeypatch
     np.testing.assert_allclose(found[2], found[0], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @EVERY
 def test_ranks_lie_in_the_permutahedron(method):
@@ -159,6 +164,7 @@ def test_ranks_lie_in_the_permutahedron(method):
         np.testing.assert_allclose(sums[:, -1], least[-1], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @EVERY
 def test_from_hard_ranks_to_their_mean(method):
@@ -202,6 +208,7 @@ def test_padding_changes_nothing_wherever_it_is_and_whatever_it_holds(kind, meth
     np.testing.assert_allclose(slope, of_tau, rtol=1e-10)
 
 
+@pytest.mark.slow
 @BOTH
 @EVERY
 def test_the_ends(kind, method):
@@ -239,6 +246,7 @@ def test_a_list_that_is_no_number_poisons_itself_alone(kind, method):
     np.testing.assert_array_equal(slopes[1], gradient[1])
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @BOTH
 def test_float32_keeps_its_digits_on_long_lists_and_far_from_zero(kind):
@@ -286,6 +294,7 @@ def test_no_projection_where_a_permutation_is_needed():
         ops.soft_values(scores, method="projection_kl", values=scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["projection", "projection_kl"])
 def test_values_of_scores_in_deviations_have_the_scale_of_the_scores(method):
     scores = np.array([[0.3, 1.2, -0.7, 0.1, 2.0], [5.0, 3.0, 9.0, -1.0, 0.0]])

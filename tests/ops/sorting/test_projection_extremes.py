@@ -33,6 +33,7 @@ def _lists(size):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("kind", OPERATORS)
 def test_entropic_projections_are_pooled_right(kind):
@@ -63,6 +64,7 @@ def test_values_do_not_saturate():
     np.testing.assert_allclose(d_tau, 1e4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("method", ["projection", "projection_kl"])
 @pytest.mark.parametrize("kind", OPERATORS)

@@ -58,6 +58,7 @@ def value_and_gradients(op, scores, tau, weights, mask=None):
     return [result.numpy() for result in traced_gradients(op)(*arguments, None if mask is None else tf.constant(mask))]
 
 
+@pytest.mark.slow
 @BOTH
 @EXAMPLES
 @given(scores=LISTS, tau=TAUS)
@@ -120,6 +121,7 @@ def test_a_low_temperature_gives_the_permutation(op, scores):
     np.testing.assert_allclose(matrix(op, scores, 0.001), wanted, rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 @BOTH
 @EXAMPLES
 @given(scores=LISTS, tau=TAUS, garbage=GARBAGE, places=PLACES)

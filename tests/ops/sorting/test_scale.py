@@ -51,6 +51,7 @@ def deviations(scores):
 BOTH = [*((each, False) for each in OPERATORS.values()), *((each, True) for each in VALUES.values())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "gives_values"), BOTH, ids=[*OPERATORS, *(f"values, {name}" for name in VALUES)])
 def test_is_that_of_divided_scores(operator, gives_values):
     shape = operator(tf.constant(SCORES), 0.7, mask=MASK).shape
@@ -68,6 +69,7 @@ def test_is_that_of_divided_scores(operator, gives_values):
     np.testing.assert_allclose(gradient, right, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_in_every_mode_at_any_scale(mode):
     found, _ = modes.run(

@@ -20,6 +20,7 @@ def assert_close(found, wanted, dtype):
     np.testing.assert_allclose(np.asarray(found, np.float64), wanted, rtol=tolerance.rtol, atol=tolerance.atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "mode"), IN_MODES, ids=str)
 def test_value_and_gradient_are_those_of_the_formula(case, mode):
     arrays, mask = case.arguments()
