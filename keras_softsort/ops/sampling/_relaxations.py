@@ -14,6 +14,8 @@ from keras_softsort.ops._core.lists import is_minus_infinity, is_nan_or_infinity
 HEAVY = 0.75
 # Up to this many rounds are unrolled. TensorFlow then differentiates them, also to second order.
 UNROLLED = 8
+# The threshold of n items is known within log(n), at most 20, before its bisection.
+HALVINGS = 8
 
 
 def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
@@ -154,18 +156,26 @@ def threshold_memberships(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor
     kth = tf.where(kth > lowest, kth, tf.zeros_like(kth))
     ratio = scaled(tf.where(open_items, keys - kth, tf.zeros_like(keys)), tau)
     gap = scaled(tf.where(largest[..., -1:] > lowest, largest[..., -1:] - kth, tf.zeros_like(kth)), tau)
-    threshold = _bisect(tf.stop_gradient(ratio), tf.stop_gradient(gap), open_items, k)
-    # Two steps of Newton's method make the threshold a function of the keys with exact first and second derivatives.
-    # If all memberships round to 0 or 1, their derivative is 0.
-    least = tf.constant(100 * np.finfo(dtype.as_numpy_dtype).eps, dtype)
+    fixed = tf.stop_gradient(ratio)
+    threshold = _bisect(fixed, tf.stop_gradient(gap), open_items, k)
     for _ in range(2):
-        memberships = _memberships(ratio, threshold, open_items)
-        excess = tf.reduce_sum(memberships, axis=-1, keepdims=True) - k
-        slope = tf.reduce_sum(memberships * (1 - memberships), axis=-1, keepdims=True)
-        usable = slope > least
-        step = tf.where(usable, excess, tf.zeros_like(excess)) / tf.where(usable, slope, tf.ones_like(slope))
-        threshold += step
+        threshold = _newton(fixed, threshold, open_items, k)
+    # Two more steps make the threshold a function of the keys with exact first and second derivatives.
+    for _ in range(2):
+        threshold = _newton(ratio, threshold, open_items, k)
     return _memberships(ratio, threshold, open_items)
+
+
+def _newton(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
+    """One step of Newton's method, which about squares the error of the threshold if it is below 1.
+
+    If all memberships round to 0 or 1, their derivative is 0, and there is no step.
+    """
+    memberships = _memberships(ratio, threshold, open_items)
+    excess = tf.reduce_sum(memberships, axis=-1, keepdims=True) - k
+    slope = tf.reduce_sum(memberships * (1 - memberships), axis=-1, keepdims=True)
+    usable = slope > 100 * np.finfo(ratio.dtype.as_numpy_dtype).eps
+    return threshold + tf.where(usable, excess, tf.zeros_like(excess)) / tf.where(usable, slope, tf.ones_like(slope))
 
 
 def _memberships(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
@@ -173,16 +183,14 @@ def _memberships(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor) 
 
 
 def _bisect(ratio: tf.Tensor, gap: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """Find the threshold `[..., 1]` by bisection, around the k-th key (at 0) and the next one (at `gap`, below 0)."""
-    margin = tf.math.log(tf.cast(tf.shape(ratio)[-1], ratio.dtype) + 1)
-    halvings = 40 if ratio.dtype == tf.float32 else 80
+    """Find the threshold `[..., 1]` within 0.1 by bisection, for the k-th key at 0 and the next one at `gap`, below 0.
 
-    def halve(step: tf.Tensor, low: tf.Tensor, high: tf.Tensor) -> tuple:
-        middle = low + (high - low) / 2
+    At the threshold t the first k items lack as much as the other ones have. They lack from sigmoid(t) to k times that,
+    and the others have from sigmoid(gap - t) to n times that. So t is within log(n) of gap / 2.
+    """
+    middle, half = gap / 2, tf.math.log(tf.cast(tf.shape(ratio)[-1], ratio.dtype))
+    for _ in range(HALVINGS):
+        half /= 2
         total = tf.reduce_sum(_memberships(ratio, middle, open_items), axis=-1, keepdims=True)
-        above = total > k
-        return step + 1, tf.where(above, middle, low), tf.where(above, high, middle)
-
-    start = (0, gap - margin, tf.zeros_like(gap) + margin)
-    _, _, high = tf.while_loop(lambda step, *_: step < halvings, halve, start, maximum_iterations=halvings)
-    return tf.stop_gradient(high)
+        middle += tf.where(total > k, half, -half)
+    return middle

@@ -128,3 +128,16 @@ def test_many_rounds_are_a_loop():
     found = ops.relaxed_top_k(logits, 10, 0.5, method="successive_softmax")
     np.testing.assert_allclose(found, subset_oracles.relaxed_subset(logits, 0.5, 10), rtol=1e-9)
     check_gradients(lambda x, tau: ops.relaxed_top_k(x, 10, tau, method="successive_softmax"), logits, 0.5)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0, 8.0, 20.0, 1e3, 1e30])
+@pytest.mark.parametrize("k", [2, 500, 999])
+def test_the_threshold_is_found_wherever_it_may_be(k, gap):
+    """Where the first k keys are equal and the others too, it is as far from their middle as it can be."""
+    keys = np.where(np.arange(1000) < k, 0.0, -gap)
+    found = ops.relaxed_top_k(keys, k).numpy()
+    np.testing.assert_allclose(np.sum(found), k, rtol=1e-12)
+    first, last = np.float64(found[0]), np.float64(found[-1])
+    np.testing.assert_allclose(k * (1 - first), (1000 - k) * last, rtol=1e-6, atol=1e-12)
+    if gap <= 8:
+        np.testing.assert_allclose(np.log(first / (1 - first)) - np.log(last / (1 - last)), gap, atol=1e-9)
