@@ -139,13 +139,14 @@ def by_scorer(folder: Path, _: int) -> tuple[np.ndarray, float]:
 
 
 def by_request(folder: Path, _: int) -> tuple[np.ndarray, float]:
-    """`predict_offline`, a request per list; the seconds are those in the session."""
-    from keras_softsort import serving
+    """TensorFlow's C API, a request per list, as a server runs it; the seconds are those in the session."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from support.predict_offline import predict_offline
 
     found, seconds = [], 0.0
     for path in files(folder):
         requests = [{"features": one[np.newaxis], "sizes": [len(one)]} for one in in_memory(path)]
-        for answer in serving.predict_offline(folder / "ranker/1", requests):
+        for answer in predict_offline(folder / "ranker/1", requests):
             found.append(answer.outputs["scores"][0])
             seconds += answer.seconds
     return np.concatenate(found), seconds

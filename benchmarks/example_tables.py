@@ -112,7 +112,7 @@ def tabular_ranks(results: dict[str, list[list[float]]]) -> dict[str, Iterator[h
 
 
 def serve_ranker(tau: float, wards: int, milliseconds: list[dict[str, Any]]) -> dict[str, Iterator[harness.Row]]:
-    """Milliseconds in the session of a process that loads the export, and the quality of the ranker."""
+    """Milliseconds in the signature of the export, and the quality of the ranker."""
     return {
         "milliseconds": iter(milliseconds),
         "tau": iter([{"wards of unseen patients": wards, "Kendall's tau": round(tau, 3)}]),

@@ -9,7 +9,7 @@ relevant there.
 A ranker learns from the clicks as they are, from clicks weighted by 1 / examination, and together with the examination
 of positions by `ClickEMLoss` and `DualLearningLoss`. Training on the labels of what was shown is the upper bound. The
 measure is NDCG@5 on unseen lists, over seeds of the log and of the first weights. The last ranker is exported without
-any input of positions, and its scores by TensorFlow's C API are compared with its own.
+any input of positions, and the scores of the export are compared with its own.
 
     python examples/clicks_to_ranker.py                # a fixed log, five seeds, over a minute
     python examples/clicks_to_ranker.py --log random
@@ -156,13 +156,13 @@ def ndcg(ranker: keras.Model, lists: RankingDataset) -> float:
 
 
 def export(ranker: keras.Model, lists: RankingDataset, options: argparse.Namespace) -> None:
-    """Export the ranker, which has no input of positions, and compare its scores by the C API."""
+    """Export the ranker, which has no input of positions, and compare the scores of the export with its own."""
     folder = serving.export_ranker(ranker, options.output / "ranker")
     features, _ = lists[0]
-    (answer,) = serving.predict_offline(folder, [{"features": features[np.newaxis], "sizes": [len(features)]}])
+    (scores,) = serving.Scorer(folder).score([features])
     own = ranker.predict(features[np.newaxis], verbose=0)[0, :, 0]
-    np.testing.assert_allclose(answer.outputs["scores"][0], own, rtol=1e-4, atol=1e-5)
-    print(f"Exported to {folder}: the C API gives the scores of the model, without positions")
+    np.testing.assert_allclose(scores, own, rtol=1e-4, atol=1e-5)
+    print(f"Exported to {folder}: it gives the scores of the model, without positions")
 
 
 def report(results: dict[str, list[float]], curves: dict[str, list[list[float]]]) -> None:

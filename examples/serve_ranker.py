@@ -1,9 +1,8 @@
 """From `fit` to TensorFlow Serving: train a small ranker, export it, and query it as a server would.
 
 The model ranks wards of real patients by the progression of their disease (see `_shared/ranking_data.py`). It is
-exported with its signatures and, if tensorflow-serving-api is installed, a warm-up file. Then a process without
-TensorFlow's Python package, Keras or this package loads it through TensorFlow's C API, with and without XLA's compiler,
-which `tensorflow_model_server` forbids. The answers must be those of the model. Latencies are those of that process,
+exported with its signatures and, if tensorflow-serving-api is installed, a warm-up file. Then the folder is loaded by
+`tf.saved_model.load`. Its answers must be those of the model. Latencies are those of its signature in this process,
 without a network. At the end the commands that start a server and query it are printed.
 
     python examples/serve_ranker.py                          # ten seconds
@@ -37,6 +36,7 @@ if __name__ == "__main__":
     command_line.import_tensorflow()
 
 import numpy as np
+import tensorflow as tf
 from _shared.pictures.serving import draw_served
 from _shared.ranking_data import patients
 from tensorflow import keras
@@ -79,31 +79,35 @@ def requests_of(wards: np.ndarray) -> list[dict[str, Any]]:
 
 def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
     """Query the export, and compare with the model itself."""
-    requests = requests_of(wards)
-    for xla, how in ((True, "C API"), (False, "C API, XLA forbidden")):
-        answers = serving.predict_offline(folder, requests, signature_name="with_ids", xla=xla)
-        for request, answer in zip(requests, answers, strict=True):
-            for i, size in enumerate(request["sizes"]):
-                scores = model.predict(wards[i : i + 1, :size], verbose=0)[0, :, 0]
-                np.testing.assert_allclose(answer.outputs["scores"][i, :size], scores, rtol=1e-4, atol=1e-5)
-                expected = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
-                assert answer.outputs["sorted_ids"][i].tolist() == expected + [b""] * (wards.shape[1] - size)
-        print(f"{how}: the same scores and order as the model, for lists of {', '.join(map(str, SIZES))}")
+    loaded = tf.saved_model.load(str(folder))  # keep it: the signature does not
+    for request in requests_of(wards):
+        tensors = {name: tf.constant(value) for name, value in request.items()}
+        answer = {name: value.numpy() for name, value in loaded.signatures["with_ids"](**tensors).items()}
+        for i, size in enumerate(request["sizes"]):
+            scores = model.predict(wards[i : i + 1, :size], verbose=0)[0, :, 0]
+            np.testing.assert_allclose(answer["scores"][i, :size], scores, rtol=1e-4, atol=1e-5)
+            expected = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
+            assert answer["sorted_ids"][i].tolist() == expected + [b""] * (wards.shape[1] - size)
+    print(f"the export has the scores and order of the model, for lists of {', '.join(map(str, SIZES))}")
 
 
 def latency(
     folder: Path, wards: np.ndarray, options: argparse.Namespace
 ) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
-    """Milliseconds in the session: the first request, and the median and 99th percentile of later ones.
+    """Milliseconds in the signature: the first request, and the median and 99th percentile of later ones.
 
     Also the seconds of each request.
     """
     size, rows, seconds = wards.shape[1], [], {}
     for lists in (1, options.lists):
-        request = {"features": wards[:lists], "sizes": [size] * lists}
-        answers = serving.predict_offline(folder, [request] * (options.requests + 1))
-        seconds[f"{lists} x {size} patients"] = [answer.seconds for answer in answers]
-        first, *later = [1000 * answer.seconds for answer in answers]
+        request = {"features": tf.constant(wards[:lists]), "sizes": tf.fill([lists], size)}
+        loaded, spent = tf.saved_model.load(str(folder)), []
+        for _ in range(options.requests + 1):
+            started = time.perf_counter()
+            loaded.signatures["serving_default"](**request)["order"].numpy()
+            spent.append(time.perf_counter() - started)
+        seconds[f"{lists} x {size} patients"] = spent
+        first, *later = [1000 * each for each in spent]
         median, slow = float(np.median(later)), float(np.quantile(later, 0.99))
         print(
             f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {median:.2f} ms, "
@@ -133,8 +137,8 @@ def main(options: argparse.Namespace) -> dict[str, Any]:
     print(f"exported to {folder}, {'with a warm-up file' if warmup else without}")
     check(folder, model, unseen)
     milliseconds, seconds = latency(folder, unseen, options)
-    (answer,) = serving.predict_offline(folder, [{"features": unseen[:1], "sizes": [unseen.shape[1]]}])
-    ward = answer.outputs["scores"][0], grades[0]
+    (scores,) = serving.Scorer(folder).score(unseen[:1])
+    ward = scores, grades[0]
     print(f"Picture: {draw_served(ward, seconds, options.output / 'serve_ranker.png')}")
     print(f"{time.monotonic() - started:.0f} s in all\n")
     serving.print_client_commands(folder)

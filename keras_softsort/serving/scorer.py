@@ -28,7 +28,7 @@ class Scorer:
     """Score lists of any lengths, given as NumPy arrays, with a model from `export_ranker`.
 
     The SavedModel is loaded once. Lists are batched by size and padded to few sizes, two per power of 2. New sizes need
-    no new trace. The scores are those of a server and of `predict_offline`.
+    no new trace. The scores are those of a server.
 
     Create the scorer in the process that uses it, since TensorFlow does not survive a fork. Several threads may share
     one scorer.

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 from support.cases.neighbors.knn_classifier import KNN_CLASSIFIER
 from support.oracles import neighbors as neighbor_oracles
+from support.predict_offline import predict_offline
 
 import keras_softsort as ks
 from keras_softsort.ops.neighbors import _bounds
-from keras_softsort.serving import predict_offline
 from keras_softsort.serving._saved_model import signature_inputs
 
 keras = tf.keras

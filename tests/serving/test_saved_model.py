@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 from support import models
 from support.cases import objects
+from support.predict_offline import run_requests
 from support.processes import json_from
 from tensorflow.core.protobuf import saved_model_pb2
 
 import keras_softsort as ks
 from keras_softsort.serving._saved_model import signature_inputs
-from keras_softsort.serving.predict_offline import run_requests
 
 pytestmark = pytest.mark.slow
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.data import rankers
+from support.predict_offline import predict_offline
 from support.processes import json_from
 
 from keras_softsort import serving
@@ -67,7 +68,7 @@ def test_same_as_a_server_and_the_truth(folder, scorer):
     lists, ids = lists_of(SIZES)
     requests = list(requests_of(lists, ids))
     found = scorer.predict(lists, item_ids=ids)
-    answers = serving.predict_offline(folder, requests, signature_name="with_ids")
+    answers = predict_offline(folder, requests, signature_name="with_ids")
     for outputs, answer, request in zip(found, answers, requests, strict=True):
         rankers.assert_same({name: value[np.newaxis] for name, value in outputs.items()}, answer.outputs)
         rankers.assert_same(answer.outputs, rankers.expected(**request, top_k=4))

@@ -12,12 +12,12 @@ import pytest
 import tensorflow as tf
 from support import models
 from support.data import rankers
+from support.predict_offline import SCRIPT, c_api_library, predict_offline
 from tensorflow.core.protobuf import saved_model_pb2
 
 import keras_softsort as ks
 from keras_softsort import serving
 from keras_softsort.serving._saved_model import signature as read_signature
-from keras_softsort.serving.predict_offline import SCRIPT, c_api_library
 
 keras = tf.keras
 TOP_K = 3
@@ -87,7 +87,7 @@ def test_c_the_c_api_runs_it_with_xla_forbidden(folder):
     wider = {**rankers.request(), "documents": np.pad(garbage["documents"], [(0, 0), (0, 2), (0, 0)])}
     wider["item_ids"] = np.pad(rankers.request()["item_ids"], [(0, 0), (0, 2)], constant_values=b"x")
     requests = [rankers.request(), garbage, repeated, wider, rankers.request([2], 2), rankers.request([1, 1], 1)]
-    answers = serving.predict_offline(folder, requests, signature_name="with_ids")
+    answers = predict_offline(folder, requests, signature_name="with_ids")
     for request, answer in zip(requests, answers, strict=True):
         rankers.assert_same(answer.outputs, rankers.expected(**request, top_k=TOP_K))
         assert answer.seconds > 0
@@ -107,8 +107,8 @@ def test_c_refuses_what_demands_xla(tmp_path):
     module.call = tf.function(lambda x: {"y": compiled(x)}, input_signature=[signature])
     tf.saved_model.save(module, tmp_path, signatures=module.call.get_concrete_function())
     with pytest.raises(RuntimeError, match=r"'serving_default' of .* failed: XLA compilation disabled"):
-        serving.predict_offline(tmp_path, [{"x": [1.0]}])
-    (answer,) = serving.predict_offline(tmp_path, [{"x": [1.0]}], xla=True)
+        predict_offline(tmp_path, [{"x": [1.0]}])
+    (answer,) = predict_offline(tmp_path, [{"x": [1.0]}], xla=True)
     assert answer.outputs["y"].tolist() == [2.0]
 
 
@@ -132,7 +132,7 @@ def test_instructions_that_work(folder, capsys):
     rows, columns = [line for line in commands if line[:1] == ["curl"]]
     assert rows[-1] == columns[-1] == "http://localhost:5678/v1/models/by%20names:predict"
     requests = [from_rows(json.loads(rows[2])), json.loads(columns[2])["inputs"]]
-    answers = serving.predict_offline(folder, requests)
+    answers = predict_offline(folder, requests)
     for request, answer in zip(requests, answers, strict=True):
         arrays = {name: np.array(value, "int32" if name == "sizes" else "float32") for name, value in request.items()}
         rankers.assert_same(answer.outputs, rankers.expected(**arrays, top_k=TOP_K))
@@ -185,7 +185,7 @@ def test_other_models_and_options(kind, tmp_path):
         items = np.clip(expected["order"], 0, None)
         expected["sorted_ids"] = np.where(expected["order"] < 0, -1, np.take_along_axis(ids, items, axis=1))
     signature = "with_ids" if item_ids else "serving_default"
-    (answer,) = serving.predict_offline(path, [inputs], signature_name=signature)
+    (answer,) = predict_offline(path, [inputs], signature_name=signature)
     rankers.assert_same(answer.outputs, expected)
     assert item_ids is None or answer.outputs["sorted_ids"].dtype == item_ids
 

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from support.data import rankers
 from support.data.rankers import identity
+from support.predict_offline import predict_offline
 
 from keras_softsort import serving
 from keras_softsort.serving._model_inputs import model_inputs
@@ -227,7 +228,7 @@ def test_home_and_file_scheme(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert serving.export_ranker(identity(), "~/ranker") == tmp_path / "ranker" / "1"
     assert serving.export_ranker(identity(), f"file://{tmp_path}/ranker") == tmp_path / "ranker" / "2"
-    (answer,) = serving.predict_offline("~/ranker/2", [{"features": [[1.0, 2.0]], "sizes": [2]}])
+    (answer,) = predict_offline(tmp_path / "ranker/2", [{"features": [[1.0, 2.0]], "sizes": [2]}])
     assert answer.outputs["order"].tolist() == [[1, 0]]
 
 
@@ -256,9 +257,8 @@ def test_remote_file_systems(monkeypatch):
     with pytest.raises(OSError, match="no space"):
         serving.export_ranker(identity(), base)
     assert not tf.io.gfile.exists(f"{base}/4/variables/variables.index")
-    for ask in (lambda path: serving.predict_offline(path, []), serving.print_client_commands):
-        with pytest.raises(ValueError, match=r"path must be local, got 'ram://bucket/ranker/3'"):
-            ask(f"{base}/3")
+    with pytest.raises(ValueError, match=r"path must be local, got 'ram://bucket/ranker/3'"):
+        serving.print_client_commands(f"{base}/3")
 
 
 @pytest.mark.parametrize(
@@ -473,7 +473,7 @@ def exported(tmp_path_factory):
 )
 def test_errors_of_a_request(exported, request_, signature, message):
     with pytest.raises(ValueError, match=message):
-        serving.predict_offline(exported, [request_], signature_name=signature)
+        predict_offline(exported, [request_], signature_name=signature)
 
 
 @pytest.mark.slow
@@ -482,11 +482,11 @@ def test_integers_that_do_not_fit(tmp_path):
     folder = serving.export_ranker(identity(), tmp_path / "ranker", item_ids="int32")
     request = {"features": [[1.0, 2.0]], "sizes": [2], "item_ids": [[2**32 + 7, 3]]}
     with pytest.raises(ValueError, match=f"item_ids must fit into int32, got {2**32 + 7}"):
-        serving.predict_offline(folder, [request], signature_name="with_ids")
+        predict_offline(folder, [request], signature_name="with_ids")
     with pytest.raises(ValueError, match=rf"item_ids\[0\] must fit into int32, got {2**32 + 7}"):
         serving.Scorer(folder).predict([[1.0, 2.0]], item_ids=request["item_ids"])
     request["item_ids"] = np.array([[2**31 - 1, 3]], np.uint64)
-    (answer,) = serving.predict_offline(folder, [request], signature_name="with_ids")
+    (answer,) = predict_offline(folder, [request], signature_name="with_ids")
     assert answer.outputs["sorted_ids"].tolist() == [[3, 2**31 - 1]]
 
 
@@ -505,16 +505,14 @@ def test_no_lists_and_no_items(tmp_path):
         {"features": np.zeros([0, 3]), "sizes": [], "item_ids": np.zeros([0, 3])},
         {"features": [[], []], "sizes": [0, 0], "item_ids": [[], []]},
     ]
-    answers = serving.predict_offline(folder, requests, signature_name="with_ids")
+    answers = predict_offline(folder, requests, signature_name="with_ids")
     assert [answer.outputs["sorted_ids"].shape for answer in answers] == [(0, 3), (2, 0)]
     (found,) = serving.Scorer(folder).predict([[]], item_ids=[[]])
     assert found["sorted_ids"].shape == (0,)
 
 
 @pytest.mark.parametrize("requests", [None, 5, "ab", {"features": [[1.0]], "sizes": [1]}])
-def test_requests_that_are_none(exported, tmp_path, requests):
-    with pytest.raises(TypeError, match="requests must be a sequence of dictionaries, one per request, got"):
-        serving.predict_offline(exported, requests)
+def test_requests_that_are_none(tmp_path, requests):
     with pytest.raises(TypeError, match=r"warmup\['serving_default'\] must be a sequence of dictionaries, one per"):
         serving.export_ranker(identity(), tmp_path / "ranker", warmup={"serving_default": requests})
     with pytest.raises(TypeError, match="warmup must be a dictionary from names of signatures to sequences"):
@@ -522,12 +520,9 @@ def test_requests_that_are_none(exported, tmp_path, requests):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_of_a_folder(tmp_path, exported):
-    for ask in (lambda path: serving.predict_offline(path, []), serving.print_client_commands):
-        with pytest.raises(FileNotFoundError, match=r"path must be the folder of a SavedModel.* got .*nothing"):
-            ask(tmp_path / "nothing")
-    with pytest.raises(TypeError, match="xla must be True or False, got 'no'"):
-        serving.predict_offline(exported, [], xla="no")
+def test_errors_of_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"path must be the folder of a SavedModel.* got .*nothing"):
+        serving.print_client_commands(tmp_path / "nothing")
 
 
 @pytest.mark.slow
@@ -538,14 +533,14 @@ def test_a_graph_that_fails(tmp_path):
     signature = tf.function(one_number, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     tf.saved_model.save(tf.Module(), tmp_path, signatures={"serving_default": signature})
     with pytest.raises(RuntimeError, match=r"'serving_default' of .* failed: .*requested shape"):
-        serving.predict_offline(tmp_path, [{"x": [1.0, 2.0]}])
+        predict_offline(tmp_path, [{"x": [1.0, 2.0]}])
 
 
 @pytest.mark.slow
 def test_strings_keep_every_byte(exported):
     ids = [[b"a\0", b"", "ä".encode(), b"\xff" * 40]]
     request = {"features": [[4.0, 3.0, 2.0, 1.0]], "sizes": [4], "item_ids": ids}
-    (answer,) = serving.predict_offline(exported, [request], signature_name="with_ids")
+    (answer,) = predict_offline(exported, [request], signature_name="with_ids")
     assert answer.outputs["sorted_ids"].tolist() == ids
 
 
@@ -553,6 +548,6 @@ def test_strings_keep_every_byte(exported):
 def test_a_column_of_scores(tmp_path):
     """Scores `[batch, n, 1]` of Dense(1) per item are exported as `[batch, n]`."""
     folder = serving.export_ranker(identity((None, 1)), tmp_path / "ranker")
-    (answer,) = serving.predict_offline(folder, [{"features": np.float32([[[2], [5], [3]]]), "sizes": [3]}])
+    (answer,) = predict_offline(folder, [{"features": np.float32([[[2], [5], [3]]]), "sizes": [3]}])
     np.testing.assert_array_equal(answer.outputs["scores"], [[2, 5, 3]])
     np.testing.assert_array_equal(answer.outputs["order"], [[1, 2, 0]])

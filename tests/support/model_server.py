@@ -25,7 +25,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from keras_softsort.serving.predict_offline import run_requests
+from support.predict_offline import run_requests
 
 # host:port:port, for gRPC and REST, of a server that sees this machine's temporary files. Its models are replaced.
 ADDRESS = "KERAS_SOFTSORT_MODEL_SERVER"

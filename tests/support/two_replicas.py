@@ -12,6 +12,7 @@ from keras_softsort import serving
 from support import models
 from support.cases import objects
 from support.cases.matching.set_loss import SET_LOSS
+from support.predict_offline import predict_offline
 
 keras = tf.keras
 BATCH = 8
@@ -185,6 +186,6 @@ def saved(strategy, model, folder):
     x, y = data()
     loss = loaded.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0).history["loss"]
     path = serving.export_ranker(loaded, folder / "ranker", padding=models.PAD)
-    (answer,) = serving.predict_offline(path, [{"features": x, "sizes": np.sum(y >= 0, axis=1)}])
+    (answer,) = predict_offline(path, [{"features": x, "sizes": np.sum(y >= 0, axis=1)}])
     scores = [loaded.predict(x, verbose=0).tolist(), answer.outputs["scores"].tolist()]
     return {"weights": kept, "loss": loss, "scores": scores}

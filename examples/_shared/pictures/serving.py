@@ -16,7 +16,7 @@ def draw_served(
     """One answer, a ward in the order of its scores; and the share of requests that were answered in a given time.
 
     `ward` holds the scores and the grades of its patients. The first of the `seconds` of a kind of request is that of
-    the process' first request.
+    the first request after a load.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
     scores, grades = ward
@@ -36,7 +36,7 @@ def draw_served(
         later = 1000 * np.sort(spent[1:])
         right.step(later, np.arange(1, len(later) + 1) / len(later), where="post", color=color, label=name, linewidth=2)
         right.plot(1000 * spent[0], 1.0, "o", color=color)
-    right.set(xscale="log", xlabel="milliseconds in the session (the dot is the first request)", ylim=(0, 1.05))
+    right.set(xscale="log", xlabel="milliseconds (the dot is the first request)", ylim=(0, 1.05))
     right.set_title("Share of requests answered in that time", loc="left", color=INK)
     right.legend(frameon=False, loc="center right")
     for axis in (left, right):

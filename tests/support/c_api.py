@@ -7,24 +7,20 @@ its standard input. It writes a pickled list of answers `(outputs, seconds)`. Af
 and the last answer is the message of the error.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pickle
 import sys
 import time
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 # TF_DataType of the inputs and outputs that are supported.
-DTYPES: dict[int, type] = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 10: np.bool_, 19: np.float16}
+DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 10: np.bool_, 19: np.float16}
 STRING = 7
 
 _P, _INT, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
-_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # result type and argument types
+_FUNCTIONS = {  # result type and argument types
     "TF_NewStatus": (_P, []),
     "TF_GetCode": (_INT, [_P]),
     "TF_Message": (_TEXT, [_P]),
@@ -58,8 +54,8 @@ class _Output(ctypes.Structure):
 class Servable:
     """A SavedModel, loaded by TensorFlow's shared library."""
 
-    def __init__(self, library: str, folder: str, *, xla: bool) -> None:
-        self._api: Any = ctypes.CDLL(library)
+    def __init__(self, library, folder, *, xla):
+        self._api = ctypes.CDLL(library)
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(self._api, name)
             function.restype, function.argtypes = result, arguments
@@ -72,7 +68,7 @@ class Servable:
         )
         self._check_status()
 
-    def run(self, inputs: dict[str, Any], outputs: list[str]) -> tuple[list[np.ndarray], float]:
+    def run(self, inputs, outputs):
         """Compute the tensors `outputs` from arrays for the tensors `inputs`. Also return the session's seconds."""
         tensors = [self._tensor(array) for array in inputs.values()]
         results = (_P * len(outputs))()
@@ -87,18 +83,18 @@ class Servable:
             self._api.TF_DeleteTensor(tensor)
         return arrays, seconds
 
-    def _check_status(self) -> None:
+    def _check_status(self):
         """Raise the error of the last call, if it failed."""
         if self._api.TF_GetCode(self._status) != 0:
             raise RuntimeError(self._api.TF_Message(self._status).decode())
 
-    def _places(self, names: Iterable[str]) -> Any:
+    def _places(self, names):
         """Find the tensors named `operation:index` in the graph."""
         split = [name.rsplit(":", 1) for name in names]
         found = [_Output(self._api.TF_GraphOperationByName(self._graph, op.encode()), int(i)) for op, i in split]
         return (_Output * len(found))(*found)
 
-    def _tensor(self, value: Any) -> Any:
+    def _tensor(self, value):
         """Make a TF_Tensor of an array. Strings are an array of bytes objects."""
         value = np.asarray(value)
         code = STRING if value.dtype == object else {np.dtype(t): code for code, t in DTYPES.items()}[value.dtype]
@@ -114,7 +110,7 @@ class Servable:
             ctypes.memmove(data, np.ascontiguousarray(value).ctypes.data, size)
         return tensor
 
-    def _array(self, tensor: Any) -> np.ndarray:
+    def _array(self, tensor):
         """Make an array of a TF_Tensor."""
         api, code, data = self._api, self._api.TF_TensorType(tensor), self._api.TF_TensorData(tensor)
         shape = [api.TF_Dim(tensor, i) for i in range(api.TF_NumDims(tensor))]
@@ -125,12 +121,12 @@ class Servable:
         return np.array([*texts, None], object)[:-1].reshape(shape)  # NumPy makes fixed widths of an array of bytes
 
 
-def main(library: str, folder: str, *options: str) -> None:
+def main(library, folder, *options):
     """Answer the requests on the standard input."""
     # Libraries print to standard output, which must hold nothing but the answers.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    answers: list[Any] = []
+    answers = []
     try:
         servable = Servable(library, folder, xla="--no-xla" not in options)
         for request in pickle.load(sys.stdin.buffer):
