@@ -194,8 +194,8 @@ def _by_pairs(lists: RankingLists, options: PlackettLuceOptions) -> tuple[tf.Ten
 
 def _rank_weights_by_pairs(choices: ComparedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
     """Compute the mean weight of the ranks of each item's group: [B, n]."""
-    before = tf.math.count_nonzero(choices.others(axis=2), axis=2, keepdims=True, dtype=tf.int32)
-    after = tf.math.count_nonzero(choices.others(axis=1), axis=2, keepdims=True, dtype=tf.int32)
+    before = tf.reduce_sum(tf.cast(choices.others(axis=2), tf.int32), axis=2, keepdims=True)
+    after = tf.reduce_sum(tf.cast(choices.others(axis=1), tf.int32), axis=2, keepdims=True)
     # Items that are tied with it count as before and as after an item.
     ranks = tf.range(choices.keys.shape[1])
     first, last = choices.keys.shape[1] - 1 - after, before

@@ -97,10 +97,10 @@ class ComparedChoices(NamedTuple):
         return tf.logical_or(item < chosen, tied)
 
 
-Choices = OrderedChoices | ChoicesAgainstLater | ComparedChoices
+SortedChoices = OrderedChoices | ChoicesAgainstLater
 
 
-def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tf.Tensor:
+def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices | ComparedChoices) -> tf.Tensor:
     """Compute `sum_i w_i (logsumexp_j a_j - a_i)` over the choices i, with the alternatives j of each: [B].
 
     The scores a [B, n] may be `excluded`, or -inf. Weights of None are 1. A choice of weight 0 costs 0, and so does one
@@ -155,9 +155,7 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
     return tf.where(is_refused, tf.constant(math.inf, scores.dtype), found)
 
 
-def _terms_and_slopes(
-    given: tuple[tf.Tensor, ...], choices: OrderedChoices | ChoicesAgainstLater
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """The costs [B, n] of choices, and the gradient [B, n] of their weighted sum; `given` are scores and any weights.
 
     Second derivatives are computed within the branch that they need. XLA does not compile the gradient of a condition
@@ -192,7 +190,7 @@ def _terms_and_slopes(
     return both(*given)
 
 
-def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tuple[tf.Tensor, tf.Tensor]:
+def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute the costs [B, n], and the gradient [B, n] of their weighted sum, in linear time.
 
     `relative` are the scores relative to the largest of their list, within `SAFE_RANGE`.
@@ -208,7 +206,7 @@ def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: Choices) 
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 
-def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: Choices) -> tuple[tf.Tensor, tf.Tensor]:
+def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute the results of `_in_range` for scores of any range, in O(n^1.5) time."""
     weights = tf.ones_like(scores) if weights is None else weights
     zeros = tf.zeros_like(scores)
