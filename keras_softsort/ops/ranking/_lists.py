@@ -149,7 +149,7 @@ def _broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
     """Whether a tensor of `shape` may broadcast to `expected`."""
     if shape.rank is None or shape.rank > expected.rank:
         return False
-    sizes = zip(reversed(shape), reversed(expected), strict=False)
+    sizes = zip(shape, expected[expected.rank - shape.rank :], strict=True)
     return all(size in (1, None) or other in (None, size) for size, other in sizes)
 
 
