@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.saved_functions import read_options
 from keras_softsort._targets.lists import Lists
@@ -15,10 +14,6 @@ from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.ops._core.deviations import checked_scale, in_deviations
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops.ranking._lists import Derivatives
-from keras_softsort.ops.sorting._methods import checked_power
-
-# The checks of options that are tensors for operators.
-COMMON_CHECKS = {"tau": arguments.positive_number, "seed": arguments.optional_integer}
 
 
 @export
@@ -101,8 +96,8 @@ class ScoreLoss(ListLoss):
 class OperatorLoss(ScoreLoss):
     """A `ScoreLoss` that is `operator(scores or logits, labels, *, mask, weights, **options)`, for a subclass with it.
 
-    The operator masks and weighs, and gives NaN for a list with any NaN. Its `check` checks the options besides `tau`
-    and `seed`. The option `seed` is an integer or None, from which each call draws a seed. `derivatives` takes the same
+    The operator masks and weighs, and gives NaN for a list with any NaN. Its decorator `checks` has the rules of all
+    options, and says which are seeds: integers or None, from which each call draws a seed. `derivatives` takes the same
     arguments as `operator`.
 
     A constructor passes its `locals()` as `options`, of which its arguments are taken.
@@ -124,14 +119,7 @@ class OperatorLoss(ScoreLoss):
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
-        given = read_options(options)
-        checked = self._operator.check(**given)
-        checked |= {name: check(name, given[name]) for name, check in COMMON_CHECKS.items() if name in given}
-        if "lambda_weight" in given:  # stays the name or the object
-            checked["lambda_weight"] = given["lambda_weight"]
-        if "power" in given:  # which powers are allowed depends on the method
-            checked_power(given["power"], given["method"])
-        super().__init__({**given, **checked}, **kwargs)
+        super().__init__(self._operator.check(**read_options(options)), **kwargs)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch]."""
@@ -145,7 +133,8 @@ class OperatorLoss(ScoreLoss):
 
     def _called(self, operator: Callable[..., Any], lists: Lists, y_pred: tf.Tensor) -> Any:
         options = self.options(y_pred.dtype)
-        if "seed" in options:
-            options["seed"] = fresh_seed(options["seed"]) if options.get("stochastic", True) else None
+        for name, rule in self._operator.seeds.items():
+            is_drawn = rule.only_if is None or options[rule.only_if]
+            options[name] = fresh_seed(options[name]) if is_drawn else None
         scores, mask, weights = self._scaled(lists, y_pred), lists.given_mask, lists.given_weights
         return operator(scores, lists.labels, mask=mask, weights=weights, **options)

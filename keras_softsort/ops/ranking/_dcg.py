@@ -41,7 +41,7 @@ class NDCGOptions(NamedTuple):
         return -dcg if self.normalization == "none" else -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))
 
 
-def _checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
+def checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
     if isinstance(value, str):
         return arguments.one_of(name, value, DISCOUNTS)
     if not isinstance(value, Sequence) or not value:
@@ -56,7 +56,7 @@ def _checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
 NDCG_CHECKS = {
     "k": arguments.optional_positive_integer,
     "gain": arguments.choice(*GAINS),
-    "discount": _checked_discount,
+    "discount": checked_discount,
     "normalization": arguments.choice("ideal", "none"),
 }
 

@@ -78,7 +78,7 @@ class LambdaWeight:
         return f"LambdaWeight({', '.join([metric.removeprefix('metric='), *options])})"
 
 
-class MetricOptions(NamedTuple):
+class LambdaOptions(NamedTuple):
     """The options of a `LambdaWeight` with their defaults, as a traced function takes them."""
 
     metric: str
@@ -95,15 +95,20 @@ class MetricOptions(NamedTuple):
         return self.metric in ("mrr", "ndcg") and isinstance(self.gain, str)
 
 
-def metric_options(name: str, lambda_weight: Any) -> MetricOptions | None:
-    """The options of a lambda weight: None, the name of a metric, or a `LambdaWeight`."""
+def checked_lambda_weight(name: str, value: Any) -> str | LambdaWeight | None:
+    """Return `value`, which must be None, the name of a metric, or a `LambdaWeight`."""
+    if value is not None and not isinstance(value, LambdaWeight):
+        LambdaWeight(arguments.one_of(name, value, METRICS))
+    return value
+
+
+def lambda_options(lambda_weight: str | LambdaWeight | None) -> LambdaOptions | None:
+    """The options of a checked lambda weight."""
     if lambda_weight is None:
         return None
-    weight = lambda_weight
-    if not isinstance(weight, LambdaWeight):
-        weight = LambdaWeight(arguments.one_of(name, weight, METRICS))
+    weight = lambda_weight if isinstance(lambda_weight, LambdaWeight) else LambdaWeight(lambda_weight)
     defaults = {"gain": "linear", "discount": "reciprocal"} if weight.metric == "mrr" else {}
-    return MetricOptions(**{**defaults, **weight.given()})
+    return LambdaOptions(**{**defaults, **weight.given()})
 
 
 class DeltaFeatures(NamedTuple):
@@ -118,7 +123,7 @@ class DeltaFeatures(NamedTuple):
     effects_behind: tf.Tensor  # for a relevant item behind the other one; differs from `effects` only for "map"
 
 
-def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures:
+def delta_features(lists: RankingLists, options: LambdaOptions) -> DeltaFeatures:
     """Compute the features for the current order of the scores, with ties in the order of the list and padding last."""
     _, order = descending(masked_last(lists.scores, lists.mask))
     ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
@@ -140,7 +145,7 @@ def delta_features(lists: RankingLists, options: MetricOptions) -> DeltaFeatures
     return DeltaFeatures(gains, ranks, effects, effects)
 
 
-def pair_weights(options: MetricOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
+def pair_weights(options: LambdaOptions, one: DeltaFeatures, other: DeltaFeatures) -> tf.Tensor:
     """The weight of each pair. The features broadcast against each other; `one` is the item with the greater label."""
     gains = tf.abs(one.gains - other.gains)
     if options.metric == "label_diff":
@@ -168,7 +173,7 @@ def pair_weights(options: MetricOptions, one: DeltaFeatures, other: DeltaFeature
     return gains * ((1 - options.smooth_fraction) * relative + options.smooth_fraction * absolute)
 
 
-def _beyond_k(options: MetricOptions, last: tf.Tensor) -> tf.Tensor | int:
+def _beyond_k(options: LambdaOptions, last: tf.Tensor) -> tf.Tensor | int:
     """The factor 1 / (1 - D(r)) of pairs whose last rank r is after k."""
     if options.k is None:
         return 1

@@ -1,11 +1,12 @@
-"""Arguments and options of ranking losses, and a decorator that makes an operator of a loss of lists."""
+"""Arguments of ranking losses, and a decorator that makes an operator of a loss of lists."""
 
 from __future__ import annotations
 
 import functools
 import math
+import numbers
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -16,29 +17,6 @@ from keras_softsort.ops._core.tracing import traced_if_eager
 
 # The check of the option that losses of items share.
 ITEM_CHECKS = {"normalization": arguments.choice("list", "none")}
-
-Operator = TypeVar("Operator", bound=Callable[..., Any])
-
-
-def checks(**rules: Callable[[str, Any], Any]) -> Callable[[Operator], Operator]:
-    """Decorate an operator whose options of these names get the values that the rules make of name and value.
-
-    The decorated operator has the attribute `check`, which does so for the Keras object that holds the options.
-    """
-
-    def decorate(operator: Operator) -> Operator:
-        def check(**options: Any) -> dict[str, Any]:
-            return {name: rule(name, options[name]) for name, rule in rules.items() if name in options}
-
-        @functools.wraps(operator)
-        def run(*args: Any, **options: Any) -> Any:
-            return operator(*args, **{**options, **check(**options)})
-
-        run.check = check  # type: ignore[attr-defined]
-        return cast(Operator, run)
-
-    return decorate
-
 
 _NO_TAU: Any = object()  # of losses without a temperature
 
@@ -175,7 +153,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
     It returns [B] or [B, n], or a named tuple of such results. It gets only items for which `has_meaning(scores,
     labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked. Eager calls of all
-    list sizes share one trace. `options` are Python values, tensors, or nests of them.
+    list sizes share one trace. `options` are Python or NumPy values, tensors, or nests of them.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -200,9 +178,22 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
             return tf.nest.map_structure(of_caller, function(safe, *options))
 
-        return traced_if_eager(run)
+        traced = traced_if_eager(run)
+
+        @functools.wraps(function)
+        def call(args: RankingArguments, *options: Any) -> tf.Tensor:
+            return traced(args, *tf.nest.map_structure(_python_number, options))
+
+        return call
 
     return decorate
+
+
+def _python_number(value: Any) -> Any:
+    """The `value`, a Python number if it is another real number, which a trace would take for a tensor or not know."""
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, int, float)):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def _readable_scores(lists: RankingLists, readable: tf.Tensor, poison: tf.Tensor) -> tf.Tensor:

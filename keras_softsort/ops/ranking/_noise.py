@@ -10,10 +10,19 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core import gumbel_noise
 from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops.ranking._checks import SEED, Held, Rule
 from keras_softsort.ops.ranking._lists import RankingLists
 
-NOISE_CHECKS = {"num_samples": arguments.positive_integer, "noise_scale": arguments.non_negative_number}
-STOCHASTIC_CHECKS = {"stochastic": arguments.boolean, **NOISE_CHECKS}
+NOISE_CHECKS: dict[str, Rule | Held] = {
+    "num_samples": arguments.positive_integer,
+    "noise_scale": arguments.non_negative_number,
+    "seed": SEED,
+}
+STOCHASTIC_CHECKS: dict[str, Rule | Held] = {
+    **NOISE_CHECKS,
+    "stochastic": arguments.boolean,
+    "seed": SEED._replace(only_if="stochastic"),
+}
 
 
 class Noise(NamedTuple):

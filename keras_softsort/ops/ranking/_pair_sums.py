@@ -16,7 +16,14 @@ from keras_softsort.ops._core.lists import (
     take,
     within_range,
 )
-from keras_softsort.ops.ranking._lambda_weights import DeltaFeatures, delta_features, metric_options, pair_weights
+from keras_softsort.ops.ranking._checks import TAU, Held, Rule
+from keras_softsort.ops.ranking._lambda_weights import (
+    DeltaFeatures,
+    LambdaOptions,
+    checked_lambda_weight,
+    delta_features,
+    pair_weights,
+)
 from keras_softsort.ops.ranking._lists import Derivatives, RankingArguments, RankingLists, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
 from keras_softsort.ops.ranking._pair_costs import COSTS
@@ -33,7 +40,7 @@ class PairOptions(NamedTuple):
     """The static options of a pairwise loss."""
 
     cost: str
-    lambda_weight: Any = None  # MetricOptions or None
+    lambda_weight: LambdaOptions | None = None
     normalization: str = "auto"
     ties: str = "ignore"
     orders: int = 1  # 2 for second derivatives, too
@@ -48,7 +55,11 @@ class PairOptions(NamedTuple):
 
 
 # The checks of the options that pairwise losses share.
-PAIR_CHECKS = {"lambda_weight": metric_options, "normalization": arguments.choice("auto", "list", "none", "pairs")}
+PAIR_CHECKS: dict[str, Rule | Held] = {
+    "lambda_weight": checked_lambda_weight,
+    "normalization": arguments.choice("auto", "list", "none", "pairs"),
+    "tau": TAU,
+}
 
 
 def pair_arguments(scores: Any, labels: Any, mask: Any, weights: Any, tau: Any) -> RankingArguments:

@@ -9,26 +9,33 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops._core.lists import softmax_logits
 from keras_softsort.ops.ranking._dcg import discounts
-from keras_softsort.ops.ranking._lambda_weights import MetricOptions, delta_features, metric_options
+from keras_softsort.ops.ranking._lambda_weights import (
+    LambdaOptions,
+    LambdaWeight,
+    checked_lambda_weight,
+    delta_features,
+    lambda_options,
+)
 from keras_softsort.ops.ranking._lists import Derivatives, RankingLists
 
 
 class SoftmaxOptions(NamedTuple):
     """The static options of the softmax cross-entropy."""
 
-    lambda_weight: Any = None  # MetricOptions or None
+    lambda_weight: LambdaOptions | None = None
     poly_epsilon: float = 0.0
 
 
-def softmax_metric(name: str, lambda_weight: Any) -> MetricOptions | None:
-    """Check the lambda weight whose discounted gains stand in for the labels."""
-    options = metric_options(name, lambda_weight)
+def checked_softmax_weight(name: str, value: Any) -> str | LambdaWeight | None:
+    """Return `value`, a lambda weight whose discounted gains stand in for the labels, or None."""
+    weight = checked_lambda_weight(name, value)
+    options = lambda_options(weight)
     if options is None:
         return None
     arguments.one_of(f"{name} of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
     if options.version == 2 or options.neighbors_only or options.smooth_fraction != 1:
-        raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {lambda_weight!r}")
-    return options
+        raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {value!r}")
+    return weight
 
 
 def softmax_shares(scores: tf.Tensor, lists: RankingLists, tau: tf.Tensor) -> tf.Tensor:
@@ -44,7 +51,7 @@ def softmax_losses(lists: RankingLists, options: SoftmaxOptions) -> tf.Tensor:
     return tf.reduce_sum(tf.math.multiply_no_nan(costs, _weighted_relevance(lists, options.lambda_weight)), axis=-1)
 
 
-def _weighted_relevance(lists: RankingLists, metric: MetricOptions | None) -> tf.Tensor:
+def _weighted_relevance(lists: RankingLists, metric: LambdaOptions | None) -> tf.Tensor:
     """The weights times the labels, or times their discounted gains: [B, n]."""
     if metric is None:
         return lists.weighted(lists.labels)

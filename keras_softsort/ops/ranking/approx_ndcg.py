@@ -8,13 +8,14 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.ops.ranking._checks import TAU, Held, Rule, checks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
-from keras_softsort.ops.ranking._lists import RankingLists, checks, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
 # Soft ranks need a discount with a formula.
-SOFT_CHECKS = {**NDCG_CHECKS, "discount": arguments.choice(*DISCOUNTS)}
+SOFT_CHECKS: dict[str, Rule | Held] = {**NDCG_CHECKS, "discount": arguments.choice(*DISCOUNTS), "tau": TAU}
 
 
 @export
@@ -123,7 +124,7 @@ def gumbel_approx_ndcg_loss(
 
 
 @export
-@checks()
+@checks(tau=TAU)
 def approx_mrr_loss(
     scores: Any,
     labels: Any,

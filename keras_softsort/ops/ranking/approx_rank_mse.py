@@ -9,13 +9,14 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import mean_ranks
+from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, discounts
-from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, item_mean, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import RankingLists, finite, item_mean, per_list, ranking_arguments
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 
 
 @export
-@checks(discount=arguments.optional(arguments.choice(*DISCOUNTS)))
+@checks(discount=arguments.optional(arguments.choice(*DISCOUNTS)), tau=TAU)
 def approx_rank_mse_loss(
     scores: Any,
     labels: Any,

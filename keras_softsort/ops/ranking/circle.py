@@ -9,12 +9,13 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import excluded
-from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._checks import TAU, checks
+from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.sampling._logsumexp import logsumexp
 
 
 @export
-@checks(margin=arguments.fraction)
+@checks(margin=arguments.fraction, tau=TAU)
 def circle_loss(
     scores: Any,
     labels: Any,

@@ -10,10 +10,10 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import softmax_logits
+from keras_softsort.ops.ranking._checks import checks
 from keras_softsort.ops.ranking._lists import (
     ITEM_CHECKS,
     RankingLists,
-    checks,
     finite,
     item_logit_arguments,
     item_mean,

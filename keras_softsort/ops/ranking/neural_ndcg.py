@@ -11,8 +11,9 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import straight_through
 from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
-from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions
-from keras_softsort.ops.ranking._lists import RankingLists, checks, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._checks import TAU, checks
+from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions, checked_discount
+from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores, stochastic_noise
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
@@ -33,12 +34,14 @@ class NeuralNDCGOptions(NamedTuple):
 
 @export
 @checks(
+    _methods.check_power,
     **NDCG_CHECKS,
     **STOCHASTIC_CHECKS,
     method=lambda _, method: _methods.checked_method(method),
     power=arguments.positive_number,
     num_iterations=arguments.non_negative_integer,
     hard=arguments.boolean,
+    tau=TAU,
 )
 def neural_ndcg_loss(
     scores: Any,
@@ -112,7 +115,7 @@ def neural_ndcg_loss(
     Learning To Rank via Differentiable Sorting", NeurIPS 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    ndcg = NDCGOptions(k, gain, discount, normalization)
+    ndcg = NDCGOptions(k, gain, checked_discount("discount", discount), normalization)
     options = NeuralNDCGOptions(ndcg, method, power, num_iterations, hard)
     return _losses(args, options, stochastic_noise(num_samples, noise_scale, seed) if stochastic else None)
 

@@ -7,8 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, metric_options
-from keras_softsort.ops.ranking._lists import Derivatives, checks
+from keras_softsort.ops.ranking._checks import checks
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, lambda_options
+from keras_softsort.ops.ranking._lists import Derivatives
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, noise_of
 from keras_softsort.ops.ranking._pair_sums import (
     PAIR_CHECKS,
@@ -18,7 +19,7 @@ from keras_softsort.ops.ranking._pair_sums import (
     pair_losses,
 )
 
-NEIGHBORS = metric_options("lambda_weight", LambdaWeight("dcg", version=2, neighbors_only=True))
+NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
 
 
 @export
@@ -55,7 +56,7 @@ def pairwise_hinge_loss(
     Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
     Large Margin Classifiers, 2000.
     """
-    options = PairOptions("hinge", lambda_weight, normalization)
+    options = PairOptions("hinge", lambda_options(lambda_weight), normalization)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
@@ -95,7 +96,7 @@ def pairwise_mse_loss(
     Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
     (`PairwiseMSELoss`).
     """
-    options = PairOptions("squared", lambda_weight, normalization, ties="half")
+    options = PairOptions("squared", lambda_options(lambda_weight), normalization, ties="half")
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
@@ -134,17 +135,23 @@ def pairwise_soft_zero_one_loss(
     Source: Y. Song, A. Schwing, R. Zemel, R. Urtasun, "Training Deep Neural Networks via Direct Loss Minimization",
     ICML 2016, for the aim; R. Pasumarthi et al., "TF-Ranking", KDD 2019, for the smooth count.
     """
-    options = PairOptions("soft_zero_one", lambda_weight, normalization)
+    options = PairOptions("soft_zero_one", lambda_options(lambda_weight), normalization)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
-@checks(**PAIR_CHECKS)
 def pairwise_mse_derivatives(
-    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any,
+    lambda_weight: str | LambdaWeight | None,
+    normalization: str,
+    mask: Any = None,
+    weights: Any = None,
 ) -> Derivatives:
-    """The derivatives of `pairwise_mse_loss`; its `options` are `lambda_weight` and `normalization`."""
-    args = pair_arguments(scores, labels, mask, weights, tau)
-    return pair_derivatives(args, PairOptions("squared", ties="half", **options))
+    """The derivatives of `pairwise_mse_loss`."""
+    options = PairOptions("squared", lambda_options(lambda_weight), normalization, ties="half")
+    return pair_derivatives(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
 @export
@@ -194,6 +201,6 @@ def yeti_logistic_loss(
     ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
     Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
-    options = PairOptions("logistic", lambda_weight or NEIGHBORS, normalization)
+    options = PairOptions("logistic", lambda_options(lambda_weight or NEIGHBORS), normalization)
     args = pair_arguments(scores, labels, mask, weights, tau)
     return pair_losses(args, options, noise_of(num_samples, noise_scale, seed))

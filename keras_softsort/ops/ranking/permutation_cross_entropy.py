@@ -12,11 +12,11 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops._core.gradients import nan_lists
 from keras_softsort.ops._core.lists import descending, masked_last, take
 from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._lists import (
     RankingArguments,
     RankingLists,
     checked_weights,
-    checks,
     finite,
     flat_lists,
     per_list,
@@ -57,7 +57,7 @@ def _weighted(lists: RankingLists, shares: tf.Tensor) -> tf.Tensor:
 
 
 @export
-@checks(label_tau=arguments.optional(arguments.positive_number), **STOCHASTIC_CHECKS)
+@checks(label_tau=arguments.optional(arguments.positive_number), **STOCHASTIC_CHECKS, tau=TAU)
 def neural_sort_cross_entropy_loss(
     scores: Any,
     labels: Any,

@@ -9,14 +9,15 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions
-from keras_softsort.ops.ranking._lists import RankingLists, checks, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._checks import SEED, checks
+from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions, checked_discount
+from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, noise_of, sampled_scores
 from keras_softsort.ops.sampling._pl_rank import expected_reward
 
 
 @export
-@checks(**NDCG_CHECKS, num_samples=arguments.positive_integer)
+@checks(**NDCG_CHECKS, num_samples=arguments.positive_integer, seed=SEED)
 def pl_rank_loss(
     scores: Any,
     labels: Any,
@@ -73,7 +74,8 @@ def pl_rank_loss(
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
-    return _losses(args, NDCGOptions(k, gain, discount, normalization), noise_of(num_samples, 1.0, seed))
+    options = NDCGOptions(k, gain, checked_discount("discount", discount), normalization)
+    return _losses(args, options, noise_of(num_samples, 1.0, seed))
 
 
 @per_list(finite_with_gain)

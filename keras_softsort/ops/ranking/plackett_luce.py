@@ -21,8 +21,9 @@ from keras_softsort.ops._core.lists import (
     tied_ranks,
 )
 from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, checks, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.sampling._choice_costs import ComparedChoices, OrderedChoices, choice_costs, choice_derivatives
 
@@ -39,15 +40,15 @@ class PlackettLuceOptions(NamedTuple):
 
 
 _discount = functools.partial(arguments.name_or_function, choices=(*DISCOUNTS, EXPONENTIAL))
-CHECKS = {
-    "k": arguments.optional_positive_integer,
-    "ties": arguments.choice("breslow", "first"),
-    "discount": arguments.optional(_discount),
-}
 
 
 @export
-@checks(**CHECKS)
+@checks(
+    k=arguments.optional_positive_integer,
+    ties=arguments.choice("breslow", "first"),
+    discount=arguments.optional(_discount),
+    tau=TAU,
+)
 def plackett_luce_loss(
     scores: Any,
     labels: Any,
@@ -114,7 +115,7 @@ def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
 
 
 @export
-@checks(k=arguments.optional_positive_integer, num_samples=arguments.positive_integer)
+@checks(k=arguments.optional_positive_integer, num_samples=arguments.positive_integer, tau=TAU, seed=SEED)
 def coupled_rank_distil_loss(
     scores: Any,
     labels: Any,

@@ -10,8 +10,9 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
-from keras_softsort.ops.ranking._lists import Derivatives, checked_weights, checks
+from keras_softsort.ops.ranking._checks import checks
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, checked_lambda_weight, lambda_options
+from keras_softsort.ops.ranking._lists import Derivatives, checked_weights
 from keras_softsort.ops.ranking._pair_sums import (
     PAIR_CHECKS,
     PairOptions,
@@ -21,11 +22,11 @@ from keras_softsort.ops.ranking._pair_sums import (
     pair_losses,
 )
 
-CHECKS = {**PAIR_CHECKS, "ties": arguments.choice("half", "ignore")}
+TIES = arguments.choice("half", "ignore")
 
 
 @export
-@checks(**CHECKS)
+@checks(**PAIR_CHECKS, ties=TIES)
 def ranknet_loss(
     scores: Any,
     labels: Any,
@@ -78,20 +79,28 @@ def ranknet_loss(
     Source: C. Burges, T. Shaked, E. Renshaw, A. Lazier, M. Deeds, N. Hamilton, G. Hullender, "Learning to Rank using
     Gradient Descent", ICML 2005; lambda weights: see `losses.LambdaWeight`.
     """
-    options = PairOptions("logistic", lambda_weight, normalization, ties)
+    options = PairOptions("logistic", lambda_options(lambda_weight), normalization, ties)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
-@checks(**CHECKS)
 def ranknet_derivatives(
-    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any,
+    lambda_weight: str | LambdaWeight | None,
+    ties: str,
+    normalization: str,
+    mask: Any = None,
+    weights: Any = None,
 ) -> Derivatives:
-    """The derivatives of `ranknet_loss`; its `options` are `lambda_weight`, `ties` and `normalization`."""
-    return pair_derivatives(pair_arguments(scores, labels, mask, weights, tau), PairOptions("logistic", **options))
+    """The derivatives of `ranknet_loss`."""
+    options = PairOptions("logistic", lambda_options(lambda_weight), normalization, ties)
+    return pair_derivatives(pair_arguments(scores, labels, mask, weights, tau), options)
 
 
 @export
-@checks(**CHECKS)
+@checks(lambda_weight=checked_lambda_weight, ties=TIES)
 def ranknet_lambdas(
     scores: Any,
     labels: Any,
@@ -124,7 +133,7 @@ def ranknet_lambdas(
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
-    options = PairOptions("logistic", lambda_weight, ties=ties)
+    options = PairOptions("logistic", lambda_options(lambda_weight), ties=ties)
     return pair_lambdas(pair_arguments(scores, labels, mask, None, tau), options)
 
 

@@ -10,26 +10,25 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import descending, is_at_most, masked_last, relative_scores, take, tied_ranks
 from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._dcg import GAINS, absolute_gains, checked_gains
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight
+from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, lambda_options
 from keras_softsort.ops.ranking._lists import (
     Derivatives,
     RankingLists,
-    checks,
     finite_with_gain,
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_metric, softmax_slopes
+from keras_softsort.ops.ranking._softmax import SoftmaxOptions, checked_softmax_weight, softmax_losses, softmax_slopes
 from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, ComparedChoices, choice_costs
 
-SOFTMAX_CHECKS = {"lambda_weight": softmax_metric, "poly_epsilon": arguments.number}
 # With smaller labels a loss is only infinite because of its scores.
 LARGE = 64
 
 
 @export
-@checks(**SOFTMAX_CHECKS)
+@checks(lambda_weight=checked_softmax_weight, poly_epsilon=arguments.number, tau=TAU)
 def softmax_loss(
     scores: Any,
     labels: Any,
@@ -79,26 +78,32 @@ def softmax_loss(
     D. Anguelov, "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _losses(args, SoftmaxOptions(lambda_weight, poly_epsilon))
+    return _losses(args, SoftmaxOptions(lambda_options(lambda_weight), poly_epsilon))
 
 
 _losses = per_list(finite_with_gain)(softmax_losses)
 
 
-@checks(**SOFTMAX_CHECKS)
 def softmax_derivatives(
-    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
+    scores: Any,
+    labels: Any,
+    *,
+    tau: Any,
+    lambda_weight: str | LambdaWeight | None,
+    poly_epsilon: float,
+    mask: Any = None,
+    weights: Any = None,
 ) -> Derivatives | None:
     """The derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return None if options["poly_epsilon"] else _derivatives(args, SoftmaxOptions(**options))
+    return None if poly_epsilon else _derivatives(args, SoftmaxOptions(lambda_options(lambda_weight)))
 
 
 _derivatives = per_list(finite_with_gain)(softmax_slopes)
 
 
 @export
-@checks(virtual_label=arguments.non_negative_number, lambda_weight=softmax_metric)
+@checks(virtual_label=arguments.non_negative_number, lambda_weight=checked_softmax_weight, tau=TAU)
 def calibrated_softmax_loss(
     scores: Any,
     labels: Any,
@@ -135,7 +140,7 @@ def calibrated_softmax_loss(
     Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _calibrated_losses(args, virtual_label, SoftmaxOptions(lambda_weight))
+    return _calibrated_losses(args, virtual_label, SoftmaxOptions(lambda_options(lambda_weight)))
 
 
 @per_list(finite_with_gain)
@@ -155,7 +160,7 @@ def _calibrated_losses(lists: RankingLists, virtual_label: float, options: Softm
 
 
 @export
-@checks(gain=arguments.choice(*GAINS))
+@checks(gain=arguments.choice(*GAINS), tau=TAU)
 def unique_softmax_loss(
     scores: Any,
     labels: Any,

@@ -9,7 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops._core.lists import mean_ranks
-from keras_softsort.ops.ranking._lists import RankingLists, checks, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._checks import TAU, checks
+from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.sorting import _dispatch, _methods
 from keras_softsort.ops.sorting._methods import sort_arguments
 
@@ -18,7 +19,12 @@ MIN_SPREAD = 0.01
 
 
 @export
-@checks(method=lambda _, method: _methods.checked_method(method, "ranks"), power=arguments.positive_number)
+@checks(
+    _methods.check_power,
+    method=lambda _, method: _methods.checked_method(method, "ranks"),
+    power=arguments.positive_number,
+    tau=TAU,
+)
 def spearman_loss(
     scores: Any,
     labels: Any,

@@ -6,7 +6,7 @@ No other module of the package uses the name of a method.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -82,6 +82,11 @@ def checked_power(power: Any, method: str) -> float:
     if number != 1 and not METHODS[method].takes_power:
         raise ValueError(f"power must be 1 with method {method!r}, which has none, got {power!r}")
     return number
+
+
+def check_power(options: Mapping[str, Any]) -> None:
+    """Check that the option `power` fits the option `method`."""
+    checked_power(options["power"], options["method"])
 
 
 class SortArguments(NamedTuple):

@@ -1,0 +1,73 @@
+"""A decorator that checks the options of an operator of lists, in its calls and in the Keras object that holds them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
+
+from keras_softsort._internal import arguments
+
+Operator = TypeVar("Operator", bound=Callable[..., Any])
+# A function of the name and the value of an option, which returns a plain value or raises an error.
+Rule = Callable[[str, Any], Any]
+
+
+class Held(NamedTuple):
+    """The rule of an argument that a Keras object holds as a number. The operator takes a tensor, and checks it itself.
+
+    A call of the object draws a seed if `is_seed`, or None if the option `only_if` is False.
+    """
+
+    rule: Rule
+    is_seed: bool = False
+    only_if: str | None = None
+
+
+TAU = Held(arguments.positive_number)
+SEED = Held(arguments.optional_integer, is_seed=True)
+
+
+def checks(*together: Callable[[Mapping[str, Any]], Any], **rules: Rule | Held) -> Callable[[Operator], Operator]:
+    """Decorate an operator: `rules` check its arguments of these names, also positional ones and defaults.
+
+    Each function in `together` gets all arguments by name, and checks those that depend on each other. The operator
+    gets its arguments as they are. The decorated operator has two attributes for the Keras object that holds its
+    options. `check(**options)` checks them, and returns them as plain values. `seeds` has the rules of the seeds.
+    """
+
+    def decorate(operator: Operator) -> Operator:
+        signature = inspect.signature(operator)
+        unknown = set(rules) - set(signature.parameters)
+        if unknown:
+            raise TypeError(f"rules must be of arguments of {operator.__name__}, got {sorted(unknown)}")
+        of_calls = {name: rule for name, rule in rules.items() if not isinstance(rule, Held)}
+        of_objects = {name: rule.rule if isinstance(rule, Held) else rule for name, rule in rules.items()}
+
+        def checked(rules: Mapping[str, Rule], given: Mapping[str, Any]) -> dict[str, Any]:
+            found = {name: rule(name, given[name]) for name, rule in rules.items() if name in given}
+            for each in together:
+                each(given)
+            return found
+
+        def check(**options: Any) -> dict[str, Any]:
+            return {**options, **checked(of_objects, options)}
+
+        @functools.wraps(operator)
+        def run(*args: Any, **options: Any) -> Any:
+            try:
+                bound = signature.bind(*args, **options)
+            except TypeError as error:
+                raise TypeError(f"{operator.__name__}: {error}") from None
+            bound.apply_defaults()
+            checked(of_calls, bound.arguments)
+            return operator(*args, **options)
+
+        run.check = check  # type: ignore[attr-defined]
+        run.seeds = {  # type: ignore[attr-defined]
+            name: rule for name, rule in rules.items() if isinstance(rule, Held) and rule.is_seed
+        }
+        return cast(Operator, run)
+
+    return decorate
