@@ -3,7 +3,7 @@
 The model ranks wards of real patients by the progression of their disease (see `_shared/ranking_data.py`). It is
 exported with its signatures and, if tensorflow-serving-api is installed, a warm-up file. Then the folder is loaded by
 `tf.saved_model.load`. Its answers must be those of the model. Latencies are those of its signature in this process,
-without a network. At the end the commands that start a server and query it are printed.
+without a network. At the end the command that starts a server is printed.
 
     python examples/serve_ranker.py                          # ten seconds
 """
@@ -141,7 +141,9 @@ def main(options: argparse.Namespace) -> dict[str, Any]:
     ward = scores, grades[0]
     print(f"Picture: {draw_served(ward, seconds, options.output / 'serve_ranker.png')}")
     print(f"{time.monotonic() - started:.0f} s in all\n")
-    serving.print_client_commands(folder)
+    base = folder.parent.resolve()
+    print("Start a server (docs/guides/serving.md has requests by REST and gRPC):")
+    print(f"  tensorflow_model_server --rest_api_port=8501 --model_name=patients --model_base_path={base}")
     return command_line.save_report(options, "serve_ranker", tau=tau, wards=len(test), milliseconds=milliseconds)
 
 

@@ -1,11 +1,10 @@
-"""From a trained ranker to TensorFlow Serving: versions, signatures, warm-up, client commands.
+"""From a trained ranker to TensorFlow Serving: versions, signatures, warm-up.
 
 Imported when first used, as `ks.serving`.
 """
 
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.serving.export_ranker import export_ranker as export_ranker
-from keras_softsort.serving.print_client_commands import print_client_commands as print_client_commands
 from keras_softsort.serving.scorer import Scorer as Scorer
 
 _set_all(__name__)

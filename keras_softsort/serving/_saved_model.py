@@ -11,7 +11,6 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_softsort.data._arrays import fitted
-from keras_softsort.serving._versions import local_path
 
 # The names of signatures, of their inputs and of their output.
 DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"
@@ -23,20 +22,9 @@ SINGLE = "features"  # the input of a model that takes one tensor
 REQUESTS = "dictionaries, one per request"  # in errors
 
 
-def local_folder(path: Path | str) -> Path:
-    """Expand `~` in `path`, which must be on a local file system."""
-    folder = local_path(path)
-    if isinstance(folder, str):
-        raise ValueError(f"path must be local, got {path!r}: copy the folder here first")
-    return folder
-
-
 def signature(folder: Path, signature_name: str) -> Any:
     """Read a signature, a `SignatureDef`, from a SavedModel."""
-    path = folder / "saved_model.pb"
-    if not path.exists():
-        raise FileNotFoundError(f"path must be the folder of a SavedModel, with a saved_model.pb, got {folder}")
-    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    saved = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
     signatures = saved.meta_graphs[0].signature_def
     names = sorted(name for name in signatures if not name.startswith("__"))
     if signature_name not in names:

@@ -1,8 +1,6 @@
 """Exported rankers, up the ladder that needs no server: command line, the C API, the C API without XLA."""
 
-import json
 import pickle
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -110,38 +108,6 @@ def test_c_refuses_what_demands_xla(tmp_path):
         predict_offline(tmp_path, [{"x": [1.0]}])
     (answer,) = predict_offline(tmp_path, [{"x": [1.0]}], xla=True)
     assert answer.outputs["y"].tolist() == [2.0]
-
-
-@pytest.mark.parametrize("name", ["grpc_port", "rest_port"])
-def test_ports_are_numbers(folder, name):
-    with pytest.raises(TypeError, match=f"{name} must be an integer, got 'a'"):
-        serving.print_client_commands(folder, **{name: "a"})
-
-
-@pytest.mark.slow
-def test_instructions_that_work(folder, capsys):
-    serving.print_client_commands(folder, grpc_port=1234, rest_port=5678)
-    printed = capsys.readouterr().out
-    base = str(folder.parent.resolve())
-    commands = [shlex.split(line) for line in printed.splitlines() if line.startswith("  ")]
-    (docker,), (binary,) = (
-        [line for line in commands if line[:1] == [word]] for word in ("docker", "tensorflow_model_server")
-    )
-    assert {"1234:8500", "5678:8501", f"{base}:/models/by names", "MODEL_NAME=by names"} <= set(docker)
-    assert {"--port=1234", "--rest_api_port=5678", "--model_name=by names", f"--model_base_path={base}"} <= set(binary)
-    rows, columns = [line for line in commands if line[:1] == ["curl"]]
-    assert rows[-1] == columns[-1] == "http://localhost:5678/v1/models/by%20names:predict"
-    requests = [from_rows(json.loads(rows[2])), json.loads(columns[2])["inputs"]]
-    answers = predict_offline(folder, requests)
-    for request, answer in zip(requests, answers, strict=True):
-        arrays = {name: np.array(value, "int32" if name == "sizes" else "float32") for name, value in request.items()}
-        rankers.assert_same(answer.outputs, rankers.expected(**arrays, top_k=TOP_K))
-
-
-def from_rows(body):
-    """The tensors that a server makes of the row format of its REST API."""
-    (rows,) = body.values()
-    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 class Scorer(keras.Model):

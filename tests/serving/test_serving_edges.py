@@ -257,8 +257,6 @@ def test_remote_file_systems(monkeypatch):
     with pytest.raises(OSError, match="no space"):
         serving.export_ranker(identity(), base)
     assert not tf.io.gfile.exists(f"{base}/4/variables/variables.index")
-    with pytest.raises(ValueError, match=r"path must be local, got 'ram://bucket/ranker/3'"):
-        serving.print_client_commands(f"{base}/3")
 
 
 @pytest.mark.parametrize(
@@ -518,11 +516,6 @@ def test_requests_that_are_none(tmp_path, requests):
     with pytest.raises(TypeError, match="warmup must be a dictionary from names of signatures to sequences"):
         serving.export_ranker(identity(), tmp_path / "ranker", warmup=[requests])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_errors_of_a_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"path must be the folder of a SavedModel.* got .*nothing"):
-        serving.print_client_commands(tmp_path / "nothing")
 
 
 @pytest.mark.slow

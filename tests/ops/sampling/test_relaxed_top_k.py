@@ -133,7 +133,7 @@ def test_many_rounds_are_a_loop():
 @pytest.mark.parametrize("gap", [0.0, 1.0, 8.0, 20.0, 1e3, 1e30])
 @pytest.mark.parametrize("k", [2, 500, 999])
 def test_the_threshold_is_found_wherever_it_may_be(k, gap):
-    """Where the first k keys are equal and the others too, it is as far from their middle as it can be."""
+    """With k equal first keys and equal others, the threshold is as far from their middle as it can be."""
     keys = np.where(np.arange(1000) < k, 0.0, -gap)
     found = ops.relaxed_top_k(keys, k).numpy()
     np.testing.assert_allclose(np.sum(found), k, rtol=1e-12)
