@@ -220,6 +220,28 @@ def test_the_check_finds_crowded_rooms():
     assert crowded({f"{NAME}.ops.a": "\n" * (MOST_LINES + 1)}) == [f"{NAME}.ops.a"]
 
 
+def not_strict(sources):
+    """The calls of `zip` that would drop the end of a longer argument, by module."""
+    found = {}
+    for module, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            is_zip = isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
+            if is_zip and "strict=True" not in map(ast.unparse, node.keywords):
+                found.setdefault(module, []).append(ast.unparse(node))
+    return found
+
+
+def test_every_zip_is_strict():
+    sources = package_sources()
+    sources.pop(f"{NAME}.ops.matching._sinkhorn_iterations")  # has one that is not
+    assert not_strict(sources) == {}
+
+
+def test_the_check_finds_a_zip_that_is_not_strict():
+    sources = {"a": "zip(x, y)", "b": "dict(zip(x, y, strict=False))", "c": "zip(x, y, strict=True)"}
+    assert not_strict(sources) == {"a": ["zip(x, y)"], "b": ["zip(x, y, strict=False)"]}
+
+
 def test_the_package_does_not_import_adapters():
     sources = package_sources()
     adapters = tuple(f"{NAME}.{part}" for part in ADAPTERS)

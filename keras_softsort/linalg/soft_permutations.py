@@ -80,7 +80,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         tensors, inner = zip(*own.values(), *((value, 2) for value in values), strict=True)
         batched = broadcast_leading(tensors, inner)
         flat = [flatten_lists(*pair) for pair in zip(batched, inner, strict=True)]
-        lists = dict(zip(own, flat, strict=False))
+        lists = dict(zip(own, flat[: len(own)], strict=True))
         args = self._sort_arguments(lists["scores"], lists.get("tau", self.tau), lists.get("mask"))
         return args, flat[len(own) :], tf.shape(batched[0])[:-1]
 

@@ -10,7 +10,7 @@ from support import models
 from support.cases import objects
 
 import keras_softsort as ks
-from keras_softsort._internal.saved_functions import FixedOptions, own_arguments
+from keras_softsort._internal.saved_functions import FixedOptions
 
 keras = tf.keras
 LOSSES = objects.first_of_class(objects.LOSSES)
@@ -304,6 +304,18 @@ def test_local_variables_are_no_options():
     config = Own(3.0).get_config()
     assert config["margin"] == 3.0
     assert "doubled" not in config
-    classes = [case.cls for case in objects.ALL if issubclass(case.cls, FixedOptions)]
-    for cls in classes:
-        assert set(own_arguments(cls)) <= set(inspect.signature(cls).parameters)
+
+
+@pytest.mark.parametrize(
+    "case", objects.first_of_class([case for case in objects.ALL if issubclass(case.cls, FixedOptions)]), ids=str
+)
+def test_the_options_of_an_object_are_the_arguments_of_its_constructors(case):
+    """Most constructors pass their `locals()`."""
+    arguments = {
+        name
+        for base in case.cls.__mro__
+        if base.__module__.startswith("keras_softsort.") and "__init__" in vars(base)
+        for name, each in inspect.signature(base.__init__).parameters.items()
+        if each.kind is not each.VAR_KEYWORD
+    }
+    assert set(case.make().get_config()) == arguments - {"self", "options"}

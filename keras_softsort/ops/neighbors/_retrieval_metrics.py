@@ -114,7 +114,7 @@ def sum_over_relevant(judged: JudgedCandidates, value: Value) -> tf.Tensor:
         (result,) = add_up(lambda i: [_term(given, number, i, value)], [zero])
         return result, gradient
 
-    return total(*judged[:3])
+    return total(judged.similarities, judged.tau, judged.members)
 
 
 def _term(judged: JudgedCandidates, number: tf.Tensor, i: tf.Tensor, value: Value) -> tf.Tensor:
