@@ -41,7 +41,6 @@ OPERATORS: dict[str, Callable] = {
     "soft_quantile": lambda s: ks.ops.soft_quantile(s, 0.5),
     "harden": lambda s: ks.ops.harden(s[:, tf.newaxis]),
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=SEED),
-    "pairwise_logistic": ks.ops.pairwise_logistic,
     "ranknet_lambdas": lambda s: ks.ops.ranknet_lambdas(s, tf.abs(s)),
     # Of a matrix of two rows.
     "sinkhorn": ks.sinkhorn,

@@ -2,7 +2,7 @@
 
 RankNet's cost is a sum over pairs of items, but its gradient has one number per item, its lambda. So each list is
 scored once, and `tape.gradient(scores, weights, output_gradients=lambdas)` is the gradient of the cost. For comparison,
-the same network is trained as two towers on explicit pairs with `pairwise_logistic`. A step gives the same weights, but
+the same network is trained as two towers on explicit pairs by their logistic cost. A step gives the same weights, but
 takes longer. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/guides/ranknet-gradients.md relates
 both to the code commonly published for RankNet.
 

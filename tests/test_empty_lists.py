@@ -39,7 +39,6 @@ OTHERS = {
     "linear_assignment": lambda s: ops.linear_assignment(matrices(s)),
     "match": lambda s: ops.match(matrices(s)),
     "ranknet_lambdas": lambda s: ops.ranknet_lambdas(s, tf.zeros_like(s)),
-    "pairwise_logistic": ops.pairwise_logistic,
     "kendall_tau": lambda s: ops.kendall_tau(s, tf.zeros_like(s)),
     "spearman_correlation": lambda s: ops.spearman_correlation(s, tf.zeros_like(s)),
 }

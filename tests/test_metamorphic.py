@@ -155,7 +155,7 @@ def test_execution_modes_agree(subject, mode):
 
 
 # Operators that are not functions of one score per item.
-OF_OTHERS = {"dknn_loss", "harden", "nearest_neighbors", "neighbor_votes", "pairwise_logistic", "per_segment"}
+OF_OTHERS = {"dknn_loss", "harden", "nearest_neighbors", "neighbor_votes", "per_segment"}
 OF_OTHERS |= {"retrieval_loss", "set_loss", "sinkhorn_divergence", "soft_neighbor_membership", "transport_cost"}
 
 

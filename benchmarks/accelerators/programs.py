@@ -191,7 +191,6 @@ _RANKING = {
     "plackett_luce_loss-first": Program(
         functools.partial(ks.ops.plackett_luce_loss, ties="first"), _LISTS, formulas.list_mle, PAIRS
     ),
-    "pairwise_logistic": Program(ks.ops.pairwise_logistic, formula=lambda s: tf.math.softplus(-s)),
     **{
         operator.__name__: Program(
             lambda s, y, seed, operator=operator: operator(s, y, seed=seed), (*_LISTS, "seed"), shapes=SMALL

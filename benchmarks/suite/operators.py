@@ -94,7 +94,6 @@ OPERATORS = {
         inputs="seed",
         peers=tuple(peers.of_plackett_luce_sample()),
     ),
-    "pairwise_logistic": Operator(ks.ops.pairwise_logistic),
     "harden": Operator(lambda p: ks.ops.harden(tf.nn.softmax(p)), "matrix", "pairs"),
     "sinkhorn": Operator(ks.sinkhorn, "iterated", "pairs", tuple(peers.of_sinkhorn())),
     "gumbel_sinkhorn": Operator(lambda p: ks.ops.gumbel_sinkhorn(p, seed=SEED), "iterated", "pairs"),

@@ -19,10 +19,9 @@ def lambda_gradients(model: keras.Model, features: tf.Tensor, labels: tf.Tensor)
 def pair_gradients(model: keras.Model, features: tf.Tensor, labels: tf.Tensor) -> list[tf.Tensor]:
     """Two towers that share their weights: two forward passes for each of up to n (n - 1) / 2 pairs."""
     preferred, other = tf.unstack(tf.where(labels[:, tf.newaxis] > labels), axis=1)
-    pair_weights = tf.ones(tf.shape(preferred))
     with tf.GradientTape() as tape:
         ahead = model(tf.gather(features, preferred), training=True) - model(tf.gather(features, other), training=True)
-        cost = tf.reduce_sum(ks.ops.pairwise_logistic(ahead[:, 0], pair_weights))
+        cost = tf.reduce_sum(tf.math.softplus(-ahead[:, 0]))
     return tape.gradient(cost, model.trainable_variables)
 
 

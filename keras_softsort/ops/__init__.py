@@ -55,7 +55,6 @@ from keras_softsort.ops.ranking.plackett_luce import plackett_luce_loss as plack
 from keras_softsort.ops.ranking.pointwise import mean_squared_loss as mean_squared_loss
 from keras_softsort.ops.ranking.pointwise import ordinal_loss as ordinal_loss
 from keras_softsort.ops.ranking.pointwise import sigmoid_cross_entropy_loss as sigmoid_cross_entropy_loss
-from keras_softsort.ops.ranking.ranknet import pairwise_logistic as pairwise_logistic
 from keras_softsort.ops.ranking.ranknet import ranknet_lambdas as ranknet_lambdas
 from keras_softsort.ops.ranking.ranknet import ranknet_loss as ranknet_loss
 from keras_softsort.ops.ranking.segments import per_segment as per_segment

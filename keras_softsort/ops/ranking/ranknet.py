@@ -1,4 +1,4 @@
-"""RankNet: the logistic loss of all pairs of a list, its gradient, and the cost of explicit pairs."""
+"""RankNet: the logistic loss of all pairs of a list, and its gradient."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._checks import checks
 from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, checked_lambda_weight, lambda_options
-from keras_softsort.ops.ranking._lists import Derivatives, checked_weights
+from keras_softsort.ops.ranking._lists import Derivatives
 from keras_softsort.ops.ranking._pair_sums import (
     PAIR_CHECKS,
     PairOptions,
@@ -41,8 +39,8 @@ def ranknet_loss(
     """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
-    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs, and
-    `pairwise_logistic` is the cost of explicit pairs.
+    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that
+    are given as such cost `weight * tf.math.softplus(-score_difference / tau)`.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -135,52 +133,3 @@ def ranknet_lambdas(
     """
     options = PairOptions("logistic", lambda_options(lambda_weight), ties=ties)
     return pair_lambdas(pair_arguments(scores, labels, mask, None, tau), options)
-
-
-@export
-def pairwise_logistic(score_difference: Any, weight: Any = None, *, tau: float = 1.0) -> tf.Tensor:
-    """Compute the logistic cost of explicit pairs: `weight log(1 + exp(-d / tau))`, d = preferred score - other score.
-
-    Use it if your data are pairs rather than lists, for example with a two-tower model.
-
-    Args:
-      score_difference: floating-point, of any shape: the preferred item's score minus the other item's.
-      weight: weights that broadcast to this shape, not negative; None for 1.
-      tau: temperature in units of the scores, a positive number.
-
-    Returns:
-      The shape and dtype of `score_difference`. A pair with weight 0 costs 0 and has zero gradient, even if its
-      difference is NaN. Large differences do not overflow, and small costs keep their precision.
-
-    Raises:
-      TypeError: `score_difference` is not floating-point.
-      ValueError: `tau` is not positive, `weight` does not broadcast, or a weight is negative or NaN (an
-        InvalidArgumentError in a traced function; not checked under XLA).
-
-    Cost: O(1) per pair.
-
-    Example:
-
-    >>> import keras_softsort as ks
-    >>> [round(float(cost), 4) for cost in ks.ops.pairwise_logistic([0.0, 2.0], [1.0, 10.0])]
-    [0.6931, 1.2693]
-
-    Source: see `ranknet_loss`.
-    """
-    difference = arguments.floating_tensor("score_difference", score_difference)
-    dtype = compute_dtype(difference.dtype)
-    # A tensor, so that another number needs no new trace.
-    tau = tf.constant(arguments.positive_number("tau", tau), dtype)
-    weight = checked_weights(weight, difference.shape, dtype, "weight", "score_difference")
-    return _costs(difference, arguments.optional(arguments.non_negative_tensor)("weight", weight), tau)
-
-
-@traced_if_eager
-def _costs(difference: tf.Tensor, weight: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
-    lead = tf.cast(difference, compute_dtype(difference.dtype)) / -tau
-    if weight is None:
-        return tf.cast(tf.math.softplus(lead), difference.dtype)
-    weight = tf.broadcast_to(weight, tf.shape(lead))
-    counted = weight > 0
-    costs = weight * tf.math.softplus(tf.where(counted, lead, tf.zeros_like(lead)))
-    return tf.cast(tf.where(tf.equal(weight, 0), tf.zeros_like(costs), costs), difference.dtype)

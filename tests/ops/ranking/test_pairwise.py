@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from support import models, modes
 from support.gradients import fixed_weights
-from support.oracles.pairs import softplus
 
 import keras_softsort as ks
 from keras_softsort.ops.ranking import _pair_sums
@@ -91,50 +90,6 @@ def ndcg_swaps(labels, scores):
 def test_what_is_one_tile(shape, is_one):
     """The number of pairs of the last shape is beyond int32."""
     assert bool(_pair_sums.is_one_tile(tf.constant(shape))) == is_one
-
-
-@pytest.mark.parametrize(("mode", "tau"), [("op_by_op", 1.0), ("xla", 0.4), ("unknown_shape", 0.4)])
-def test_explicit_pairs(mode, tau):
-    difference, weight = RANDOM.normal(size=(3, 4)), RANDOM.uniform(size=(4,))
-    upstream = fixed_weights((3, 4))
-    value, (gradient,) = modes.run(
-        mode,
-        lambda d, w: ks.ops.pairwise_logistic(d, w, tau=tau),
-        [tf.constant(difference)],
-        upstream,
-        tf.constant(weight),
-    )
-    np.testing.assert_allclose(value, weight * softplus(-difference / tau), rtol=1e-12)
-    wanted = -upstream * weight / tau / (1 + np.exp(difference / tau))
-    np.testing.assert_allclose(gradient, wanted, rtol=1e-12)
-
-
-def test_explicit_pairs_at_the_edges():
-    far = tf.constant([1e30, -1e30, 80.0, np.nan, 3.0])
-    weight = [1.0, 1.0, 1.0, 0.0, 0.0]
-    with tf.GradientTape() as tape:
-        tape.watch(far)
-        value = ks.ops.pairwise_logistic(far, weight)
-    np.testing.assert_allclose(value, np.float32([0, 1e30, np.exp(-80), 0, 0]), rtol=1e-5)
-    np.testing.assert_allclose(tape.gradient(value, far), np.float32([0, -1, -np.exp(-80), 0, 0]), rtol=1e-5)
-    half = ks.ops.pairwise_logistic(tf.constant([0.5], tf.bfloat16))
-    assert half.dtype == tf.bfloat16
-    np.testing.assert_allclose(tf.cast(half, tf.float32), softplus(-0.5), rtol=2**-8)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"score_difference": [1]}, TypeError, "score_difference must be floating-point, got dtype int32"),
-        ({"tau": -1.0}, ValueError, r"tau must be positive and finite, got -1\.0"),
-        ({"weight": [1.0, 2.0, 3.0]}, ValueError, r"weight must have the shape of score_difference, \(2,\).* got \(3,"),
-        ({"weight": [[1.0, 2.0]]}, ValueError, r"weight must have the shape.* got \(1, 2\)"),
-        ({"weight": [1.0, -2.0]}, ValueError, r"weight must not be negative, got -2\.0"),
-    ],
-)
-def test_bad_pairs(arguments, error, message):
-    with pytest.raises(error, match=message):
-        ks.ops.pairwise_logistic(**{"score_difference": [1.0, 2.0], **arguments})
 
 
 @pytest.mark.slow
