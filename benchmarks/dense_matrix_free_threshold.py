@@ -1,6 +1,6 @@
 """From which list size on products without the matrix are faster than the dense engine, forward and backward.
 
-For `min_size` in `keras_softsort/ops/sorting/_methods.py`. Softly sorted values and soft ranks by each engine, with
+For `min_size` in `keras_softsort/ops/sorting/methods.py`. Softly sorted values and soft ranks by each engine, with
 about `--items` items in all lists together; the two alternate within one process and the figures are medians.
 
     python benchmarks/dense_matrix_free_threshold.py
@@ -15,15 +15,15 @@ import harness
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 METHODS = ["neural_sort", "soft_sort"]
 
 
 def step(method: str, what: str, scores: tf.Tensor, is_long: bool, jit: bool) -> Callable:
     """The gradient of half the sum of squares of values or ranks, without the matrix if `is_long`."""
-    product = _dispatch.sorted_scores if what == "values" else _dispatch.soft_ranks
+    product = dispatch.sorted_scores if what == "values" else dispatch.soft_ranks
 
     @tf.function(jit_compile=True if jit else None, autograph=False)
     def run(scores: tf.Tensor) -> tf.Tensor:

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops._core.tracing import number_of_traces
+from keras_softsort.ops.core.tracing import number_of_traces
 
 SEED = [1, 2]
 # On scores [2, n].

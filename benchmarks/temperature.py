@@ -27,7 +27,7 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 
 from keras_softsort import ops
-from keras_softsort.ops._core.deviations import in_deviations
+from keras_softsort.ops.core.deviations import in_deviations
 
 SIZE, HIDDEN, LISTS, TEST_LISTS = 10, 64, 16, 200
 TAUS = np.round(10.0 ** np.arange(-3, 2.01, 1 / 3), 5)

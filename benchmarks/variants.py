@@ -20,7 +20,7 @@ import tensorflow as tf
 from steps import gradient_step, runner
 
 import keras_softsort as ks
-from keras_softsort.ops._core import decay_scan
+from keras_softsort.ops.core import decay_scan
 from keras_softsort.ops.matching import _assignment, _sinkhorn_solvers
 from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic

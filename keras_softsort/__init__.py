@@ -8,7 +8,7 @@ from typing import Any as _Any
 from keras_softsort import data as data
 from keras_softsort import ops as ops
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort._internal.keras_backend import KerasBackendError as _KerasBackendError
+from keras_softsort._keras.backend import KerasBackendError as _KerasBackendError
 from keras_softsort.ops import gumbel_softmax as gumbel_softmax
 from keras_softsort.ops import linear_assignment as linear_assignment
 from keras_softsort.ops import neural_sort as neural_sort
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> _Any:
             module = _importlib.import_module(f"{__name__}.{folder}")
             return module if name == folder else getattr(module, name)
     if not name.startswith("_"):
-        _importlib.import_module(f"{__name__}._internal.keras_compat")  # raises an error on another backend
+        _importlib.import_module(f"{__name__}._keras.compat")  # raises an error on another backend
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -24,7 +24,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 
 # One process a core runs these tests, most of them tracing and compiling; TensorFlow's pools would fight over cores.
 tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -16,7 +16,7 @@ from support.cases.keras_case import LayerCase, LossCase
 from support.processes import json_from
 
 import keras_softsort as ks
-from keras_softsort._internal import saved_functions
+from keras_softsort._keras import options
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +170,7 @@ def test_config_round_trip(case):
     config = made.get_config()
     assert set(constructor_arguments(case.cls)) <= set(config)
     for name, value in case.arguments.items():
-        assert config[name] == saved_functions.written_option(value)
+        assert config[name] == options.written_option(value)
     again = case.cls.from_config(json.loads(json.dumps(config)))
     assert type(again) is case.cls
     assert again.get_config() == config

@@ -10,7 +10,7 @@ from support.cases import objects
 from support.readme import README
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 DOCS = README.parent / "docs"
 
@@ -132,7 +132,7 @@ TAKING_A_METHOD = {
 }
 
 
-@pytest.mark.parametrize("method", sorted({name for each in _methods.CAPABILITIES for name in _methods.names(each)}))
+@pytest.mark.parametrize("method", sorted({name for each in methods.CAPABILITIES for name in methods.names(each)}))
 def test_every_method_of_sorting_is_described(method):
     """The tables of methods and temperatures name it, and so do the operators that take it."""
     pages = (DOCS / "choosing-an-operator.md", DOCS / "concepts" / "temperature.md")
@@ -142,7 +142,7 @@ def test_every_method_of_sorting_is_described(method):
 
 
 def has(method, capability):
-    return method in _methods.names(capability)
+    return method in methods.names(capability)
 
 
 def test_every_page_is_in_the_contents():
@@ -161,10 +161,10 @@ def test_long_lists_begin_where_the_code_says():
     """The guide is the only page with these numbers."""
     text = (DOCS / "guides" / "long-lists.md").read_text()
     for method, row in (("soft_sort", '`"soft_sort"`, power 1'), ("neural_sort", '`"neural_sort"`')):
-        size = _methods.METHODS[method].matrix_free.min_size
+        size = methods.METHODS[method].matrix_free.min_size
         assert f"\n| {row} | {size:,} items |" in text
     for power in (0.5, 1.5, 2.0, 3.0):
-        assert _methods.sort_arguments([0.0] * 5000, 1.0, method="soft_sort", power=power).is_long is False
+        assert methods.sort_arguments([0.0] * 5000, 1.0, method="soft_sort", power=power).is_long is False
 
 
 def test_every_page_of_results_is_linked():

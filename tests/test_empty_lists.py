@@ -5,11 +5,11 @@ import tensorflow as tf
 from support.cases import objects
 
 from keras_softsort import ops
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 pytestmark = [pytest.mark.traced_eagerly, pytest.mark.default_stack_only]
 SEED = [1, 2]
-METHODS = {capability: _methods.names(capability) for capability in _methods.CAPABILITIES}
+METHODS = {capability: methods.names(capability) for capability in methods.CAPABILITIES}
 
 
 def matrices(scores):

@@ -21,19 +21,17 @@ ROOT = Path(importlib.util.find_spec(NAME).origin).parent
 # each other. The same holds for the folders inside a folder.
 FLOORS = {
     NAME: [
-        ["_internal.arguments", "_internal.arrays", "_internal.export", "_internal.keras_backend"],
-        ["_internal.arguments", "_internal.probability_version"],
+        ["_internal"],
         ["ops"],
         ["linalg", "distributions"],
-        ["_internal.keras_compat"],
-        ["_internal.saved_functions"],
+        ["_keras"],
         ["_targets"],
         ["layers", "losses", "metrics", "callbacks", "data"],
         ["models", "trees"],
         ["tf_ranking", "serving"],
         ["beam", "spark"],
     ],
-    f"{NAME}.ops": [["_core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors"], ["metrics"]],
+    f"{NAME}.ops": [["core"], ["sorting", "matching", "sampling"], ["ranking", "neighbors"], ["metrics"]],
     f"{NAME}.layers": [["sorting", "matching", "sampling", "neighbors", "ranking"]],
     f"{NAME}.losses": [["ranking", "matching", "neighbors"]],
     f"{NAME}.ops.sorting": [["_dense", "_matrix_free", "_permutahedron"]],
@@ -84,8 +82,9 @@ def is_allowed(module, target, sources):
             return False
         if own and other and own != other and other[0] >= own[0]:
             return False
-    # Inside a folder, operators and Keras objects rest on private helpers, not on each other.
-    siblings = target.rpartition(".")[0] == module.rpartition(".")[0] != NAME and "._" not in target
+    # Inside a folder, operators and Keras objects rest on helpers, not on each other.
+    is_public = "@export" in sources[target] and "._" not in target
+    siblings = target.rpartition(".")[0] == module.rpartition(".")[0] != NAME and is_public
     is_folder = any(is_within(other, target) for other in sources if other != target)
     return not siblings or is_folder
 
@@ -99,6 +98,19 @@ def forbidden_arrows(sources):
         for target in imported(source, sources)
         if target != module and not is_allowed(module, target, sources)
     ]
+
+
+def opened_walls(sources):
+    """Imports of what is private to another folder: its modules or names that begin with an underscore."""
+    found = []
+    for module, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == NAME:
+                for path in (f"{node.module}.{alias.name}".split(".") for alias in node.names):
+                    private = [place for place, part in enumerate(path) if part.startswith("_")]
+                    if private and not is_within(module, ".".join(path[: private[0]])):
+                        found.append((module, ".".join(path)))
+    return found
 
 
 def circles(sources):
@@ -122,8 +134,16 @@ def crowded(sources):
 @pytest.mark.slow
 def test_imports_point_down():
     sources = package_sources()
-    assert {f"{NAME}.ops.sorting.permutations", f"{NAME}.layers", f"{NAME}._internal.keras_compat"} <= set(sources)
+    assert {f"{NAME}.ops.sorting.permutations", f"{NAME}.layers", f"{NAME}._keras.compat"} <= set(sources)
     assert forbidden_arrows(sources) == []
+
+
+def test_an_underscore_is_a_wall():
+    assert opened_walls(package_sources()) == []
+    within = {f"{NAME}.ops.a": f"from {NAME}.ops._b import c", f"{NAME}.ops.d.e": f"from {NAME}.ops import _f"}
+    assert opened_walls(within) == []
+    beyond = {f"{NAME}.a": f"from {NAME}.ops._b import c", f"{NAME}.d": f"from {NAME}.ops.e import f, _g"}
+    assert opened_walls(beyond) == [(f"{NAME}.a", f"{NAME}.ops._b.c"), (f"{NAME}.d", f"{NAME}.ops.e._g")]
 
 
 def test_no_module_imports_itself_by_others():
@@ -137,7 +157,7 @@ def test_rooms_are_small():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("ops.sorting.a", "from keras_softsort._internal.keras_compat import keras"),
+        ("ops.sorting.a", "from keras_softsort._keras.compat import keras"),
         ("ops.sorting.a", "from keras_softsort import layers"),
         ("ops.sorting.a", "def late():\n    import keras_softsort.layers"),
         ("ops.sorting.a", "from keras_softsort.ops.sorting import b"),
@@ -146,12 +166,12 @@ def test_rooms_are_small():
         ("ops.sorting.a", "from keras_softsort.ops.matching import c"),
         ("ops.sorting.a", "from keras_softsort.ops.matching.c import c"),
         ("ops.sorting.a", "from keras_softsort.ops.ranking.d import d"),
-        ("ops._core.a", "from keras_softsort.ops.sorting.b import b"),
+        ("ops.core.a", "from keras_softsort.ops.sorting.b import b"),
         ("ops.ranking.a", "from keras_softsort.ops.neighbors.e import e"),
         ("ops.sorting._dense.a", "from keras_softsort.ops.sorting._matrix_free.f import f"),
         ("ops.sorting.a", "import keras_softsort"),
         ("_targets.a", "from keras_softsort.losses import Loss"),
-        ("_internal.arguments", "from keras_softsort.ops._core import validation"),
+        ("_internal.arguments", "from keras_softsort.ops.core import validation"),
         ("layers.a", "from keras_softsort.losses import Loss"),
         ("metrics.a", "from keras_softsort import losses"),
         ("callbacks.a", "from keras_softsort.layers._base import SortingLayer"),
@@ -164,8 +184,8 @@ def test_rooms_are_small():
 def test_the_check_finds_a_forbidden_arrow(module, source):
     names = [
         "ops",
-        "ops._core",
-        "ops._core.tracing",
+        "ops.core",
+        "ops.core.tracing",
         "ops.sorting",
         "ops.sorting.b",
         "ops.matching",
@@ -181,27 +201,27 @@ def test_the_check_finds_a_forbidden_arrow(module, source):
         "layers._base",
         "losses",
         "_internal",
-        "_internal.keras_compat",
+        "_keras.compat",
         "tf_ranking",
         "serving",
     ]
-    sources = {NAME: "", **{f"{NAME}.{name}": "" for name in names}, f"{NAME}.{module}": source}
+    sources = {NAME: "", **{f"{NAME}.{name}": "'@export'" for name in names}, f"{NAME}.{module}": source}
     assert [importer for importer, _ in forbidden_arrows(sources)] == [f"{NAME}.{module}"]
 
 
 def test_the_check_lets_downward_arrows_pass():
     sources = {
         f"{NAME}.ops": "from keras_softsort.ops.sorting.a import a",
-        f"{NAME}.ops._core.b": "from keras_softsort._internal import arguments",
-        f"{NAME}.ops.sorting.a": "from keras_softsort.ops.sorting import _c\nfrom keras_softsort.ops._core import b",
+        f"{NAME}.ops.core.b": "from keras_softsort._internal import arguments",
+        f"{NAME}.ops.sorting.a": "from keras_softsort.ops.sorting import _c\nfrom keras_softsort.ops.core import b",
         f"{NAME}.ops.sorting._c": "from keras_softsort.ops.sorting._dense import d",
         f"{NAME}.ops.sorting._dense.d": "from keras_softsort.ops.sorting import _order",
         f"{NAME}.ops.ranking.e": "from keras_softsort.ops.sorting import _c",
-        f"{NAME}.layers.a": "from keras_softsort import ops\nfrom keras_softsort._internal.keras_compat import keras",
+        f"{NAME}.layers.a": "from keras_softsort import ops\nfrom keras_softsort._keras.compat import keras",
         f"{NAME}.layers._base": "",
         f"{NAME}.layers.b": "from keras_softsort.layers._base import Base",
     }
-    others = "_internal _internal.arguments _internal.keras_compat ops._core ops.sorting ops.sorting._dense"
+    others = "_internal _internal.arguments _keras.compat ops.core ops.sorting ops.sorting._dense"
     others = [f"{NAME}.{name}" for name in f"{others} ops.sorting._order ops.ranking layers".split()]
     assert forbidden_arrows({NAME: "", **dict.fromkeys(others, ""), **sources}) == []
 
@@ -233,7 +253,7 @@ def not_strict(sources):
 
 def test_every_zip_is_strict():
     sources = package_sources()
-    sources.pop(f"{NAME}.ops.matching._sinkhorn_iterations")  # has one that is not
+    sources.pop(f"{NAME}.ops.matching.sinkhorn_iterations")  # has one that is not
     assert not_strict(sources) == {}
 
 

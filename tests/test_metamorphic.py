@@ -10,7 +10,7 @@ import tensorflow as tf
 from support.cases import of_scores, relations
 
 import keras_softsort as ks
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 
 pytestmark = [pytest.mark.default_stack_only]
 

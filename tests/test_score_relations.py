@@ -9,7 +9,7 @@ from support.gradients import fixed_weights
 
 from keras_softsort import UniqueSoftmaxLoss, ops, trees
 from keras_softsort.losses import LambdaWeight
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
@@ -100,13 +100,13 @@ def test_equal_scores_are_not_divided(name):
 SORTING = {
     **{
         f"soft_rank, {method}": lambda s, method=method: ops.soft_rank(s, method=method, scale="std")
-        for method in _methods.names("ranks")
+        for method in methods.names("ranks")
     },
     **{
         f"soft_top_k_membership, {method}": lambda s, method=method: ops.soft_top_k_membership(
             s, 2, method=method, scale="std"
         )
-        for method in _methods.names("membership")
+        for method in methods.names("membership")
     },
     **{f"{name}": lambda s, name=name: getattr(ops, name)(s, scale="std") for name in ("neural_sort", "soft_sort")},
     "soft_rank, power": lambda s: ops.soft_rank(s, method="soft_sort", power=2.0, scale="std"),
@@ -115,7 +115,7 @@ SORTING = {
 }
 BY_VALUE = {
     f"soft_values, {method}": lambda s, method=method: ops.soft_values(s, method=method, scale="std")
-    for method in _methods.names("values")
+    for method in methods.names("values")
 }
 
 

@@ -20,7 +20,7 @@ import programs
 import tensorflow as tf
 
 try:
-    from keras_softsort.ops._core.target import lowering_for
+    from keras_softsort.ops.core.target import lowering_for
 except ImportError:
     lowering_for = contextlib.nullcontext  # type: ignore[assignment]
 

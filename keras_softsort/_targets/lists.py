@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._internal.keras_compat import share_of_replica
+from keras_softsort._keras.compat import share_of_replica
 from keras_softsort._targets.layout import ListInputs, list_inputs
-from keras_softsort.ops._core.segments import by_segment
+from keras_softsort.ops.core.segments import by_segment
 
 PADDINGS = ("nan_labels", "negative_labels")
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._targets.lists import WeightedLosses
-from keras_softsort.ops.neighbors._embeddings import class_rows
+from keras_softsort.ops.neighbors.embeddings import class_rows
 
 
 class LabelledEmbeddings(NamedTuple):

@@ -16,8 +16,8 @@ from pyarrow import parquet
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset, from_frame
-from keras_softsort.data._arrays import runs
-from keras_softsort.data._files import named
+from keras_softsort.data.arrays import runs
+from keras_softsort.data.files import named
 from keras_softsort.data.svmlight import read_blocks
 from keras_softsort.data.tables import Roles, read_batches, readable
 

@@ -11,7 +11,7 @@ from apache_beam.io.tfrecordio import WriteToTFRecord
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data._elwc.records import Records
+from keras_softsort.data.elwc.records import Records
 
 
 @export

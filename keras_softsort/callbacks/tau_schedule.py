@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 
 FREQUENCIES = ("batch", "epoch")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_softsort.data import _arrays
+from keras_softsort.data import arrays
 
 
 def unchanged(given: Any, values: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ class Groups:
         if np.any(missing):
             at = int(np.argmax(missing))
             raise ValueError(f"group {name!r} must have a value in every row, got {values[at]!r} in row {at}")
-        starts, self.sizes = _arrays.runs(values)
+        starts, self.sizes = arrays.runs(values)
         numbers: dict[Any, int] = {}
         group_of_run = np.array([numbers.setdefault(value, len(numbers)) for value in values[starts].tolist()], int)
         self.ids = values[starts][np.unique(group_of_run, return_index=True)[1]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import _arrays
+from keras_softsort.data import arrays
 
 LISTS = "pairs (features [n, f], labels [n])"  # in errors
 
@@ -68,11 +68,11 @@ class RankingDataset:
         names = self.feature_names
         names = None if names is None else tuple(arguments.elements("feature_names", names, "names"))
         stored = {
-            "features": _arrays.float32(self.features, "features"),
-            "labels": None if self.labels is None else _arrays.float32(self.labels, "labels"),
+            "features": arrays.float32(self.features, "features"),
+            "labels": None if self.labels is None else arrays.float32(self.labels, "labels"),
             "sizes": _integers("sizes", self.sizes),
             "query_ids": None if self.query_ids is None else np.asarray(self.query_ids),
-            "weights": None if self.weights is None else _arrays.float32(self.weights, "weights"),
+            "weights": None if self.weights is None else arrays.float32(self.weights, "weights"),
             "rows": None if self.rows is None else _integers("rows", self.rows),
             "feature_names": names,
         }
@@ -192,7 +192,7 @@ def columns(parts: Any, title: str, first: Sequence[np.ndarray] | None = None) -
     With the columns of the `first` list, there must be as many features, and weights if and only if it has them.
     """
     given = arguments.elements(title, parts, "arrays, features [n, f] and labels [n]")
-    found = [_arrays.float32(part, title) for part in given]
+    found = [arrays.float32(part, title) for part in given]
     shapes = [column.shape for column in found]
     if len(found) not in (2, 3) or len(shapes[0]) != 2 or any(shape != shapes[0][:1] for shape in shapes[1:]):
         raise ValueError(f"{title} must be features [n, f] and labels [n], and perhaps weights [n], got {shapes}")

@@ -11,7 +11,7 @@ import numpy as np
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arrays import integer_array, real_array
 from keras_softsort._internal.export import export
-from keras_softsort.data import _arrays
+from keras_softsort.data import arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
 
 
@@ -46,7 +46,7 @@ class ClickLog:
 
     def __post_init__(self) -> None:
         lists, items = integer_array("lists", self.lists), integer_array("items", self.items)
-        clicks = _arrays.float32(self.clicks, "clicks")
+        clicks = arrays.float32(self.clicks, "clicks")
         if items.ndim != 2 or clicks.shape != items.shape or lists.shape != items.shape[:1]:
             raise ValueError(
                 "lists, items and clicks must have shapes [sessions], [sessions, k] and [sessions, k], got "

@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data._elwc.parsing import RECORD_FORMATS, check_features, check_mappings, checked
-from keras_softsort.data._files import Paths, existing_files
+from keras_softsort.data.elwc.parsing import RECORD_FORMATS, check_features, check_mappings, checked
+from keras_softsort.data.files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
 _CHUNK = 64  # records whose sizes are found at a time

@@ -18,9 +18,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import _arrays
-from keras_softsort.data._files import named
+from keras_softsort.data import arrays
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data.files import named
 
 READ_BYTES = 2**23  # at a time
 _DECIMAL = rb"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
@@ -114,7 +114,7 @@ def _stacked(blocks: list[Block], num_features: int | None) -> np.ndarray:
     """Stack the features of `blocks`, which are removed one by one, so that memory holds features once."""
     width = num_features or max(block.features.shape[1] for block in blocks)
     end = sum(len(block.features) for block in blocks)
-    features = _arrays.zeros((end, width))
+    features = arrays.zeros((end, width))
     while blocks:
         part = blocks.pop().features
         features[end - len(part) : end, : part.shape[1]] = part
@@ -124,7 +124,7 @@ def _stacked(blocks: list[Block], num_features: int | None) -> np.ndarray:
 
 def _grouped(queries: np.ndarray, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and ids of runs of equal queries; each query must have one run."""
-    starts, sizes = _arrays.runs(queries)
+    starts, sizes = arrays.runs(queries)
     ids = queries[starts]
     again = np.setdiff1d(np.arange(len(ids)), np.unique(ids, return_index=True)[1])
     if again.size:
@@ -236,7 +236,7 @@ def parse_lines(lines: list[bytes], *, with_query: bool, first: int, num_feature
             )
             raise ValueError(f"expected at most {limit}, got {pair}")
         raise ValueError(f"expected strictly increasing indices, got {pair} after {before[at] + first}")
-    features = _arrays.zeros((len(lines), columns.max(initial=-1) + 1))
+    features = arrays.zeros((len(lines), columns.max(initial=-1) + 1))
     features[rows, columns] = np.clip(values, -_LARGEST, _LARGEST)
     return Block(np.array(labels, np.float32), np.array(queries, np.int64), features)
 

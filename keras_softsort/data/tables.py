@@ -11,11 +11,11 @@ import numpy as np
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data import _arrays
-from keras_softsort.data._files import existing_files
+from keras_softsort.data import arrays
 from keras_softsort.data._frames import Table, table
 from keras_softsort.data._groups import Groups, joined, unchanged
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data.files import existing_files
 
 MISSING = ("error", "keep")
 _MOST_PROBLEMS = 5  # in an error
@@ -192,8 +192,8 @@ class Roles:
 def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDataset:
     """Gather the rows of `tables`, one after another, as lists."""
     rows = int(groups.sizes.sum())
-    features = _arrays.zeros((rows, len(roles.features)))
-    labels, weights = (None if name is None else _arrays.zeros((rows,)) for name in (roles.label, roles.weight))
+    features = arrays.zeros((rows, len(roles.features)))
+    labels, weights = (None if name is None else arrays.zeros((rows,)) for name in (roles.label, roles.weight))
     targets = dict(zip(roles.features, features.T, strict=True))
     targets |= {name: column for name, column in ((roles.label, labels), (roles.weight, weights)) if column is not None}
     positions = None if groups.rows is None else np.argsort(groups.rows)

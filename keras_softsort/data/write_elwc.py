@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data._elwc.records import Records
-from keras_softsort.data._files import folder_aside
 from keras_softsort.data._ranking_dataset import RankingDataset
+from keras_softsort.data.elwc.records import Records
+from keras_softsort.data.files import folder_aside
 
 
 @export

@@ -14,7 +14,7 @@ from tensorflow_probability import distributions as tfd
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 VARIABLES = (tf.Variable, tfp.util.DeferredTensor)
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import (
+from keras_softsort.ops.core.lists import (
     broadcast_leading,
     descending,
     flatten_lists,
@@ -22,8 +22,8 @@ from keras_softsort.ops._core.lists import (
     masked_last,
     take,
 )
-from keras_softsort.ops._core.target import by_comparison
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
+from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 # In x = log t the integrand is analytic in a strip of half width pi / 2, so the error of the trapezoidal rule is about
 # exp(-pi^2 / STEP) = 5e-15. The integral below the first node is less than exp(-36) = 2e-16. An integrand that counts

@@ -13,9 +13,9 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.distributions._base import OrderDistribution, tau_parameter
-from keras_softsort.ops._core.lists import broadcast_leading
-from keras_softsort.ops.sorting import _dispatch, _methods
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.core.lists import broadcast_leading
+from keras_softsort.ops.sorting import dispatch, methods
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 
 @export
@@ -76,8 +76,8 @@ class RelaxedPlackettLuce(OrderDistribution):
         super().__init__(dict(locals()), reparameterization_type=tfd.FULLY_REPARAMETERIZED)
         self.tau = tau_parameter(tau, compute_dtype(self.dtype))
         self.hard = arguments.boolean("hard", hard)
-        self.method = _methods.checked_method(method)
-        self.power = _methods.checked_power(power, method)
+        self.method = methods.checked_method(method)
+        self.power = methods.checked_power(power, method)
         leading = self.logits.shape[:-1]
         try:
             tf.broadcast_static_shape(self.tau.shape, leading)
@@ -132,4 +132,4 @@ class RelaxedPlackettLuce(OrderDistribution):
 
     def _matrices(self, keys: tf.Tensor, mask: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
         problem = sort_arguments(keys, tau, mask=mask, method=self.method, power=self.power)
-        return tf.cast(_dispatch.permutation(problem, self.top_k, self.hard), self.dtype)
+        return tf.cast(dispatch.permutation(problem, self.top_k, self.hard), self.dtype)

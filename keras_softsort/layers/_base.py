@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
-from keras_softsort._internal.saved_functions import KeepsOptions
-from keras_softsort.ops._core import deviations, lists
+from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
+from keras_softsort._keras.options import KeepsOptions
+from keras_softsort.ops.core import deviations, lists
 
 # How the options of layers are checked.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {

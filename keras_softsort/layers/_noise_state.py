@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_compat import IS_KERAS_3
-from keras_softsort.ops._core.gumbel_noise import seed_of_call
+from keras_softsort._keras.compat import IS_KERAS_3
+from keras_softsort.ops.core.gumbel_noise import seed_of_call
 
 # `RngReadAndSkip` is the only operation that atomically reads and advances a variable. It expects a Philox counter.
 PHILOX = 1

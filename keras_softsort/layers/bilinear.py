@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras, layer_shape
-from keras_softsort.ops.neighbors._embeddings import bilinear
+from keras_softsort._keras.compat import keras, layer_shape
+from keras_softsort.ops.neighbors.embeddings import bilinear
 
 
 @export

@@ -9,10 +9,10 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops._core.lists import leading_columns, repeat_samples
+from keras_softsort.ops.core.lists import leading_columns, repeat_samples
 
 
 @export

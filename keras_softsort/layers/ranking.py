@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import build_self_attention, keras, layer_shape
+from keras_softsort._keras.compat import build_self_attention, keras, layer_shape
 from keras_softsort.layers._base import CheckedOptions, known_shape
 
 

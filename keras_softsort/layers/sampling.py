@@ -9,12 +9,12 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras, layer_shape
+from keras_softsort._keras.compat import keras, layer_shape
 from keras_softsort.layers._base import SortingLayer, TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops._core.lists import of_all_entries, repeat_samples, temperature_per_example
+from keras_softsort.ops.core.lists import of_all_entries, repeat_samples, temperature_per_example
 from keras_softsort.ops.sampling.gumbel_softmax import METHODS
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 
 @export
@@ -152,7 +152,7 @@ class PlackettLuceSampler(SortingLayer):
         if method is None:
             power = arguments.positive_number("power", power)
         else:
-            power = _methods.checked_power(power, _methods.checked_method(method))
+            power = methods.checked_power(power, methods.checked_method(method))
         self._keep_options(method=method, power=power)
         self._check_options(num_samples=num_samples, top_k=top_k, hard=hard, seed=seed)
         if hard and method is None:

@@ -10,9 +10,9 @@ import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import broadcast_leading, flatten_lists, with_static_shape
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
+from keras_softsort.ops.core.lists import broadcast_leading, flatten_lists, with_static_shape
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
 # Makes a subclass a composite tensor: its tensors are components, its other arguments are part of its type.
 composite = tfp.experimental.auto_composite_tensor(
@@ -104,12 +104,12 @@ class SoftPermutation(tf.linalg.LinearOperator):
 
     def _to_dense(self) -> tf.Tensor:
         args, _, leading = self._flat_arguments()
-        return with_static_shape(_with_leading(_dispatch.permutation(args), leading), self.shape)
+        return with_static_shape(_with_leading(dispatch.permutation(args), leading), self.shape)
 
     def _matmul(self, x: tf.Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> tf.Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         args, (flat,), leading = self._flat_arguments(x)
-        product = _dispatch.multiply_transposed if adjoint else _dispatch.multiply
+        product = dispatch.multiply_transposed if adjoint else dispatch.multiply
         result = product(args, flat, eps=self.eps)
         if args.mask is not None:
             result += _of_masked(flat, args.mask, adjoint)

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import PACKAGE, export
-from keras_softsort._internal.keras_compat import IS_KERAS_3, keras, number_of
-from keras_softsort._internal.saved_functions import FixedOptions
+from keras_softsort._keras.compat import IS_KERAS_3, keras, number_of
+from keras_softsort._keras.options import FixedOptions
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import (
     Lists,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.export import export
-from keras_softsort._internal.saved_functions import FixedOptions, read_options, written_option
-from keras_softsort.ops.ranking import _lambda_weights
+from keras_softsort._keras.options import FixedOptions, read_options, written_option
+from keras_softsort.ops.ranking import lambda_weights
 
 
 @export
-class LambdaWeight(_lambda_weights.LambdaWeight, FixedOptions):
+class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
     """The weight of each pair in a pairwise loss: the change of a metric if the two items of the pair were swapped.
 
     Pass it as `lambda_weight` if the name of a metric is not enough. `LambdaWeight("ndcg")` is the same as `"ndcg"`.
@@ -61,7 +61,7 @@ class LambdaWeight(_lambda_weights.LambdaWeight, FixedOptions):
     Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
     """
 
-    _option_names = ("metric", *_lambda_weights.OPTIONS)
+    _option_names = ("metric", *lambda_weights.OPTIONS)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort._internal.saved_functions import read_options
+from keras_softsort._keras.options import read_options
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
-from keras_softsort.ops._core.deviations import checked_scale, in_deviations
-from keras_softsort.ops._core.gradients import nan_lists
-from keras_softsort.ops.ranking._lists import Derivatives
+from keras_softsort.ops.core.deviations import checked_scale, in_deviations
+from keras_softsort.ops.core.gradients import nan_lists
+from keras_softsort.ops.ranking.lists import Derivatives
 
 
 @export

@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras
-from keras_softsort._internal.saved_functions import FixedOptions, read_options
+from keras_softsort._keras.compat import keras
+from keras_softsort._keras.options import FixedOptions, read_options
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
-from keras_softsort.ops.metrics._ranked_lists import Measures, metric_arguments, metric_options
+from keras_softsort.ops.metrics.ranked_lists import Measures, metric_arguments, metric_options
 
 NO_RELEVANT = ("one", "skip", "zero")
 

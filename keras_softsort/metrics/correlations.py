@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
 

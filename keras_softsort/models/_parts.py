@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 from keras_softsort.layers import ConcatFeatures, MaskedBatchNormalization
 
 Features: TypeAlias = "int | Mapping[str, Any]"

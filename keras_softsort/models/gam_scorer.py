@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 from keras_softsort.models._parts import Features, Tower, normalized, scorer_inputs
 
 

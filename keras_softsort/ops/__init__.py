@@ -1,7 +1,7 @@
 """Differentiable sorting, ranking and matching as pure TensorFlow functions, without Keras and without state."""
 
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort.ops.matching._assignment import MatchResult as MatchResult
+from keras_softsort.ops.matching.linear_assignment import MatchResult as MatchResult
 from keras_softsort.ops.matching.linear_assignment import linear_assignment as linear_assignment
 from keras_softsort.ops.matching.linear_assignment import match as match
 from keras_softsort.ops.matching.set_loss import set_loss as set_loss

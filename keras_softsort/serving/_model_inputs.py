@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal.keras_backend import tensorflow_keras
+from keras_softsort._keras.backend import tensorflow_keras
 from keras_softsort.serving._saved_model import SINGLE, has_items
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_softsort.data._arrays import fitted
+from keras_softsort.data.arrays import fitted
 
 # The names of signatures, of their inputs and of their output.
 DEFAULT, WITH_IDS, ELWC = "serving_default", "with_ids", "elwc"

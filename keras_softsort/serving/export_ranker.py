@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_backend import tensorflow_keras
-from keras_softsort.data._elwc.parsing import check_mappings
+from keras_softsort._keras.backend import tensorflow_keras
+from keras_softsort.data.elwc.parsing import check_mappings
 from keras_softsort.serving._extra_files import checked_names, checked_warmup, write_names, write_warmup
 from keras_softsort.serving._model_inputs import ModelInputs, model_inputs
 from keras_softsort.serving._saved_model import IDS, SINGLE, SIZES, finish_export

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keras_softsort.data._arrays import float32, runs
+from keras_softsort.data.arrays import float32, runs
 
 
 def by_group(frame: Any, named: dict[str, Any]) -> Any:

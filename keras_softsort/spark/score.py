@@ -12,7 +12,7 @@ from pyspark.sql.types import FloatType, StructType
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.data._arrays import runs
+from keras_softsort.data.arrays import runs
 from keras_softsort.serving import Scorer
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 

@@ -13,9 +13,9 @@ from pyspark import TaskContext
 
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset
-from keras_softsort.data._arrays import runs
-from keras_softsort.data._elwc.records import Records
-from keras_softsort.data._files import folder_aside
+from keras_softsort.data.arrays import runs
+from keras_softsort.data.elwc.records import Records
+from keras_softsort.data.files import folder_aside
 from keras_softsort.spark._lists import by_group, matrix, whole_groups
 
 

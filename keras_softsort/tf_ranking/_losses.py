@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort import losses
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 
 try:
     import tensorflow_ranking as _tensorflow_ranking

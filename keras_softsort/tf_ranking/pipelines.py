@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 from keras_softsort.tf_ranking._losses import get_loss, tfr
 
 

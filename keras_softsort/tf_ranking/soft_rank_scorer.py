@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.layers import SoftRankLayer
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from keras_softsort.tf_ranking._losses import tfr
 
 
@@ -65,7 +65,7 @@ class SoftRankScorer(tfr.keras.model.Scorer):
         self._first = first
         self._second = second
         self._tau = arguments.positive_number("tau", tau)
-        self._method = _methods.checked_method(method, "ranks")
+        self._method = methods.checked_method(method, "ranks")
         self._feature_name = feature_name
 
     def __call__(self, context_features: Any, example_features: Any, mask: Any) -> Any:

@@ -7,9 +7,9 @@ from support.data.elwc import elwc, example, field
 from support.data.judged import random_lists
 
 import keras_softsort as ks
-from keras_softsort.data import _arrays
-from keras_softsort.data._files import existing_files
+from keras_softsort.data import arrays
 from keras_softsort.data.elwc_batches import _named_records
+from keras_softsort.data.files import existing_files
 
 SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
 LISTS = random_lists(SIZES)
@@ -317,7 +317,7 @@ def test_bad_shards(batches, shard, error, message):
 def test_aligned_features_are_shared_with_tensorflow():
     """A copy would show here as stale numbers; memory that is not aligned or read-only is copied."""
     lists = ks.data.RankingDataset.of(LISTS)
-    aligned = _arrays.zeros(lists.features.shape)
+    aligned = arrays.zeros(lists.features.shape)
     for features in (aligned, aligned[1:], lists.features):
         flat = ks.data.RankingDataset(features, lists.labels[: len(features)], [len(features)])
         flat.features[:] = 1

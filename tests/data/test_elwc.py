@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from support.data.elwc import elwc, example, field
 
-from keras_softsort.data._elwc.parsing import parse_elwc
+from keras_softsort.data.elwc.parsing import parse_elwc
 
 CONTEXT = {
     "words": tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True, default_value="-"),

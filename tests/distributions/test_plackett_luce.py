@@ -13,8 +13,8 @@ from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
-from keras_softsort.ops._core import target
-from keras_softsort.ops.sampling._logsumexp import suffix_sums
+from keras_softsort.ops.core import target
+from keras_softsort.ops.sampling.logsumexp import suffix_sums
 
 INF = np.inf
 RNG = np.random.default_rng(5)

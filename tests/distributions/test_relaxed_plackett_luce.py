@@ -13,7 +13,7 @@ from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 INF = np.inf
 SCORES = np.random.default_rng(12).normal(size=(2, 4))

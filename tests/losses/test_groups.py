@@ -10,7 +10,7 @@ from support.cases.collect import collected
 from support.cases.ranking import per_segment as case
 
 import keras_softsort as ks
-from keras_softsort.ops._core import segments
+from keras_softsort.ops.core import segments
 
 keras = tf.keras
 NONE = models.NO_REDUCTION

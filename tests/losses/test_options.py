@@ -10,7 +10,7 @@ from support import models
 from support.cases import objects
 
 import keras_softsort as ks
-from keras_softsort._internal.saved_functions import FixedOptions
+from keras_softsort._keras.options import FixedOptions
 
 keras = tf.keras
 LOSSES = objects.first_of_class(objects.LOSSES)

@@ -11,7 +11,7 @@ from support.oracles import pl_rank as truth
 from support.oracles import plackett_luce
 
 import keras_softsort as ks
-from keras_softsort.ops.sampling._pl_rank import reward_gradients
+from keras_softsort.ops.sampling.pl_rank import reward_gradients
 
 pytestmark = pytest.mark.default_stack_only
 NONE = models.NO_REDUCTION

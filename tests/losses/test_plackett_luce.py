@@ -15,7 +15,7 @@ from support.gradients import central_differences, fixed_weights, second_differe
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
 
 import keras_softsort as ks
-from keras_softsort.ops._core import target
+from keras_softsort.ops.core import target
 
 keras = tf.keras
 NONE = models.NO_REDUCTION

@@ -11,7 +11,7 @@ from support import models
 from support.cases import objects, operators
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _dispatch
+from keras_softsort.ops.sorting import dispatch
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 pytestmark = [
@@ -58,7 +58,7 @@ ONE_OF_EACH = {each.name: each for each in reversed(operators.OPERATIONS) if eac
 )
 def test_operator(operation, monkeypatch):
     if operation.matrix_free:
-        monkeypatch.setattr(_dispatch, "SoftRows", None)
+        monkeypatch.setattr(dispatch, "SoftRows", None)
     assert_lowers(operation.function, operation.tensors, has_gradient=not operation.forward_only)
 
 

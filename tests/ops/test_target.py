@@ -8,7 +8,7 @@ from support.cases import objects, operators
 from support.gradients import tape_gradients
 
 import keras_softsort as ks
-from keras_softsort.ops._core import lists, target
+from keras_softsort.ops.core import lists, target
 
 pytestmark = pytest.mark.default_stack_only
 

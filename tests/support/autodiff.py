@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 from support.gradients import central_differences, fixed_weights, tape_gradients
 
 # Central differences of float64 functions, and differences of gradients for second derivatives.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 from support.gradients import tape_gradients
 
 # An eager call runs as the operator's own trace of unknown sizes, so `unknown_shape` checks nearly the same. Op by op,

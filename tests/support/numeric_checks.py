@@ -9,7 +9,7 @@ import traceback
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 from support import models
 from support.cases import objects, operators, relations
 

@@ -12,10 +12,10 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import NO_CAST, assign_parts, keras, layer_shape
+from keras_softsort._keras.compat import NO_CAST, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
 from keras_softsort.layers._base import CheckedOptions, known_shape
-from keras_softsort.ops._core.distances import DISTANCES
+from keras_softsort.ops.core.distances import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 

@@ -10,9 +10,9 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
 RESULTS = ("membership", "values", "weights")
@@ -55,7 +55,7 @@ class SoftRankLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(method=_methods.checked_method(method, "ranks"), power=_methods.checked_power(power, method))
+        self._keep_options(method=methods.checked_method(method, "ranks"), power=methods.checked_power(power, method))
         self._check_options(hard=hard, direction=direction, scale=scale)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
@@ -104,8 +104,8 @@ class SoftQuantileLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist(), method=_methods.checked_method(method))
-        self._keep_options(power=_methods.checked_power(power, method))
+        self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist(), method=methods.checked_method(method))
+        self._keep_options(power=methods.checked_power(power, method))
         self._check_options(scale=scale)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
@@ -170,7 +170,7 @@ class SoftTopKLayer(SortingLayer):
         self._check_options(k=k, hard=hard, direction=direction, scale=scale)
         self._keep_options(returns=arguments.one_of("returns", returns, RESULTS), method=method)
         needed = "membership" if returns == "membership" else "permutation"
-        self._keep_options(power=_methods.checked_power(power, _methods.checked_method(self._method(), needed)))
+        self._keep_options(power=methods.checked_power(power, methods.checked_method(self._method(), needed)))
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, k], [batch, k, n] or [batch, n]."""

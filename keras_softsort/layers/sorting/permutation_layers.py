@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.keras_compat import layer_shape
+from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
 
 RESULTS = ("permutation", "values", "ranks")

@@ -8,7 +8,7 @@ from typing import Any
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._internal.saved_functions import read_option
+from keras_softsort._keras.options import read_option
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.sets import predicted_sets
 from keras_softsort.losses._base import WeightedLoss

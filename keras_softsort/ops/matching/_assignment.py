@@ -16,8 +16,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import flatten_lists, is_nan_or_infinity, take
-from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.core.lists import flatten_lists, is_nan_or_infinity, take
+from keras_softsort.ops.core.tracing import traced_if_eager
 
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix. Chosen by the time that random
 # matrices of 16 to 500 rows take under XLA.

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.deviations import in_deviations
-from keras_softsort.ops._core.lists import flatten_lists, is_minus_infinity, is_nan_or_infinity
+from keras_softsort.ops.core.deviations import in_deviations
+from keras_softsort.ops.core.lists import flatten_lists, is_minus_infinity, is_nan_or_infinity
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
 EQUAL_MASS = {tf.float32: 1e-5, tf.float64: 1e-10}

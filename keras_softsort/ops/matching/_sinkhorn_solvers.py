@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import excluded, is_at_most
+from keras_softsort.ops.core.lists import excluded, is_at_most
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
 
 # The largest range of the logits, relative to the maxima of rows and columns, for which no scaling and no sum over- or

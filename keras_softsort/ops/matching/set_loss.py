@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.gradients import nan_lists
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops.core.gradients import nan_lists
+from keras_softsort.ops.core.lists import take
 from keras_softsort.ops.matching._assignment import matched_pairs
 
 NORMALIZATIONS = ("batch", "set", "none")

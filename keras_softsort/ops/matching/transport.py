@@ -9,13 +9,13 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._core.gradients import nan_lists, nan_where, refuse_forward_mode
-from keras_softsort.ops._core.lists import flatten_lists, temperature_per_list
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.matching._sinkhorn_iterations import Plan, checked_plan
+from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
+from keras_softsort.ops.core.gradients import nan_lists, nan_where, refuse_forward_mode
+from keras_softsort.ops.core.lists import flatten_lists, temperature_per_list
+from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums
 from keras_softsort.ops.matching._transport_plan import TransportProblem, transport_value
+from keras_softsort.ops.matching.sinkhorn_iterations import Plan, checked_plan
 
 
 @export

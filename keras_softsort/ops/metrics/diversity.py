@@ -11,8 +11,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import flatten_lists, list_size, take
-from keras_softsort.ops.metrics._ranked_lists import (
+from keras_softsort.ops.core.lists import flatten_lists, list_size, take
+from keras_softsort.ops.metrics.ranked_lists import (
     Measures,
     MetricOptions,
     by_relevance,
@@ -22,8 +22,8 @@ from keras_softsort.ops.metrics._ranked_lists import (
     ranked_lists,
     sizes_of_first,
 )
-from keras_softsort.ops.ranking._dcg import rank_discounts
-from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list
+from keras_softsort.ops.ranking.dcg import rank_discounts
+from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list
 
 
 @export

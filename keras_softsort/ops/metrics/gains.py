@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import list_size
-from keras_softsort.ops.metrics._ranked_lists import (
+from keras_softsort.ops.core.lists import list_size
+from keras_softsort.ops.metrics.ranked_lists import (
     Measures,
     MetricOptions,
     by_relevance,
@@ -17,8 +17,8 @@ from keras_softsort.ops.metrics._ranked_lists import (
     measured,
     ranked_lists,
 )
-from keras_softsort.ops.ranking._dcg import absolute_gains, ideal_dcg, rank_discounts, relative_gains
-from keras_softsort.ops.ranking._lists import RankingLists, per_list
+from keras_softsort.ops.ranking.dcg import absolute_gains, ideal_dcg, rank_discounts, relative_gains
+from keras_softsort.ops.ranking.lists import RankingLists, per_list
 
 
 @export

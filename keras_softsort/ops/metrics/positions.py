@@ -7,9 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, inverse, masked_last, take, tied_ranks
+from keras_softsort.ops.core.lists import descending, inverse, masked_last, take, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
-from keras_softsort.ops.metrics._ranked_lists import (
+from keras_softsort.ops.metrics.ranked_lists import (
     Measures,
     MetricOptions,
     can_be_ranked,
@@ -17,7 +17,7 @@ from keras_softsort.ops.metrics._ranked_lists import (
     measured,
     ranked_lists,
 )
-from keras_softsort.ops.ranking._lists import RankingLists, per_list
+from keras_softsort.ops.ranking.lists import RankingLists, per_list
 
 
 @export

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops._core.distances import cityblock_distances, unit_vectors
+from keras_softsort.ops.core.distances import cityblock_distances, unit_vectors
 
 
 class QueryBounds(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.distances import paired_distances
-from keras_softsort.ops._core.lists import take, with_static_shape
+from keras_softsort.ops.core.distances import paired_distances
+from keras_softsort.ops.core.lists import take, with_static_shape
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once

@@ -9,12 +9,12 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.deviations import checked_scale, deviations
-from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._core.gradients import nan_where
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._embeddings import agreement, class_rows, number_of
+from keras_softsort.ops.core.deviations import checked_scale, deviations
+from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
+from keras_softsort.ops.core.gradients import nan_where
+from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
+from keras_softsort.ops.neighbors.embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
 
 

@@ -9,14 +9,14 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.deviations import checked_scale, in_deviations
-from keras_softsort.ops._core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops._core.lists import excluded
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._embeddings import agreement, checked_candidates, class_rows, number_of
-from keras_softsort.ops.sorting import _dispatch, _methods
-from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
+from keras_softsort.ops.core import gumbel_noise
+from keras_softsort.ops.core.deviations import checked_scale, in_deviations
+from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
+from keras_softsort.ops.core.lists import excluded
+from keras_softsort.ops.core.tracing import traced_if_eager
+from keras_softsort.ops.neighbors.embeddings import agreement, checked_candidates, class_rows, number_of
+from keras_softsort.ops.sorting import dispatch, methods
+from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
 OBJECTIVES = ("linear", "log")
 
@@ -225,8 +225,8 @@ def checked_search(*, k: Any, distance: Any, method: Any, power: Any, scale: Any
     return {
         "k": arguments.positive_integer("k", k),
         "distance": arguments.one_of("distance", distance, DISTANCES),
-        "method": _methods.checked_method(method),
-        "power": _methods.checked_power(power, method),
+        "method": methods.checked_method(method),
+        "power": methods.checked_power(power, method),
         "scale": checked_scale(scale),
     }
 
@@ -268,7 +268,7 @@ def _mean_membership(sorting: SortArguments, k: int) -> tf.Tensor:
 
     The memberships sum to k, or to the number of valid candidates if that is less.
     """
-    shares = tf.reduce_mean(tf.reduce_sum(_dispatch.permutation(sorting, k), axis=-2), axis=0)
+    shares = tf.reduce_mean(tf.reduce_sum(dispatch.permutation(sorting, k), axis=-2), axis=0)
     if sorting.mask is None:
         return shares
     return tf.where(sorting.mask[0], shares, tf.zeros_like(shares))
@@ -278,7 +278,7 @@ def _log_share(sorting: SortArguments, k: int, agreement: tf.Tensor) -> tf.Tenso
     """The logarithm of `sum(membership * agreement) / k` [..., q], finite if the sum underflows; 0 without a match."""
     differs = agreement <= 0
     logs = tf.math.log(tf.where(differs, tf.ones_like(agreement), agreement))[..., tf.newaxis, :]
-    logs += _dispatch.log_permutation(sorting, k)
+    logs += dispatch.log_permutation(sorting, k)
     logs = tf.where(differs[..., tf.newaxis, :], excluded(logs.dtype), logs)
     nothing = tf.reduce_all(differs, axis=-1)
     logs = tf.where(nothing[..., tf.newaxis, tf.newaxis], tf.zeros_like(logs), logs)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core import gumbel_noise
-from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops.core import gumbel_noise
+from keras_softsort.ops.core.lists import flatten_lists
 from keras_softsort.ops.ranking._checks import SEED, Held, Rule
-from keras_softsort.ops.ranking._lists import RankingLists
+from keras_softsort.ops.ranking.lists import RankingLists
 
 NOISE_CHECKS: dict[str, Rule | Held] = {
     "num_samples": arguments.positive_integer,

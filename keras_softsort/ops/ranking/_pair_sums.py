@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import (
+from keras_softsort.ops.core.lists import (
     ceil_division,
     descending,
     inverse,
@@ -17,16 +17,16 @@ from keras_softsort.ops._core.lists import (
     within_range,
 )
 from keras_softsort.ops.ranking._checks import TAU, Held, Rule
-from keras_softsort.ops.ranking._lambda_weights import (
+from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
+from keras_softsort.ops.ranking._pair_costs import COSTS
+from keras_softsort.ops.ranking.lambda_weights import (
     DeltaFeatures,
     LambdaOptions,
     checked_lambda_weight,
     delta_features,
     pair_weights,
 )
-from keras_softsort.ops.ranking._lists import Derivatives, RankingArguments, RankingLists, per_list, ranking_arguments
-from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
-from keras_softsort.ops.ranking._pair_costs import COSTS
+from keras_softsort.ops.ranking.lists import Derivatives, RankingArguments, RankingLists, per_list, ranking_arguments
 
 # Lists of up to this many items are one tile of all pairs in the order of the list. Longer ones are sorted, so that
 # about half of the tiles hold no pair.

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import softmax_logits
-from keras_softsort.ops.ranking._dcg import discounts
-from keras_softsort.ops.ranking._lambda_weights import (
+from keras_softsort.ops.core.lists import softmax_logits
+from keras_softsort.ops.ranking.dcg import discounts
+from keras_softsort.ops.ranking.lambda_weights import (
     LambdaOptions,
     LambdaWeight,
     checked_lambda_weight,
     delta_features,
     lambda_options,
 )
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists
 
 
 class SoftmaxOptions(NamedTuple):

@@ -9,10 +9,10 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._checks import TAU, Held, Rule, checks
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
-from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
+from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 
 # Soft ranks need a discount with a formula.
 SOFT_CHECKS: dict[str, Rule | Held] = {**NDCG_CHECKS, "discount": arguments.choice(*DISCOUNTS), "tau": TAU}

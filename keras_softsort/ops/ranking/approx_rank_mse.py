@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import mean_ranks
+from keras_softsort.ops.core.lists import mean_ranks
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, discounts
-from keras_softsort.ops.ranking._lists import RankingLists, finite, item_mean, per_list, ranking_arguments
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, discounts
+from keras_softsort.ops.ranking.lists import RankingLists, finite, item_mean, per_list, ranking_arguments
 
 
 @export

@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import excluded
+from keras_softsort.ops.core.lists import excluded
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
-from keras_softsort.ops.sampling._logsumexp import logsumexp
+from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.sampling.logsumexp import logsumexp
 
 
 @export

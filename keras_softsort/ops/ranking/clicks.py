@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import softmax_logits
+from keras_softsort.ops.core.lists import softmax_logits
 from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking._lists import (
+from keras_softsort.ops.ranking.lists import (
     ITEM_CHECKS,
     RankingLists,
     finite,

@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_shares, softmax_slopes
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
 
 
 @export

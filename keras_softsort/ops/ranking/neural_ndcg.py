@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops.matching._sinkhorn_iterations import doubly_stochastic
+from keras_softsort.ops.core.gradients import straight_through
+from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions, checked_discount
-from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores, stochastic_noise
-from keras_softsort.ops.sorting import _dispatch, _methods
-from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
+from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions, checked_discount
+from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.sorting import dispatch, methods
+from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
 # The iterations of a list stop once its row sums are this close to 1, as in the code of the paper.
 TOLERANCE = 1e-6
@@ -34,10 +34,10 @@ class NeuralNDCGOptions(NamedTuple):
 
 @export
 @checks(
-    _methods.check_power,
+    methods.check_power,
     **NDCG_CHECKS,
     **STOCHASTIC_CHECKS,
-    method=lambda _, method: _methods.checked_method(method),
+    method=lambda _, method: methods.checked_method(method),
     power=arguments.positive_number,
     num_iterations=arguments.non_negative_integer,
     hard=arguments.boolean,
@@ -134,7 +134,7 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None
     if options.ndcg.k is not None or options.hard or options.num_iterations:
         ordered = tf.linalg.matvec(_matrix(sort, rows, options), weighted)
     else:
-        ordered = _dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
+        ordered = dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
         ordered = ordered[..., :rows]
     dcg = tf.reduce_sum(ordered * rank_weights, axis=-1)
     return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if noise is not None else dcg, gains, rank_weights)
@@ -143,6 +143,6 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None
 def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
     """The first `rows` of the soft permutation, or of the exact one with its gradient: [..., rows, n]."""
     if not options.num_iterations:
-        return _dispatch.permutation(sort, rows, options.hard)
-    soft = doubly_stochastic(_dispatch.permutation(sort), options.num_iterations, TOLERANCE)[..., :rows, :]
-    return straight_through(_dispatch.permutation(sort, rows, hard=True), soft) if options.hard else soft
+        return dispatch.permutation(sort, rows, options.hard)
+    soft = doubly_stochastic(dispatch.permutation(sort), options.num_iterations, TOLERANCE)[..., :rows, :]
+    return straight_through(dispatch.permutation(sort, rows, hard=True), soft) if options.hard else soft

@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, lambda_options
-from keras_softsort.ops.ranking._lists import Derivatives
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, noise_of
 from keras_softsort.ops.ranking._pair_sums import (
     PAIR_CHECKS,
@@ -18,6 +16,8 @@ from keras_softsort.ops.ranking._pair_sums import (
     pair_derivatives,
     pair_losses,
 )
+from keras_softsort.ops.ranking.lambda_weights import LambdaWeight, lambda_options
+from keras_softsort.ops.ranking.lists import Derivatives
 
 NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
 

@@ -9,11 +9,12 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.gradients import nan_lists
-from keras_softsort.ops._core.lists import descending, masked_last, take
-from keras_softsort.ops._core.tracing import traced_if_eager
+from keras_softsort.ops.core.gradients import nan_lists
+from keras_softsort.ops.core.lists import descending, masked_last, take
+from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._lists import (
+from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples, stochastic_noise
+from keras_softsort.ops.ranking.lists import (
     RankingArguments,
     RankingLists,
     checked_weights,
@@ -23,9 +24,8 @@ from keras_softsort.ops.ranking._lists import (
     ranking_arguments,
     with_leading_axes,
 )
-from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples, stochastic_noise
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 
 def sorted_labels(labels: tf.Tensor, mask: tf.Tensor | None, direction: str) -> tf.Tensor:
@@ -123,8 +123,8 @@ def _neural_sort_cross_entropies(lists: RankingLists, label_tau: float | None) -
     if label_tau is None:
         shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
     else:
-        shares = _dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
-    log_weights = _dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
+        shares = dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
+    log_weights = dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
     # Not those of excluded items.
     shares = _weighted(lists, shares)
     log_weights = tf.where(tf.not_equal(shares, 0), log_weights, tf.zeros_like(log_weights))

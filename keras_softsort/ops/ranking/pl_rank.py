@@ -10,10 +10,10 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._checks import SEED, checks
-from keras_softsort.ops.ranking._dcg import NDCG_CHECKS, NDCGOptions, checked_discount
-from keras_softsort.ops.ranking._lists import RankingLists, finite_with_gain, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, noise_of, sampled_scores
-from keras_softsort.ops.sampling._pl_rank import expected_reward
+from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions, checked_discount
+from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.sampling.pl_rank import expected_reward
 
 
 @export

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import (
+from keras_softsort.ops.core.lists import (
     descending,
     inverse,
     is_nan_or_infinity,
@@ -20,12 +20,12 @@ from keras_softsort.ops._core.lists import (
     tie_sums,
     tied_ranks,
 )
-from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, rank_discounts
-from keras_softsort.ops.ranking._lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
-from keras_softsort.ops.sampling._choice_costs import ComparedChoices, OrderedChoices, choice_costs, choice_derivatives
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.sampling.choice_costs import ComparedChoices, OrderedChoices, choice_costs, choice_derivatives
 
 # The discount of position-aware ListMLE, which depends on the number of items.
 EXPONENTIAL = "exponential"

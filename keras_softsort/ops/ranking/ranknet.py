@@ -9,8 +9,6 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, checked_lambda_weight, lambda_options
-from keras_softsort.ops.ranking._lists import Derivatives
 from keras_softsort.ops.ranking._pair_sums import (
     PAIR_CHECKS,
     PairOptions,
@@ -19,6 +17,8 @@ from keras_softsort.ops.ranking._pair_sums import (
     pair_lambdas,
     pair_losses,
 )
+from keras_softsort.ops.ranking.lambda_weights import LambdaWeight, checked_lambda_weight, lambda_options
+from keras_softsort.ops.ranking.lists import Derivatives
 
 TIES = arguments.choice("half", "ignore")
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.segments import by_segment
+from keras_softsort.ops.core.segments import by_segment
 
 
 @export

@@ -8,20 +8,20 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import descending, is_at_most, masked_last, relative_scores, take, tied_ranks
-from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.core.lists import descending, is_at_most, masked_last, relative_scores, take, tied_ranks
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._dcg import GAINS, absolute_gains, checked_gains
-from keras_softsort.ops.ranking._lambda_weights import LambdaWeight, lambda_options
-from keras_softsort.ops.ranking._lists import (
+from keras_softsort.ops.ranking._softmax import SoftmaxOptions, checked_softmax_weight, softmax_losses, softmax_slopes
+from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains
+from keras_softsort.ops.ranking.lambda_weights import LambdaWeight, lambda_options
+from keras_softsort.ops.ranking.lists import (
     Derivatives,
     RankingLists,
     finite_with_gain,
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.ranking._softmax import SoftmaxOptions, checked_softmax_weight, softmax_losses, softmax_slopes
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, ComparedChoices, choice_costs
+from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, ComparedChoices, choice_costs
 
 # With smaller labels a loss is only infinite because of its scores.
 LARGE = 64

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.lists import mean_ranks
+from keras_softsort.ops.core.lists import mean_ranks
 from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._lists import RankingLists, finite, per_list, ranking_arguments
-from keras_softsort.ops.sorting import _dispatch, _methods
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.sorting import dispatch, methods
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 # The spread of soft ranks counts as at least this share of the spread of the ranks 1, ..., n.
 MIN_SPREAD = 0.01
@@ -20,8 +20,8 @@ MIN_SPREAD = 0.01
 
 @export
 @checks(
-    _methods.check_power,
-    method=lambda _, method: _methods.checked_method(method, "ranks"),
+    methods.check_power,
+    method=lambda _, method: methods.checked_method(method, "ranks"),
     power=arguments.positive_number,
     tau=TAU,
 )
@@ -78,7 +78,7 @@ def spearman_loss(
 def _losses(lists: RankingLists, method: str, power: float) -> tf.Tensor:
     sort = sort_arguments(lists.scores, lists.tau, mask=lists.mask, method=method, power=power, capability="ranks")
     sizes = lists.sizes()
-    found = _dispatch.soft_ranks(sort)
+    found = dispatch.soft_ranks(sort)
     found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists)
     # The mean of the ranks is known exactly, so that constant labels give exactly 0.
     true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists)

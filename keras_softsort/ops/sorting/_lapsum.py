@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.decay_scan import laplace_sums
-from keras_softsort.ops._core.lists import take
+from keras_softsort.ops.core.decay_scan import laplace_sums
+from keras_softsort.ops.core.lists import take
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 

@@ -8,8 +8,8 @@ import math
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.deviations import in_deviations
-from keras_softsort.ops._core.lists import (
+from keras_softsort.ops.core.deviations import in_deviations
+from keras_softsort.ops.core.lists import (
     descending,
     flatten_lists,
     inverse,
@@ -19,7 +19,7 @@ from keras_softsort.ops._core.lists import (
     tie_groups,
     tied_ranks,
 )
-from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.core.target import by_comparison
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = {tf.float32: 1e30, tf.float64: 1e300}

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 
 @export(top_level=True)
@@ -63,7 +63,7 @@ def neural_sort(
     Relaxations", ICLR 2019.
     """
     args = sort_arguments(scores, tau, mask=mask, direction=direction, scale=scale, top_k=top_k)
-    return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
+    return dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
 
 
 @export(top_level=True)
@@ -104,4 +104,4 @@ def soft_sort(
     args = sort_arguments(
         scores, tau, mask=mask, direction=direction, method="soft_sort", power=power, scale=scale, top_k=top_k
     )
-    return _dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
+    return dispatch.permutation(args, top_k, arguments.boolean("hard", hard))

@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import SortArguments, sort_arguments
+from keras_softsort.ops.core.tracing import traced_if_eager
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
 # The longest lists for which a graph holds the places of the quantiles for every number of valid items.
 LONGEST_TABLE = 4096
@@ -94,7 +94,7 @@ def _never_empty(args: SortArguments) -> SortArguments:
 @traced_if_eager
 def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
     rows, share = _places(args, quantiles)
-    values = _dispatch.multiply(args, args.scores[..., tf.newaxis], rows=rows)[..., 0]
+    values = dispatch.multiply(args, args.scores[..., tf.newaxis], rows=rows)[..., 0]
     values = tf.cast(values, compute_dtype(values.dtype))
     low, high = tf.split(values, 2, axis=-1)
     return tf.cast(low + tf.cast(share, values.dtype) * (high - low), args.scores.dtype)

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 
 @export(top_level=True)
@@ -77,4 +77,4 @@ def soft_rank(
     args = sort_arguments(
         scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks", scale=scale
     )
-    return _dispatch.soft_ranks(args, arguments.boolean("hard", hard))
+    return dispatch.soft_ranks(args, arguments.boolean("hard", hard))

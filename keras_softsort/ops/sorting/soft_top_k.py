@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 
 @export
@@ -74,7 +74,7 @@ def soft_top_k(
     k = arguments.positive_integer("k", k)
     args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power, scale=scale)
     args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
-    return SoftTopK(*_dispatch.top_k(args, k, arguments.boolean("hard", hard)))
+    return SoftTopK(*dispatch.top_k(args, k, arguments.boolean("hard", hard)))
 
 
 @export
@@ -138,7 +138,7 @@ def soft_top_k_membership(
     k = _checked_counts(k, args.scores)
     largest = k if isinstance(k, int) else tf.reduce_max(k)
     args = args._replace(scores=arguments.at_most_list_size("k", largest, args.scores))
-    return _dispatch.membership(args, k, arguments.boolean("hard", hard))
+    return dispatch.membership(args, k, arguments.boolean("hard", hard))
 
 
 def _checked_counts(k: Any, scores: tf.Tensor) -> int | tf.Tensor:

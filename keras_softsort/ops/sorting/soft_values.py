@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.sorting import _dispatch
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting import dispatch
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 
 @export(top_level=True)
@@ -91,7 +91,7 @@ def soft_values(
     )
     hard = arguments.boolean("hard", hard)
     if values is None:
-        return _dispatch.sorted_scores(args, top_k, hard)
+        return dispatch.sorted_scores(args, top_k, hard)
     values = arguments.floating_tensor("values", values)
     if values.dtype != args.scores.dtype:
         raise TypeError(f"values must have the dtype of scores, {args.scores.dtype.name}, got {values.dtype.name}")
@@ -103,5 +103,5 @@ def soft_values(
             f"{args.scores.shape}"
         )
     if extra == 0:
-        return _dispatch.multiply(args, values[..., tf.newaxis], top_k, hard)[..., 0]
-    return _dispatch.multiply(args, values, top_k, hard)
+        return dispatch.multiply(args, values[..., tf.newaxis], top_k, hard)[..., 0]
+    return dispatch.multiply(args, values, top_k, hard)

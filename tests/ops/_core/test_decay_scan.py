@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops._core import decay_scan as module
-from keras_softsort.ops._core.decay_scan import decay_scan
+from keras_softsort.ops.core import decay_scan as module
+from keras_softsort.ops.core.decay_scan import decay_scan
 
 
 def expected(positions, values):

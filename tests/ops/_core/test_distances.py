@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort.ops._core.distances import pairwise_distances
+from keras_softsort.ops.core.distances import pairwise_distances
 
 pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(3)

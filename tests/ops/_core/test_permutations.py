@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops._core import lists
+from keras_softsort.ops.core import lists
 
 
 @pytest.mark.slow

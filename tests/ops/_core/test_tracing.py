@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops._core.tracing import is_compiled, number_of_traces, traced_if_eager
+from keras_softsort.ops.core.tracing import is_compiled, number_of_traces, traced_if_eager
 
 THREADS = 8
 

@@ -9,7 +9,7 @@ from support.gradients import fixed_weights
 
 import keras_softsort as ks
 from keras_softsort import ops
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 keras = tf.keras
 SCORES = np.random.default_rng(4).normal(size=(2, 3, 3))

@@ -8,7 +8,7 @@ from support.gradients import ATOL, RTOL, central_differences, check_gradients, 
 from support.oracles import neighbors as neighbor_oracles
 
 import keras_softsort as ks
-from keras_softsort.ops._core.distances import cityblock_distances
+from keras_softsort.ops.core.distances import cityblock_distances
 
 RNG = np.random.default_rng(4)
 EMBEDDINGS, LABELS = RNG.normal(size=(8, 3)) * 0.7, np.array([0, 1, 2, 0, 1, 2, 0, 1])

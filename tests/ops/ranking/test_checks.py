@@ -10,9 +10,9 @@ from support.cases import objects
 
 import keras_softsort as ks
 from keras_softsort._internal import arguments
-from keras_softsort._internal.saved_functions import own_arguments
+from keras_softsort._keras.options import own_arguments
 from keras_softsort.losses._score_loss import OperatorLoss
-from keras_softsort.ops._core.tracing import number_of_traces
+from keras_softsort.ops.core.tracing import number_of_traces
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 
 SCORES, LABELS = tf.constant([[0.3, 0.9, 0.4]]), tf.constant([[0.0, 2.0, 1.0]])

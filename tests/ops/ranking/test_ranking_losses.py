@@ -11,7 +11,7 @@ from support.data import graded_lists
 from support.gradients import check_gradients
 
 from keras_softsort import ops
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 
 MASK = graded_lists.LABELS[:4] >= 0
 LABELS = np.where(MASK, graded_lists.LABELS[:4], 5.0)

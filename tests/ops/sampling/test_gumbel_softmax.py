@@ -14,7 +14,7 @@ from support.oracles import subsets as subset_oracles
 from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 pytestmark = pytest.mark.default_stack_only
 

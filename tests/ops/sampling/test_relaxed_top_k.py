@@ -11,7 +11,7 @@ from support.gradients import central_differences, check_gradients, fixed_weight
 from support.oracles import subsets as subset_oracles
 
 from keras_softsort import ops
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 pytestmark = pytest.mark.default_stack_only
 

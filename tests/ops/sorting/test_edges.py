@@ -10,7 +10,7 @@ from support.cases.op_case import MATRICES
 from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
-from keras_softsort.ops._core import tracing
+from keras_softsort.ops.core import tracing
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 

@@ -8,12 +8,12 @@ from support.gradients import fixed_weights, tape_gradients
 from support.oracles import sorting as oracles
 
 import keras_softsort as ks
-from keras_softsort.ops._core.decay_scan import decay_scan
-from keras_softsort.ops.sorting import _dispatch, _methods
+from keras_softsort.ops.core.decay_scan import decay_scan
+from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, blocks_of
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_band
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
-from keras_softsort.ops.sorting._methods import sort_arguments
+from keras_softsort.ops.sorting.methods import sort_arguments
 
 pytestmark = pytest.mark.default_stack_only
 # Two whole blocks and a part.
@@ -24,20 +24,20 @@ each_method = pytest.mark.parametrize("method", METHODS)
 
 def without_matrix(method, min_size=0):
     """Register `method` once more, with products that need no matrix from `min_size` items on; its name."""
-    known = _methods.METHODS[method]
+    known = methods.METHODS[method]
     name = f"{method} from {min_size} items"
-    if name not in _methods.names():
+    if name not in methods.names():
         products = known.matrix_free._replace(min_size=min_size)
-        _methods.register(known._replace(name=name, matrix_free=products))
+        methods.register(known._replace(name=name, matrix_free=products))
     return name
 
 
 @pytest.fixture(scope="module", autouse=True)
 def registered():
-    before = _methods.names()
+    before = methods.names()
     yield
-    for name in set(_methods.names()) - set(before):
-        del _methods.METHODS[name]
+    for name in set(methods.names()) - set(before):
+        del methods.METHODS[name]
 
 
 def random_lists(kind="normal", lists=2, size=SIZE, seed=0):
@@ -49,12 +49,12 @@ def random_lists(kind="normal", lists=2, size=SIZE, seed=0):
 def products(scores, tau, values, ranks, mask=None, *, method):
     """P v of values of the items, and P^T u of numbers of the ranks, without the matrix whatever the size."""
     args = sort_arguments(scores, tau, mask=mask, method=without_matrix(method))
-    forward = _dispatch.multiply(args, values)
-    return tf.concat([forward, _dispatch.multiply_transposed(args, ranks)], axis=-1)
+    forward = dispatch.multiply(args, values)
+    return tf.concat([forward, dispatch.multiply_transposed(args, ranks)], axis=-1)
 
 
 def dense_products(scores, tau, values, ranks, mask=None, *, method):
-    matrix = _dispatch.permutation(sort_arguments(scores, tau, mask=mask, method=method))
+    matrix = dispatch.permutation(sort_arguments(scores, tau, mask=mask, method=method))
     if mask is not None:
         values = tf.where(mask[:, :, tf.newaxis], values, tf.zeros_like(values))
     forward, backward = matrix @ values, tf.matmul(matrix, ranks, transpose_a=True)
@@ -181,7 +181,7 @@ def test_eps_bounds_what_is_left_out(eps):
     values[:, ::2] = -1
     rough = ks.linalg.LinearOperatorNeuralSort(scores, 0.01, eps=eps)
     args = sort_arguments(scores, 0.01, method=without_matrix("neural_sort"))
-    found = _dispatch.multiply(args, tf.constant(values), eps=eps)
+    found = dispatch.multiply(args, tf.constant(values), eps=eps)
     error = np.abs(found - oracles.neural_sort(scores, 0.01) @ values).max()
     assert 0 < error <= 2 * eps
     assert rough.eps == eps
@@ -262,7 +262,7 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
 
         def both(scores, weights=weights[:, :size]):
             return tape_gradients(
-                lambda s: _dispatch.sorted_scores(sort_arguments(s, 0.5, method=method)), [scores], weights
+                lambda s: dispatch.sorted_scores(sort_arguments(s, 0.5, method=method)), [scores], weights
             )
 
         taken.clear()
@@ -274,7 +274,7 @@ def test_operators_take_the_engine_for_their_size(mode, monkeypatch):
         np.testing.assert_allclose(found, oracles.soft_values(scores, 0.5), rtol=1e-9)
         args = sort_arguments(scores, 0.5)
         _, (truth,) = tape_gradients(
-            lambda s, args=args: tf.linalg.matvec(_dispatch.permutation(args._replace(scores=s)), s),
+            lambda s, args=args: tf.linalg.matvec(dispatch.permutation(args._replace(scores=s)), s),
             [scores],
             weights[:, :size],
         )

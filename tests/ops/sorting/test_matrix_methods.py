@@ -9,8 +9,8 @@ from support.gradients import central_differences, fixed_weights
 from support.oracles import sorting as oracles
 
 from keras_softsort import ops
-from keras_softsort.ops.sorting import _methods
-from keras_softsort.ops.sorting._methods import Method
+from keras_softsort.ops.sorting import methods
+from keras_softsort.ops.sorting.methods import Method
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -25,7 +25,7 @@ OPERATORS = {
 
 @pytest.fixture
 def odd_even_method(monkeypatch):
-    monkeypatch.setitem(_methods.METHODS, "odd_even", Method("odd_even", matrix=odd_even.odd_even))
+    monkeypatch.setitem(methods.METHODS, "odd_even", Method("odd_even", matrix=odd_even.odd_even))
     monkeypatch.setitem(oracles.ROWS, "odd_even", odd_even.rows)
 
 
@@ -77,13 +77,13 @@ def check_ties(method):
                 )
 
 
-@pytest.mark.parametrize("method", _methods.names("ranks"))
+@pytest.mark.parametrize("method", methods.names("ranks"))
 def test_tied_items_have_equal_ranks(method):
     check_ties(method)
 
 
 def test_unequal_ranks_of_ties_are_found(odd_even_method, monkeypatch):
     check_ties("odd_even")
-    monkeypatch.setitem(_methods.METHODS, "untied", Method("untied", matrix=odd_even.without_ties))
+    monkeypatch.setitem(methods.METHODS, "untied", Method("untied", matrix=odd_even.without_ties))
     with pytest.raises(AssertionError, match=r"tied items must have equal ranks, but items of score .* 'untied'"):
         check_ties("untied")

@@ -13,7 +13,7 @@ from support.gradients import central_differences, fixed_weights, tape_gradients
 from support.oracles import projection as truth
 
 from keras_softsort import ops
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -109,7 +109,7 @@ def test_fewer_valid_items_than_k_and_lists_that_are_no_numbers(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", _methods.names("membership"))
+@pytest.mark.parametrize("method", methods.names("membership"))
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_number_k_per_list(method, hard):
     scores, counts = tf.constant(np.random.default_rng(2).normal(size=(3, 2, 6))), [[1, 2], [3, 4], [5, 6]]

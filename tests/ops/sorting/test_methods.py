@@ -11,10 +11,10 @@ from support import models
 from support.cases import collect
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
-from keras_softsort.ops.sorting._methods import Method
+from keras_softsort.ops.sorting.methods import Method
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -29,9 +29,9 @@ NEEDS_PERMUTATION = [
 def test_everything_that_takes_a_method_is_tried():
     named = {name: getattr(module, name) for module in (ks.ops, ks.layers, ks.losses) for name in module.__all__}
     parameters = {name: inspect.signature(each).parameters for name, each in named.items() if callable(each)}
-    methods = {name: found["method"].default for name, found in parameters.items() if "method" in found}
+    defaults = {name: found["method"].default for name, found in parameters.items() if "method" in found}
     # The default of others, which do not sort, is the name of another kind of method.
-    assert {name for name, method in methods.items() if method in _methods.names("ranks")} <= set(USES)
+    assert {name for name, method in defaults.items() if method in methods.names("ranks")} <= set(USES)
     assert {"SoftTopKLayer", "SpearmanLoss"} <= set(USES)
 
 
@@ -48,9 +48,9 @@ TOYS = {"toy": Method("toy", soft_sort_logits), "toy matrix": Method("toy matrix
 @pytest.fixture(params=TOYS)
 def toy(request):
     """The name of a method."""
-    _methods.register(TOYS[request.param])
+    methods.register(TOYS[request.param])
     yield request.param
-    del _methods.METHODS[request.param]
+    del methods.METHODS[request.param]
 
 
 def value_and_gradient(use, method):
@@ -68,9 +68,9 @@ def test_a_registered_method_works(use, toy):
 
 @pytest.fixture
 def ranks_only():
-    _methods.register(Method("ranks_only", ranks=lambda lists: tf.cast(lists.ranks + 1, lists.scores.dtype)))
+    methods.register(Method("ranks_only", ranks=lambda lists: tf.cast(lists.ranks + 1, lists.scores.dtype)))
     yield "ranks_only"
-    del _methods.METHODS["ranks_only"]
+    del methods.METHODS["ranks_only"]
 
 
 @pytest.mark.parametrize("use", NEEDS_PERMUTATION)
@@ -87,7 +87,7 @@ def test_an_unknown_method_after_the_last_is_gone():
 
 def test_a_name_is_registered_once(toy):
     with pytest.raises(ValueError, match=f"method names must be unique, got '{toy}', which is registered already"):
-        _methods.register(Method(toy))
+        methods.register(Method(toy))
 
 
 def test_a_method_without_power():
@@ -99,9 +99,9 @@ def test_a_method_without_power():
 def test_nothing_else_compares_names():
     """Outside the registry the name of a method is only ever handed on."""
     root = pathlib.Path(ks.__file__).parent
-    names = set(_methods.names("ranks")) | set(_methods.names("values"))
+    names = set(methods.names("ranks")) | set(methods.names("values"))
     for path in root.rglob("*.py"):
-        if path.name in {"_methods.py", "__init__.py"}:
+        if path.name in {"methods.py", "__init__.py"}:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare | ast.Tuple | ast.List | ast.Set):

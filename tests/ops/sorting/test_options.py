@@ -8,7 +8,7 @@ from support.gradients import fixed_weights, tape_gradients
 from support.oracles import sorting as oracles
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -27,7 +27,7 @@ def exact(scores, mask, direction):
     return values, np.where(mask, np.argsort(order, axis=1) + 1, 0), np.argsort(order, axis=1)
 
 
-@pytest.mark.parametrize("method", _methods.names("values"))
+@pytest.mark.parametrize("method", methods.names("values"))
 @pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
 def test_values(method, direction):
     options = {"method": method, "mask": MASK, "direction": direction}
@@ -39,7 +39,7 @@ def test_values(method, direction):
     np.testing.assert_allclose(hard_gradient, gradient, rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", _methods.names("permutation"))
+@pytest.mark.parametrize("method", methods.names("permutation"))
 def test_values_that_are_carried_along(method):
     vectors = tf.constant(np.random.default_rng(1).normal(size=(2, 5, 3)))
     options = {"method": method, "values": vectors, "mask": MASK}
@@ -52,7 +52,7 @@ def test_values_that_are_carried_along(method):
     np.testing.assert_allclose(hard_gradient, gradient, rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", _methods.names("ranks"))
+@pytest.mark.parametrize("method", methods.names("ranks"))
 @pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
 def test_hard_ranks(method, direction):
     options = {"method": method, "mask": MASK, "direction": direction}
@@ -62,7 +62,7 @@ def test_hard_ranks(method, direction):
     np.testing.assert_allclose(hard_gradient, gradient, rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", _methods.names("membership"))
+@pytest.mark.parametrize("method", methods.names("membership"))
 @pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
 def test_membership(method, direction):
     options = {"method": method, "mask": MASK}
@@ -77,7 +77,7 @@ def test_membership(method, direction):
     np.testing.assert_allclose(hard_gradient, gradient, rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", _methods.names("permutation"))
+@pytest.mark.parametrize("method", methods.names("permutation"))
 @pytest.mark.parametrize("direction", ["DESCENDING", "ASCENDING"])
 def test_top_k(method, direction):
     def both(scores, **options):

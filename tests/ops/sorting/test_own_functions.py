@@ -14,8 +14,8 @@ from support.oracles import methods as oracles
 from support.oracles.projection import each_list
 
 from keras_softsort import ops
-from keras_softsort.ops.sorting import _methods
-from keras_softsort.ops.sorting._methods import Method
+from keras_softsort.ops.sorting import methods
+from keras_softsort.ops.sorting.methods import Method
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -52,7 +52,7 @@ class Own:
 
 def own_functions():
     """Each function that a registered method has of its own."""
-    found = [(field, name, _methods.METHODS[name]) for field in OPERATORS for name in _methods.names(capability(field))]
+    found = [(field, name, methods.METHODS[name]) for field in OPERATORS for name in methods.names(capability(field))]
     return [Own(field, name) for field, name, method in found if getattr(method, field) is not None]
 
 
@@ -130,7 +130,7 @@ def test_gradients_are_slopes_of_the_truth(own, tau):
     check_gradients(dataclasses.replace(own, k=2), 7, tau)
 
 
-@pytest.mark.parametrize("method", _methods.names("ranks"))
+@pytest.mark.parametrize("method", methods.names("ranks"))
 def test_ranks_are_exact_without_a_temperature(method):
     """Needs no truth of the method."""
     scores = np.random.default_rng(0).normal(size=[3, 9])
@@ -157,9 +157,9 @@ def sigmoid(request):
         valid = tf.cast(lists.mask, lists.scores.dtype)
         return valid * (term + factor * tf.reduce_sum(pairs * valid[:, None, :], axis=2))
 
-    _methods.register(Method(request.param, ranks=ranks))
+    methods.register(Method(request.param, ranks=ranks))
     yield Own("ranks", request.param)
-    del _methods.METHODS[request.param]
+    del methods.METHODS[request.param]
 
 
 def test_a_method_without_truth_is_found(sigmoid):

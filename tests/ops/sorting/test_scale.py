@@ -10,11 +10,11 @@ from support.gradients import fixed_weights, tape_gradients
 
 import keras_softsort as ks
 from keras_softsort import ops
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 
 pytestmark = pytest.mark.default_stack_only
 
-METHODS = {capability: _methods.names(capability) for capability in _methods.CAPABILITIES}
+METHODS = {capability: methods.names(capability) for capability in methods.CAPABILITIES}
 # Operators whose result has no unit: divided scores give an equal result.
 OPERATORS = {
     "neural_sort": ops.neural_sort,

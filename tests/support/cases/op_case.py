@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from support import modes
 from support.gradients import fixed_weights
 
@@ -23,7 +23,7 @@ LONGER_MASK = np.array([[True, False, True, True, False, True], [True] * 6])
 VALUES = np.random.default_rng(3).normal(size=(2, 5, 3))
 TAU = 0.8
 # Every method that gives a permutation.
-METHODS = list(_methods.names("permutation"))
+METHODS = list(methods.names("permutation"))
 # The operators that give one.
 MATRICES = ["neural_sort", "soft_sort"]
 DIRECTIONS = ["DESCENDING", "ASCENDING"]

@@ -20,7 +20,7 @@ import tensorflow as tf
 
 import keras_softsort as ks
 from keras_softsort.losses import LambdaWeight
-from keras_softsort.ops._core import gumbel_noise
+from keras_softsort.ops.core import gumbel_noise
 
 VALUES = Path(__file__).with_suffix(".json")
 GRADED = np.float32([[3, 1, 2, 0, 1], [1, 0, 2, -1, -1], [0, 0, 0, 0, -1]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.decay_scan import laplace_sums
+from keras_softsort.ops.core.decay_scan import laplace_sums
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 # The threshold lies between -2 and 0. So many halvings leave an interval of float64's resolution.

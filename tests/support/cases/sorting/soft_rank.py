@@ -1,7 +1,7 @@
 """Cases of `soft_rank` and its layer."""
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from support.cases.keras_case import Layer
 from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
@@ -39,5 +39,5 @@ WITH_METHOD = {
 }
 OF_SCORES = [
     OfScores("soft_rank", lambda s, tau, mask, m=m: ks.soft_rank(s, tau, method=m, mask=mask), m)
-    for m in _methods.names("ranks")
+    for m in methods.names("ranks")
 ]

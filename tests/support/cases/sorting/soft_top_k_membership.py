@@ -1,7 +1,7 @@
 """Cases of `soft_top_k_membership`."""
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from support.cases.of_scores import OfScores
 from support.cases.operation import SCORES, Operation, masked
 from support.oracles import projection as oracles
@@ -39,5 +39,5 @@ OF_SCORES = [
         lambda s, tau, mask, m=m: ks.ops.soft_top_k_membership(s, 2, tau, method=m, mask=mask),
         m,
     )
-    for m in _methods.names("membership")
+    for m in methods.names("membership")
 ]

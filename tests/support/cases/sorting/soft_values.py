@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.sorting import methods
 from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
 from support.cases.operation import SCORES, Operation, masked
@@ -43,5 +43,5 @@ OF_SCORES = [
         depends_on_unit=True,
         grows_with_scores="projection" in m,  # whose blocks hold means of scores
     )
-    for m in _methods.names("values")
+    for m in methods.names("values")
 ]

@@ -6,9 +6,9 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import ceil_division
-from keras_softsort.ops._core.target import by_comparison
-from keras_softsort.ops._core.tracing import is_compiled
+from keras_softsort.ops.core.lists import ceil_division
+from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.tracing import is_compiled
 
 BLOCK = 64
 # Positions of a block no farther apart than this have exponentials in range.

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.tracing import is_compiled
+from keras_softsort.ops.core.tracing import is_compiled
 
 TARGETS = ("cpu", "gpu", "tpu")
 # The longest lists whose items are compared by pairs, for each target.

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, list_size, masked_last, take, tie_sums, tied_ranks
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS
-from keras_softsort.ops.ranking._lists import RankingArguments, RankingLists, per_list, ranking_arguments
+from keras_softsort.ops.core.lists import descending, list_size, masked_last, take, tie_sums, tied_ranks
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
+from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
 TIES = ("mean", "position")
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import ceil_division, tie_groups
-from keras_softsort.ops._core.tracing import below_forward_mode, is_compiled
+from keras_softsort.ops.core.lists import ceil_division, tie_groups
+from keras_softsort.ops.core.tracing import below_forward_mode, is_compiled
 
 # Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.
 # However sizes vary, lists of 17 to 4096 rows then take fewer than 4 cells per row, and shorter ones at most 16.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, list_size
+from keras_softsort.ops.core.lists import descending, list_size
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
@@ -42,6 +42,7 @@ class NDCGOptions(NamedTuple):
 
 
 def checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
+    """Return the discount of ranks: a name, or a tuple of the numbers of the first ranks."""
     if isinstance(value, str):
         return arguments.one_of(name, value, DISCOUNTS)
     if not isinstance(value, Sequence) or not value:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import descending, inverse, masked_last, take
-from keras_softsort.ops.ranking._dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
-from keras_softsort.ops.ranking._lists import RankingLists
+from keras_softsort.ops.core.lists import descending, inverse, masked_last, take
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
+from keras_softsort.ops.ranking.lists import RankingLists
 
 METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
 _WITH_GAIN, _BY_DISCOUNT = ("dcg", "ndcg"), ("dcg", "mrr", "ndcg")

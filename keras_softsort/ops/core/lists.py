@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.target import by_comparison
-from keras_softsort.ops._core.tracing import is_compiled
+from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.tracing import is_compiled
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
 LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops._core.lists import flatten_lists
+from keras_softsort.ops.core.lists import flatten_lists
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
 from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, implicit_gradients, solvers_by_speed
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort._internal.keras_backend import tensorflow_keras
+from keras_softsort._keras.backend import tensorflow_keras
 
 keras: Any = tensorflow_keras()
 # Keras 2.15 as `tf.keras` has no version of its own.

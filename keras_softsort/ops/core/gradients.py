@@ -6,7 +6,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.tracing import is_watched
+from keras_softsort.ops.core.tracing import is_watched
 
 
 def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:

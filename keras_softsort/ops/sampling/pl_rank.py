@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.lists import excluded, flatten_lists, inverse, is_at_most, masked_last, take
-from keras_softsort.ops.sampling._choice_costs import FLOAT32_SIZE
-from keras_softsort.ops.sampling._logsumexp import in_float64, is_excluded, logsumexp, suffix_sums
+from keras_softsort.ops.core.lists import excluded, flatten_lists, inverse, is_at_most, masked_last, take
+from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE
+from keras_softsort.ops.sampling.logsumexp import in_float64, is_excluded, logsumexp, suffix_sums
 
 # Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
 # up to 1e20 over any of them.

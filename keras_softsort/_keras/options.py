@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from keras_softsort._internal.keras_compat import keras
+from keras_softsort._keras.compat import keras
 
 # Names that other libraries have for an argument -> the argument here, and its value.
 OTHER_NAMES = {"sigma": ("tau", "tau, which is 1 / sigma"), "temperature": ("tau", "tau"), "topn": ("k", "k")}

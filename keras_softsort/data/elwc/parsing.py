@@ -87,6 +87,7 @@ def check_mappings(context_features: Features | None, example_features: Features
 
 
 def check_features(context_features: Features, example_features: Features) -> None:
+    """Raise an error if there is no feature of items, or if a name stands for two features."""
     if not example_features:
         raise ValueError(f"example_features must name at least one feature, got {example_features!r}")
     twice = sorted(set(context_features) & set(example_features))

@@ -14,15 +14,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_softsort.ops._core.deviations import deviations
-from keras_softsort.ops._core.gradients import straight_through
-from keras_softsort.ops._core.lists import flatten_lists, take, with_static_shape
-from keras_softsort.ops._core.tracing import traced_if_eager
-from keras_softsort.ops.sorting import _methods
+from keras_softsort.ops.core.deviations import deviations
+from keras_softsort.ops.core.gradients import straight_through
+from keras_softsort.ops.core.lists import flatten_lists, take, with_static_shape
+from keras_softsort.ops.core.tracing import traced_if_eager
+from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
-from keras_softsort.ops.sorting._methods import SortArguments
 from keras_softsort.ops.sorting._ordering import Lists, OrderedLists
+from keras_softsort.ops.sorting.methods import SortArguments
 
 
 @traced_if_eager
@@ -88,7 +88,7 @@ def multiply_transposed(args: SortArguments, values: tf.Tensor, eps: float | Non
 @traced_if_eager
 def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
     """P^T (1, ..., n), or the ranks of a method without a matrix: [..., n], 0 for masked items."""
-    lists, method = args.lists(), _methods.METHODS[args.method]
+    lists, method = args.lists(), methods.METHODS[args.method]
     if method.ranks is not None:
         ranks = method.ranks(lists.in_order())
     else:
@@ -105,7 +105,7 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
 @traced_if_eager
 def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = False) -> tf.Tensor:
     """P @ scores, or the sorted scores of a method without a matrix: [..., n or top_k], 0 after the valid ones."""
-    method = _methods.METHODS[args.method]
+    method = methods.METHODS[args.method]
     if method.sorted_scores is None:
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
     lists = args.lists()
@@ -125,7 +125,7 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
 @traced_if_eager
 def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> tf.Tensor:
     """How much of the first k ranks each item holds: [..., n]. A tensor k is a scalar or has one per list [...]."""
-    lists, method = args.lists(), _methods.METHODS[args.method]
+    lists, method = args.lists(), methods.METHODS[args.method]
     k_lists = tf.reshape(tf.convert_to_tensor(k, tf.int32), [-1, 1])
     if method.membership is not None:
         soft = method.membership(lists.in_order(), k_lists)
@@ -145,7 +145,7 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
 
 def _rows(args: SortArguments, lists: Lists, ranks: tf.Tensor) -> SoftRows | MatrixRows:
     """The rows of the matrix at `ranks` [B or 1, r]."""
-    method = _methods.METHODS[args.method]
+    method = methods.METHODS[args.method]
     if method.matrix is not None:
         return MatrixRows(lists, ranks, method.matrix(lists.in_order()))
     assert method.logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
@@ -161,7 +161,7 @@ def _product(
     args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
     """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
-    matrix_free = _methods.METHODS[args.method].matrix_free
+    matrix_free = methods.METHODS[args.method].matrix_free
 
     def short(lists: Lists, values: tf.Tensor) -> tf.Tensor:
         rows = _rows(args, lists, _leading_ranks(lists))

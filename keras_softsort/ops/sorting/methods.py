@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops._core.deviations import checked_scale
-from keras_softsort.ops._core.target import by_comparison
+from keras_softsort.ops.core.deviations import checked_scale
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
