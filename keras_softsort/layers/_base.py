@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -12,30 +11,11 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
 from keras_softsort._keras.options import KeepsOptions
-from keras_softsort.ops.core import deviations, lists
-
-# How the options of layers are checked.
-CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(["approximate", "hard", "learn_tau", "stochastic"], arguments.boolean),
-    **dict.fromkeys(["block_size", "k", "num_iterations", "num_samples"], arguments.positive_integer),
-    **dict.fromkeys(["head_size", "num_heads", "num_layers"], arguments.positive_integer),
-    **dict.fromkeys(["num_classes", "top_k"], arguments.optional_positive_integer),
-    "direction": arguments.choice(*arguments.DIRECTIONS),
-    "dropout": arguments.fraction,
-    "input_noise_stddev": arguments.optional(arguments.positive_number),
-    "noise_scale": arguments.non_negative_number,
-    "scale": lambda _, value: deviations.checked_scale(value),
-    "seed": arguments.optional_integer,
-    "tolerance": arguments.optional(arguments.non_negative_number),
-}
+from keras_softsort.ops.core import lists
 
 
-class CheckedOptions(KeepsOptions):
-    """A layer whose options are checked by their names."""
-
-    def _check_options(self, **options: Any) -> None:
-        """Check options by their names, and keep them."""
-        self._keep_options(**{name: CHECKS[name](name, value) for name, value in options.items()})
+class LayerOptions(KeepsOptions):
+    """A layer that passes options on."""
 
     def _options(self, *names: str) -> dict[str, Any]:
         """The options of these names, as the attributes hold them now."""
@@ -43,7 +23,7 @@ class CheckedOptions(KeepsOptions):
 
 
 @export
-class TemperatureLayer(CheckedOptions, keras.layers.Layer):
+class TemperatureLayer(LayerOptions, keras.layers.Layer):
     """Base class of layers with a temperature. It describes what all of them share.
 
     Args:
@@ -89,7 +69,7 @@ class TemperatureLayer(CheckedOptions, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self._initial_tau = arguments.positive_number("tau", tau)
-        self._check_options(learn_tau=learn_tau)
+        self._keep_options(learn_tau=arguments.boolean("learn_tau", learn_tau))
         self.log_tau: Any = None
         if self.learn_tau:
             self.log_tau = add_scalar_weight(self, "log_tau", math.log(self._initial_tau), trainable=True)
@@ -148,13 +128,16 @@ class TemperatureLayer(CheckedOptions, keras.layers.Layer):
 class SortingLayer(TemperatureLayer):
     """Base class of layers with a temperature that take scores `[batch, n]`, or `[batch, n, 1]` from a `Dense(1)`."""
 
+    # The option that is at most the list size, or None.
+    _rows_option: str | None = None
+
     def build(self, input_shape: Any) -> None:
-        """Check that the input is a batch of lists, with as many items as the option `k` or `top_k` asks for."""
+        """Check that the input is a batch of lists, with as many items as the layer needs."""
         _, size = self.scores_shape(input_shape)
-        for name in sorted({"k", "top_k"}.intersection(self._option_names)):
-            count = getattr(self, name)
-            if count is not None and size is not None and count > size:
-                raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
+        name = self._rows_option
+        count = None if name is None else getattr(self, name)
+        if count is not None and size is not None and count > size:
+            raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
         self.built = True
 
     def scores_shape(self, input_shape: Any) -> tuple[int | None, int | None]:

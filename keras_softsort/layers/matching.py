@@ -12,6 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.lists import leading_columns, repeat_samples
 
 
@@ -56,7 +57,12 @@ class SinkhornLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._check_options(num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale)
+        self._keep_options(
+            num_iterations=arguments.positive_integer("num_iterations", num_iterations),
+            tolerance=arguments.optional(arguments.non_negative_number)("tolerance", tolerance),
+            hard=arguments.boolean("hard", hard),
+            scale=checked_scale(scale),
+        )
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of matrices."""
@@ -134,7 +140,11 @@ class GumbelSinkhornLayer(SinkhornLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale, **kwargs)
-        self._check_options(noise_scale=noise_scale, num_samples=num_samples, seed=seed)
+        self._keep_options(
+            noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            seed=arguments.optional_integer("seed", seed),
+        )
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:

@@ -11,7 +11,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import build_self_attention, keras, layer_shape
-from keras_softsort.layers._base import CheckedOptions, known_shape
+from keras_softsort._keras.options import KeepsOptions
+from keras_softsort.layers._base import known_shape
 
 
 @export
@@ -100,7 +101,7 @@ _EPSILON = 1e-6
 
 
 @export
-class DocumentInteractionAttention(CheckedOptions, keras.layers.Layer):
+class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     """Compute features of items that depend on the other items of their list, by masked self-attention.
 
     The features are projected to `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
@@ -151,8 +152,13 @@ class DocumentInteractionAttention(CheckedOptions, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        self._check_options(num_heads=num_heads, head_size=head_size, num_layers=num_layers)
-        self._check_options(dropout=dropout, input_noise_stddev=input_noise_stddev)
+        self._keep_options(
+            num_heads=arguments.positive_integer("num_heads", num_heads),
+            head_size=arguments.positive_integer("head_size", head_size),
+            num_layers=arguments.positive_integer("num_layers", num_layers),
+            dropout=arguments.fraction("dropout", dropout),
+            input_noise_stddev=arguments.optional(arguments.positive_number)("input_noise_stddev", input_noise_stddev),
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make the projection and the attention layers."""

@@ -65,8 +65,13 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._check_options(k=k, hard=hard, seed=seed)
-        self._keep_options(method=arguments.one_of("method", method, METHODS), axis=arguments.integer("axis", axis))
+        self._keep_options(
+            k=arguments.positive_integer("k", k),
+            method=arguments.one_of("method", method, METHODS),
+            hard=arguments.boolean("hard", hard),
+            axis=arguments.integer("axis", axis),
+            seed=arguments.optional_integer("seed", seed),
+        )
         self._noise_state = add_noise_state(self, self.seed)
 
     def build(self, input_shape: Any) -> None:
@@ -136,6 +141,8 @@ class PlackettLuceSampler(SortingLayer):
     [[[1, 2, 0]]]
     """
 
+    _rows_option = "top_k"
+
     def __init__(
         self,
         num_samples: int = 1,
@@ -153,8 +160,14 @@ class PlackettLuceSampler(SortingLayer):
             power = arguments.positive_number("power", power)
         else:
             power = methods.checked_power(power, methods.checked_method(method))
-        self._keep_options(method=method, power=power)
-        self._check_options(num_samples=num_samples, top_k=top_k, hard=hard, seed=seed)
+        self._keep_options(
+            method=method,
+            power=power,
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            top_k=arguments.optional_positive_integer("top_k", top_k),
+            hard=arguments.boolean("hard", hard),
+            seed=arguments.optional_integer("seed", seed),
+        )
         if hard and method is None:
             raise ValueError("hard must be False with method=None, whose orders are exact, got True")
         self._noise_state = add_noise_state(self, self.seed)

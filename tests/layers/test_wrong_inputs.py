@@ -9,6 +9,7 @@ from support import models
 from support.cases import objects
 
 import keras_softsort as ks
+from keras_softsort.layers._base import SortingLayer
 
 CASES = objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS])
 MASKED = [case for case in CASES if "mask" in inspect.signature(case.cls.call).parameters]
@@ -35,3 +36,17 @@ def test_mask(case, mask):
 def test_no_input(case, nothing):
     with pytest.raises((TypeError, ValueError), match=r"(must be|must have|must hold) .* got "):
         case.make()(nothing)
+
+
+def test_a_layer_has_no_rules_for_names_of_other_layers():
+    class Own(SortingLayer):
+        def __init__(self, tau=1.0, *, k="all", hard="never", **kwargs):
+            super().__init__(tau, **kwargs)
+            self._keep_options(k=k, hard=hard)
+
+        def call(self, inputs):
+            return inputs
+
+    layer = Own()
+    layer(tf.constant(models.scores(4, 5)))
+    assert {"k": "all", "hard": "never"}.items() <= layer.get_config().items()

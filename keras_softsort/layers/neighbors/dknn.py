@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort import ops
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
@@ -67,8 +68,12 @@ class DkNNLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(**checked_search(k=k, distance=distance, method=method, power=power, scale=scale))
-        self._check_options(stochastic=stochastic, num_samples=num_samples, seed=seed)
+        self._keep_options(
+            **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
+            stochastic=arguments.boolean("stochastic", stochastic),
+            num_samples=arguments.positive_integer("num_samples", num_samples),
+            seed=arguments.optional_integer("seed", seed),
+        )
         self._noise_state = add_noise_state(self, self.seed) if self.stochastic else None
 
     def build(self, input_shape: Any) -> None:

@@ -14,13 +14,13 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import NO_CAST, assign_parts, keras, layer_shape
 from keras_softsort._targets.references import checked_embeddings, checked_labels, reference_batches
-from keras_softsort.layers._base import CheckedOptions, known_shape
+from keras_softsort.layers._base import LayerOptions, known_shape
 from keras_softsort.ops.core.distances import DISTANCES
 from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 
 
 @export
-class KNNClassifier(CheckedOptions, keras.layers.Layer):
+class KNNClassifier(LayerOptions, keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
     `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
@@ -99,8 +99,11 @@ class KNNClassifier(CheckedOptions, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._check_options(k=k, num_classes=num_classes, block_size=block_size, approximate=approximate)
         self._keep_options(
+            k=arguments.positive_integer("k", k),
+            num_classes=arguments.optional_positive_integer("num_classes", num_classes),
+            block_size=arguments.positive_integer("block_size", block_size),
+            approximate=arguments.boolean("approximate", approximate),
             votes=arguments.one_of("votes", votes, VOTES),
             distance=arguments.one_of("distance", distance, DISTANCES),
             num_references=None,

@@ -12,6 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
+from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
@@ -55,8 +56,13 @@ class SoftRankLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(method=methods.checked_method(method, "ranks"), power=methods.checked_power(power, method))
-        self._check_options(hard=hard, direction=direction, scale=scale)
+        self._keep_options(
+            method=methods.checked_method(method, "ranks"),
+            power=methods.checked_power(power, method),
+            hard=arguments.boolean("hard", hard),
+            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+            scale=checked_scale(scale),
+        )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n]."""
@@ -104,9 +110,12 @@ class SoftQuantileLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist(), method=methods.checked_method(method))
-        self._keep_options(power=methods.checked_power(power, method))
-        self._check_options(scale=scale)
+        self._keep_options(
+            q=np.atleast_1d(checked_quantiles(q)).tolist(),
+            method=methods.checked_method(method),
+            power=methods.checked_power(power, method),
+            scale=checked_scale(scale),
+        )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""
@@ -153,6 +162,8 @@ class SoftTopKLayer(SortingLayer):
     [[0.0, 1.0, 1.0]]
     """
 
+    _rows_option = "k"
+
     def __init__(
         self,
         k: int,
@@ -167,8 +178,14 @@ class SoftTopKLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._check_options(k=k, hard=hard, direction=direction, scale=scale)
-        self._keep_options(returns=arguments.one_of("returns", returns, RESULTS), method=method)
+        self._keep_options(
+            k=arguments.positive_integer("k", k),
+            hard=arguments.boolean("hard", hard),
+            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+            scale=checked_scale(scale),
+            returns=arguments.one_of("returns", returns, RESULTS),
+            method=method,
+        )
         needed = "membership" if returns == "membership" else "permutation"
         self._keep_options(power=methods.checked_power(power, methods.checked_method(self._method(), needed)))
 

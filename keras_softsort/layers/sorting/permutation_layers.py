@@ -11,6 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
+from keras_softsort.ops.core.deviations import checked_scale
 
 RESULTS = ("permutation", "values", "ranks")
 
@@ -18,6 +19,7 @@ RESULTS = ("permutation", "values", "ranks")
 class PermutationLayer(SortingLayer):
     """Base class of layers that return a soft or exact permutation, sorted values or ranks."""
 
+    _rows_option = "top_k"
     _method: str  # of `ops.soft_rank` and `ops.soft_values`
     power = 1.0
 
@@ -33,8 +35,13 @@ class PermutationLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._check_options(top_k=top_k, hard=hard, direction=direction, scale=scale)
-        self._keep_options(returns=arguments.one_of("returns", returns, RESULTS))
+        self._keep_options(
+            top_k=arguments.optional_positive_integer("top_k", top_k),
+            hard=arguments.boolean("hard", hard),
+            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
+            scale=checked_scale(scale),
+            returns=arguments.one_of("returns", returns, RESULTS),
+        )
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
 
