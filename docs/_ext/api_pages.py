@@ -71,7 +71,6 @@ SUBJECTS = {
     "_ranking_dataset": "From tables and files",
     "elwc_batches": "Batches for `model.fit`",
     "bucketed_batches": "Batches for `model.fit`",
-    "batches_by_group": "Batches for `model.fit`",
     "batches_of_groups": "Batches for `model.fit`",
     "click_log": "Clicks",
 }

@@ -18,9 +18,9 @@ from keras_softsort.data.elwc.records import Records
 class WriteELWC(beam.PTransform):
     """Write lists as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
-    Takes elements `(query, (features [n, f], labels [n][, weights [n]]))`. The records are those of
-    `ks.data.write_elwc`, with the query as `query_id`. Files get their names when all of them are complete. Existing
-    files of these names are replaced.
+    For lists that a pipeline of Beam makes; `ks.data.write_elwc` writes those in memory. Takes elements `(query,
+    (features [n, f], labels [n][, weights [n]]))`. The records are those of `ks.data.write_elwc`, with the query as
+    `query_id`. Files get their names when all of them are complete. Existing files of these names are replaced.
 
     Args:
       path: the beginning of the names, `path-00000-of-00004` and so on.

@@ -2,7 +2,6 @@
 
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.data._ranking_dataset import RankingDataset as RankingDataset
-from keras_softsort.data.batches_of_groups import batches_by_group as batches_by_group
 from keras_softsort.data.batches_of_groups import batches_of_groups as batches_of_groups
 from keras_softsort.data.bucketed_batches import bucketed_batches as bucketed_batches
 from keras_softsort.data.click_log import ClickLog as ClickLog

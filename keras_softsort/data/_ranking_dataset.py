@@ -21,7 +21,7 @@ LISTS = "pairs (features [n, f], labels [n])"  # in errors
 class RankingDataset:
     """A data set of lists of different lengths: the items of all lists, one list after another.
 
-    `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_by_group` and `write_elwc`
+    `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_of_groups` and `write_elwc`
     take it. It is a sequence with one tuple per list: features `[n, f]`, labels `[n]` and weights `[n]` if there are
     any, which are views without padding. A slice, an array of list numbers or an array of booleans selects lists and
     returns a `RankingDataset`.

@@ -1,4 +1,4 @@
-"""Batches of rows without padding: flat ones that hold several whole groups, and those of one group."""
+"""Flat batches of rows that hold whole groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keras_softsort.data._ranking_dataset import RankingDataset
 @export
 def batches_of_groups(
     lists: RankingDataset | Sequence[tuple[Any, ...]],
-    rows: int = 4096,
+    rows: int | None = 4096,
     *,
     shuffle: bool = True,
     seed: int | None = None,
@@ -32,13 +32,14 @@ def batches_of_groups(
     Args:
       lists: a `RankingDataset`, or a sequence of tuples of arrays: features `[n, f]`, labels `[n]` and perhaps weights
         `[n]`.
-      rows: the largest number of rows in a batch.
+      rows: the largest number of rows in a batch. `None` makes one batch of each group; `targets[:, 1]` then are the
+        labels of one list, for a loss with `lists="batch"`.
       shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
         batch does not hold three of the largest group, only the order of the batches differs.
       seed: seed of the order; `None` takes TensorFlow's global seed.
-      padding: `None` for batches of at most `rows` rows. `"negative_labels"` or `"nan_labels"` fill up each batch to
-        `rows` rows, with the label -1 or NaN, features and weights 0 and a group of their own, so that XLA compiles one
-        shape. Losses and metrics need the same `padding`.
+      padding: `None` for batches of at most `rows` rows, and with `rows=None`. `"negative_labels"` or `"nan_labels"`
+        fill up each batch to `rows` rows, with the label -1 or NaN, features and weights 0 and a group of their own, so
+        that XLA compiles one shape. Losses and metrics need the same `padding`.
       shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th group.
 
     Returns:
@@ -47,9 +48,9 @@ def batches_of_groups(
       `lists.in_row_order`. Lists without items are left out.
 
     Raises:
-      ValueError: a group has more than `rows` rows (the message names it), there is no item, a label is below 0 with
-        `padding="negative_labels"` or missing with `shuffle`, an option is out of range, or an error of
-        `RankingDataset`.
+      ValueError: a group has more than `rows` rows (the message names it), there is `padding` without `rows`, no item,
+        a label is below 0 with `padding="negative_labels"` or missing with `shuffle`, an option is out of range, or an
+        error of `RankingDataset`.
       TypeError: an argument has another type.
 
     Cost: one gather per batch, and the memory of `bucketed_batches`.
@@ -64,13 +65,15 @@ def batches_of_groups(
     (4, 2) [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0]]
     (2, 2) [[0.0, 0.0], [0.0, 1.0]]
     """
-    rows, seed = arguments.positive_integer("rows", rows), _batching.int64_seed(seed)
+    rows, seed = arguments.optional_positive_integer("rows", rows), _batching.int64_seed(seed)
     arguments.boolean("shuffle", shuffle)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
+    if rows is None and padding is not None:
+        raise ValueError(f"padding must be None with rows=None, got {padding!r}")
     flat = _batching.checked_lists(lists, shuffle=shuffle, padding=padding)
     largest = int(flat.sizes.argmax())
-    if flat.sizes[largest] > rows:
+    if rows is not None and flat.sizes[largest] > rows:
         name = f"lists[{largest}]" if flat.query_ids is None else f"group {flat.query_ids.tolist()[largest]!r}"
         raise ValueError(f"rows must hold the largest group, got {rows}, and {name} has {flat.sizes[largest]} rows")
     starts, sizes = _batching.shared_tensor(flat.starts), _batching.shared_tensor(flat.sizes)
@@ -85,7 +88,7 @@ def batches_of_groups(
         items, numbers = ranges.flat_values, ranges.value_rowids()
 
         def filled(values: tf.Tensor, filler: Any = 0) -> tf.Tensor:
-            if padded_label is None:
+            if padded_label is None or rows is None:
                 return values
             widths = [[0, rows - tf.shape(values)[0]], *[[0, 0]] * (values.shape.rank - 1)]
             return tf.ensure_shape(tf.pad(values, widths, constant_values=filler), [rows, *values.shape[1:]])
@@ -99,7 +102,7 @@ def batches_of_groups(
 
     members = np.flatnonzero(flat.sizes)[index::count]
     total, longest = (int(part(flat.sizes[members], initial=0)) for part in (np.sum, np.max))
-    if shuffle and members.size and rows >= 3 * longest:
+    if shuffle and members.size and rows is not None and rows >= 3 * longest:
         batches = -(-total // (rows - longest + 1))
         order = tf.data.Dataset.from_tensor_slices(members).shuffle(members.size, seed=seed).batch(members.size)
         dataset = order.flat_map(
@@ -124,64 +127,12 @@ def _of_equal_shares(groups: tf.Tensor, sizes: tf.Tensor, total: int, batches: i
     return tf.RaggedTensor.from_row_splits(groups, tf.concat([[0], splits], axis=0))
 
 
-def _packed(groups: np.ndarray, sizes: np.ndarray, rows: int) -> tf.RaggedTensor:
-    """The groups of each batch: as many as fit into `rows` rows, in this order."""
+def _packed(groups: np.ndarray, sizes: np.ndarray, rows: int | None) -> tf.RaggedTensor:
+    """The groups of each batch: as many as fit into `rows` rows, in this order, or one."""
+    if rows is None:
+        return tf.RaggedTensor.from_row_splits(tf.constant(groups, tf.int64), np.arange(len(groups) + 1))
     ends, splits = np.cumsum(sizes), [0]
     while splits[-1] < len(groups):
         before = ends[splits[-1] - 1] if splits[-1] else 0
         splits.append(int(np.searchsorted(ends, before + rows, side="right")))
     return tf.RaggedTensor.from_row_splits(tf.constant(groups, tf.int64), splits)
-
-
-@export
-def batches_by_group(
-    lists: RankingDataset | Sequence[tuple[Any, ...]],
-    *,
-    shuffle: bool = True,
-    seed: int | None = None,
-    shard: tuple[int, int] | None = None,
-) -> tf.data.Dataset:
-    """Make batches for `model.fit` that hold one list each: features `[n, f]` and labels `[n]`.
-
-    Use them for a model of rows that ends in `Dense(1)` and a list loss with `lists="batch"`: each query, day or era is
-    one batch. Nothing is padded, so labels may have any sign if the loss has `padding=None` or `"nan_labels"`.
-
-    Args:
-      lists, shuffle, seed, shard: as in `batches_of_groups`.
-
-    Returns:
-      A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[n]`, float32. Otherwise as in
-      `batches_of_groups`.
-
-    Raises:
-      ValueError, TypeError: as in `batches_of_groups`.
-
-    Cost: that of `batches_of_groups`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> import keras_softsort as ks
-    >>> lists = [(np.ones([n, 2]), np.arange(n) - 1) for n in (3, 2)]
-    >>> for features, labels in ks.data.batches_by_group(lists, shuffle=False).as_numpy_iterator():
-    ...     print(features.shape, labels.tolist())
-    (3, 2) [-1.0, 0.0, 1.0]
-    (2, 2) [-1.0, 0.0]
-    """
-    arguments.boolean("shuffle", shuffle)
-    seed = _batching.int64_seed(seed)
-    index, count = _batching.checked_shard(shard)
-    flat = _batching.checked_lists(lists, shuffle=shuffle, padding=None)
-    starts, sizes = _batching.shared_tensor(flat.starts), _batching.shared_tensor(flat.sizes)
-    columns = [
-        _batching.shared_tensor(column) for column in (flat.features, flat.labels, flat.weights) if column is not None
-    ]
-
-    def one_list(i: tf.Tensor) -> tuple:
-        return tuple(column[starts[i] : starts[i] + sizes[i]] for column in columns)
-
-    members = np.flatnonzero(flat.sizes)[index::count]
-    dataset = tf.data.Dataset.from_tensor_slices(members)
-    dataset = dataset.shuffle(max(members.size, 1), seed=seed) if shuffle else dataset
-    dataset = dataset.map(one_list, num_parallel_calls=tf.data.AUTOTUNE)
-    return _batching.without_copies(dataset, members.size)

@@ -16,8 +16,8 @@ from keras_softsort.data import RankingDataset, bucketed_batches
 def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask: bool = False) -> np.ndarray:
     """Score lists with a Keras model of padded lists: one score per row of the table, in the order of its rows.
 
-    Use it for models in which the items of a list see each other. A model of single rows needs no lists:
-    `lists.in_row_order(model.predict(lists.features))`.
+    Use it for Keras models in which the items of a list see each other. A model of single rows needs no lists:
+    `lists.in_row_order(model.predict(lists.features))`. `serving.Scorer` scores with exported models.
 
     Args:
       model: a Keras model from features `[batch, n, f]` to scores `[batch, n]` or `[batch, n, 1]`.

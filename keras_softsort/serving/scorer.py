@@ -82,8 +82,9 @@ class Scorer:
 
         Args:
           lists: one array `[n_i, ...]` of features per list, or for a model of several inputs one mapping per list from
-            their names to arrays. A list may be empty. Or a `data.RankingDataset`. Or, with `group`, a data frame as
-            `data.from_frame` takes it, for a model with `feature_names`.
+            their names to arrays. A list may be empty. Or a `data.RankingDataset`;
+            `lists.in_row_order(np.concatenate(scorer.score(lists)))` are its scores by row. Or, with `group`, a data
+            frame as `data.from_frame` takes it, for a model with `feature_names`.
           group: column of the frame that identifies its lists.
 
         Returns:
@@ -97,7 +98,7 @@ class Scorer:
         if group is not None:
             if self.feature_names is None:
                 raise ValueError(
-                    f"group must be None, since {self.path} was exported without feature_names=: score_rows takes "
+                    f"group must be None, since {self.path} was exported without feature_names=: score takes "
                     f"data.from_frame(frame, group=, features=), got {group!r}"
                 )
             there = table(lists).names
@@ -106,24 +107,14 @@ class Scorer:
                 raise ValueError(
                     f"lists must have the columns of the model's feature_names, got a frame without {absent}"
                 )
-            return self.score_rows(from_frame(lists, group=group, features=self.feature_names))
+            rows = from_frame(lists, group=group, features=self.feature_names)
+            return rows.in_row_order(np.concatenate(self.score(rows)))
         if hasattr(lists, "columns") or isinstance(lists, Mapping):
             raise TypeError(
                 "group must name the column of a data frame that identifies its lists, got None; one list by input "
                 "is [list]"
             )
         return [outputs[SCORES] for outputs in self._run(DEFAULT, lists, outputs=[SCORES])]
-
-    def score_rows(self, lists: Any) -> np.ndarray:
-        """Compute one score per row of a table, in the order of its rows: `[rows]`.
-
-        `lists` is a `data.RankingDataset` with the features of the model; it needs no labels. Errors are those of
-        `score`.
-        """
-        if not isinstance(lists, RankingDataset):
-            raise TypeError(f"lists must be a RankingDataset, got {lists!r}")
-        scores = self.score(lists)
-        return lists.in_row_order(np.concatenate(scores) if scores else np.zeros(0, np.float32))
 
     def predict(self, lists: Iterable[Any], *, item_ids: Sequence[Any] | None = None) -> list[dict[str, np.ndarray]]:
         """Compute all outputs of the model, without padding: one dictionary of arrays per list.

@@ -23,7 +23,8 @@ SCORE = "score"
 def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch_items: int = 8192) -> Any:
     """Add the column `score`: each group of rows is a list, scored by a model from `serving.export_ranker`.
 
-    Spark moves the rows of a group into one partition. Groups are never split, and the order of the rows changes.
+    For frames that one machine does not hold; `serving.Scorer` scores one that it does. Spark moves the rows of a group
+    into one partition. Groups are never split, and the order of the rows changes.
 
     Args:
       frame: a Spark data frame.

@@ -25,9 +25,10 @@ def write_elwc(
 ) -> list[str]:
     """Write groups of rows as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
-    Each group is a list, with one feature `features` `[f]`, `label`, and `weight` if it is named. Its id `query_id` is
-    an integer, or a string for groups of another type. Each partition becomes a file, written to a folder
-    `.writing-...` and renamed when all tasks are complete, so tasks that died or were retried leave nothing behind.
+    For frames that one machine does not hold; `ks.data.write_elwc` writes lists that it does. Each group is a list,
+    with one feature `features` `[f]`, `label`, and `weight` if it is named. Its id `query_id` is an integer, or a
+    string for groups of another type. Each partition becomes a file, written to a folder `.writing-...` and renamed
+    when all tasks are complete, so tasks that died or were retried leave nothing behind.
 
     Args:
       frame: a Spark data frame.

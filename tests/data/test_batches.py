@@ -248,7 +248,8 @@ def test_weights_become_sample_weights():
     lists = [(x, y, y + 3) for x, y, _ in lists]
     expected = [[part.tolist() for part in parts] for parts in lists]
     assert sorted(without_padding(in_memory(3, lists, padding="nan_labels"))) == sorted(expected)
-    found = [[part.tolist() for part in parts] for parts in ks.data.batches_by_group(lists).as_numpy_iterator()]
+    batches = ks.data.batches_of_groups(lists, None).as_numpy_iterator()
+    found = [[part.tolist() for part in (x, targets[:, 1], weights)] for x, targets, weights in batches]
     assert sorted(found) == sorted(expected)
     with pytest.raises(
         ValueError, match=r"lists\[1\] must be .* and labels \[n\] and weights \[n\], as the first list, got \["
@@ -257,23 +258,26 @@ def test_weights_become_sample_weights():
 
 
 def by_group(**options):
-    return [(x.tolist(), y.tolist()) for x, y in ks.data.batches_by_group(CENTERED, **options).as_numpy_iterator()]
+    batches = ks.data.batches_of_groups(CENTERED, None, **options).as_numpy_iterator()
+    return [(x.tolist(), targets[:, 1].tolist()) for x, targets in batches if not targets[:, 0].any()]
 
 
-def test_batches_by_group():
+def test_batches_of_one_group():
     expected = [one for one in given(CENTERED) if one[1]]
     assert by_group(shuffle=False) == expected
     epochs = [by_group(seed=1), by_group(seed=1), by_group(seed=2)]
     assert epochs[0] == epochs[1] != epochs[2]
     assert all(sorted(epoch) == sorted(expected) for epoch in epochs)
-    dataset = ks.data.batches_by_group(CENTERED, seed=1)
+    dataset = ks.data.batches_of_groups(CENTERED, None, seed=1)
     assert dataset.cardinality().numpy() == 9
-    assert [spec.shape.as_list() for spec in dataset.element_spec] == [[None, 3], [None]]
+    assert [spec.shape.as_list() for spec in dataset.element_spec] == [[None, 3], [None, 2]]
     assert len({str(list(dataset.as_numpy_iterator())) for _ in range(3)}) > 1
     with pytest.raises(ValueError, match="lists must hold at least one item, got none"):
-        ks.data.batches_by_group([LISTS[7]])
+        ks.data.batches_of_groups([LISTS[7]], None)
+    with pytest.raises(ValueError, match="padding must be None with rows=None, got 'nan_labels'"):
+        ks.data.batches_of_groups(CENTERED, None, padding="nan_labels")
     with pytest.raises(TypeError, match="seed must be an integer or None, got 'a'"):
-        ks.data.batches_by_group(LISTS, seed="a")
+        ks.data.batches_of_groups(LISTS, None, seed="a")
 
 
 @pytest.mark.default_stack_only

@@ -108,7 +108,8 @@ def test_lists_of_frames_become_batches():
     assert lists.labels.min() < 0
     batches = list(ks.data.bucketed_batches(lists, 3, padding="nan_labels").as_numpy_iterator())
     assert sum(np.sum(~np.isnan(labels)) for _, labels, _ in batches) == ROWS
-    eras = [labels.tolist() for _, labels, _ in ks.data.batches_by_group(lists, shuffle=False).as_numpy_iterator()]
+    batches = ks.data.batches_of_groups(lists, None, shuffle=False).as_numpy_iterator()
+    eras = [targets[:, 1].tolist() for _, targets, _ in batches]
     assert eras == [one[1] for one in grouped(columns(), [], "weight").values()]
 
 

@@ -75,8 +75,8 @@ def test_a_dataset_has_scores_list_by_list(scorer, labels):
     for one, query in zip(scores, lists.query_ids, strict=True):
         np.testing.assert_allclose(one, wanted()[FRAME["query"] == query], rtol=1e-5)
     own = np.isin(FRAME["query"], lists.query_ids)
-    np.testing.assert_allclose(scorer.score_rows(lists), wanted()[own], rtol=1e-5)
-    assert scorer.score_rows(lists[:0]).shape == (0,)
+    np.testing.assert_allclose(lists.in_row_order(np.concatenate(scores)), wanted()[own], rtol=1e-5)
+    assert scorer.score(lists[:0]) == []
     assert scorer.predict(lists)[0]["order"].tolist() == np.argsort(-scores[0], kind="stable").tolist()
     nameless = data.RankingDataset(lists.features, None, lists.sizes)
     np.testing.assert_array_equal(np.concatenate(scorer.score(nameless)), np.concatenate(scores))
@@ -94,7 +94,7 @@ def test_a_dataset_has_scores_list_by_list(scorer, labels):
 def test_other_columns_are_refused(scorer, names, problem):
     lists = data.from_frame({**FRAME, "size": FRAME["age"]}, group="query", features=names)
     message = f"features of the model in its order, ['price', 'stars', 'age'], got {names}: {problem}"
-    for score in (scorer.score, scorer.score_rows, scorer.predict):
+    for score in (scorer.score, scorer.predict):
         with pytest.raises(ValueError, match=re.escape(message)):
             score(lists)
 
