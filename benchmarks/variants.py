@@ -8,7 +8,6 @@ within one process, and the figures are ratios of medians. A variant is switched
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from steps import gradient_step, runner
 
 import keras_softsort as ks
 from keras_softsort.ops.core import decay_scan
-from keras_softsort.ops.matching import _assignment, _sinkhorn_solvers
+from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
 from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
@@ -56,7 +55,6 @@ def columns_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
 
 
 MATRIX_PRODUCTS = ((soft_rows, "_rows_times", tf.matmul), (soft_rows, "_columns_times", columns_times))
-NO_SCALINGS = {tf.float32: -math.inf, tf.float64: -math.inf}
 VARIANTS = {
     **{
         f"rounds of pooling, tau {tau}": Variant(
@@ -75,11 +73,7 @@ VARIANTS = {
     "sums over few columns": Variant(
         ks.sinkhorn, ("64x8x8", "64x16x16", "64x32x32"), ((_sinkhorn_solvers, "SHORT", 0),)
     ),
-    "scalings": Variant(
-        lambda scores: ks.sinkhorn(tf.cast(scores, tf.float64)),
-        ("64x8x8", "64x32x32", "4x200x200"),
-        ((_sinkhorn_solvers, "MAX_RANGE", NO_SCALINGS),),
-    ),
+    "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),)),
     "later rounds of bids": Variant(
         matching,
         ("8x100x100", "2x300x300"),

@@ -1,4 +1,4 @@
-"""The matrices that Sinkhorn normalizes, and the sums that their rows and columns should have."""
+"""The logits that Sinkhorn normalizes, and the sums that their rows and columns should have."""
 
 from __future__ import annotations
 
@@ -9,39 +9,30 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.ops.core.deviations import in_deviations
-from keras_softsort.ops.core.lists import flatten_lists, is_minus_infinity, is_nan_or_infinity
+from keras_softsort.ops.core.lists import (
+    excluded,
+    flatten_lists,
+    is_minus_infinity,
+    is_nan_or_infinity,
+    with_static_shape,
+)
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
 EQUAL_MASS = {tf.float32: 1e-5, tf.float64: 1e-10}
+# A logit further below the largest of its row counts as this far below, so that quotients by a tiny tau stay finite.
+FARTHEST = 1e30
 
 
 class SinkhornMatrices(NamedTuple):
-    """Matrices `[B, N, M]` whose rows should sum to `rows` and whose columns to `columns`."""
+    """Matrices `exp(logits)` `[B, N, M]`, whose rows should sum to `rows` and whose columns to `columns`."""
 
-    scores: tf.Tensor  # [B, N, M] in the compute dtype, finite: 0 where an entry is to be 0
-    inverse_tau: tf.Tensor  # float64, a scalar or [B, 1, 1]
-    is_allowed: tf.Tensor  # [B, N, M] bool: the entries that are not to be 0
-    rows: tf.Tensor  # [B, N] in the compute dtype: the sum of each row; 0 if masked
+    logits: tf.Tensor  # [B, N, M], differentiable: in units of tau, below 0 without an exponent; `excluded` for a 0
+    start: tf.Tensor  # [B, M]: the potentials of the columns before the first iteration
+    rows: tf.Tensor  # [B, N]: the sum of each row; 0 if masked
     columns: tf.Tensor  # [B, M]
     failed: tf.Tensor  # [B]: holds NaN or +inf, or a row or column without an allowed entry
-    sum_range: Any = 0.0  # scalar: the logarithm of the largest sum over the smallest
-    # penalty / (penalty + tau), float64, a scalar or [B, 1], if sums may differ from `rows` and `columns` at a penalty.
+    # penalty / (penalty + tau), a scalar or [B, 1], if sums may differ from `rows` and `columns` at a penalty.
     exponent: tf.Tensor | None = None
-
-    def peak(self, logits: tf.Tensor, axis: int) -> tf.Tensor:
-        """The largest allowed entry along an axis, with `keepdims`; 0 if there is none. It has no gradient."""
-        logits = tf.where(self.is_allowed, logits, tf.constant(logits.dtype.min, logits.dtype))
-        peak = tf.stop_gradient(tf.reduce_max(logits, axis=axis, keepdims=True))
-        return tf.where(peak > peak.dtype.min, peak, tf.zeros_like(peak))
-
-    def row_centered(self, dtype: tf.DType) -> tf.Tensor:
-        """The scores [B, N, M] minus the largest of their row, which changes no weight if sums must hold."""
-        scores = tf.cast(self.scores, dtype)
-        return scores if self.exponent is not None else scores - self.peak(scores, axis=2)
-
-    def row_error(self, row_sums: tf.Tensor) -> tf.Tensor:
-        """The largest distance [B] of a row sum from the one that it should have."""
-        return tf.reduce_max(tf.abs(row_sums - self.rows), axis=-1)
 
 
 def sinkhorn_matrices(
@@ -57,14 +48,21 @@ def sinkhorn_matrices(
     """Flatten leading axes, and add a slack row and a slack column for the mass that one side has more than the other.
 
     There is no slack if all matrices are square with sums of 1, whose iterations take 0.7 to 0.8 of the time, nor with
-    a penalty. `tau` is a scalar or `[B, 1, 1]`.
+    a penalty. `tau` is a scalar or `[B, 1, 1]` in the compute dtype.
     """
     scores = flatten_lists(logits, inner=2)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
-    rows, wrong_rows = _sums(scores, row_mask, row_sums, 1)
-    columns, wrong_columns = _sums(scores, column_mask, column_sums, 2)
-    n, m = logits.shape[-2:]
+    rows, columns = _sums(scores, row_mask, row_sums, 1), _sums(scores, column_mask, column_sums, 2)
+    failed = tf.reshape(tf.math.is_nan(tau), [-1])
     has_unit_sums = all(each is None for each in (row_mask, column_mask, row_sums, column_sums))
+    if not has_unit_sums:
+        # An infinite sum, and under XLA one that is negative or NaN.
+        wrong = [tf.logical_not((sums >= 0) & (sums <= sums.dtype.max)) for sums in (rows, columns)]
+        rows, columns = (
+            tf.where(each, tf.zeros_like(sums), sums) for each, sums in zip(wrong, (rows, columns), strict=True)
+        )
+        failed |= tf.reduce_any(tf.concat(wrong, axis=1), axis=1)
+    n, m = logits.shape[-2:]
     if penalty is not None:
         # Without a slack, an empty side leaves nothing for the other one.
         is_empty = [tf.reduce_all(sums <= 0, axis=1, keepdims=True) for sums in (rows, columns)]
@@ -76,33 +74,59 @@ def sinkhorn_matrices(
         paddings = [[0, 0], [0, 1], [0, 1]]
         is_slack = tf.pad(tf.zeros_like(scores, tf.bool), paddings, constant_values=True)
         scores = tf.where(is_slack, level, tf.pad(scores, paddings))
+        has_unit_sums = False
     scores, rows, columns = _of_one_shape(scores, rows, columns)
-    valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
-    is_allowed = valid & ~is_minus_infinity(scores)
-
-    not_a_number = tf.reduce_any(is_allowed & is_nan_or_infinity(scores), axis=[1, 2])
-    no_column = tf.reduce_any((rows > 0) & ~tf.reduce_any(is_allowed, axis=2), axis=1)
-    no_row = tf.reduce_any((columns > 0) & ~tf.reduce_any(is_allowed, axis=1), axis=1)
-    not_positive = tf.math.is_nan(tau)
-    failed = not_a_number | no_column | no_row | wrong_rows | wrong_columns | tf.reshape(not_positive, [-1])
-    failed = tf.ensure_shape(failed, scores.shape[:1])
+    allowed, is_wrong = ~is_minus_infinity(scores), is_nan_or_infinity(scores)
+    no_column, no_row = (~tf.reduce_any(allowed, axis=axis) for axis in (2, 1))
+    if not has_unit_sums:
+        valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+        allowed, is_wrong = allowed & valid, is_wrong & valid
+        no_column = (rows > 0) & ~tf.reduce_any(allowed, axis=2)
+        no_row = (columns > 0) & ~tf.reduce_any(allowed, axis=1)
+    failed |= tf.reduce_any(is_wrong, axis=[1, 2]) | tf.reduce_any(no_column, axis=1) | tf.reduce_any(no_row, axis=1)
+    failed = with_static_shape(failed, scores.shape[:1])
     # An invalid matrix is computed as zeros; NaN would end the loops that all matrices of the batch share.
     zeroed = failed[:, tf.newaxis, tf.newaxis]
-    inverse_tau = 1 / tf.where(not_positive, tf.ones_like(tau), tau)
-    exponent = None if penalty is None else penalty * inverse_tau / (penalty * inverse_tau + 1)
+    scores = tf.where(allowed & ~zeroed, scores, tf.zeros_like(scores))
+    allowed |= zeroed if has_unit_sums else zeroed & valid
+    tau = tf.where(tau > 0, tau, tf.ones_like(tau))
+    exponent = None if penalty is None else penalty / (penalty + tau)
     if exponent is not None and exponent.shape.rank != 0:
         exponent = tf.squeeze(exponent, axis=-1)
-    has_sums = row_sums is not None or column_sums is not None
+    below, start = _in_temperatures(scores, allowed, tau, relative=exponent is None)
     return SinkhornMatrices(
-        scores=tf.where(is_allowed & ~zeroed, scores, tf.zeros_like(scores)),
-        inverse_tau=inverse_tau,
-        is_allowed=is_allowed | (zeroed & valid),
+        logits=below,
+        start=tf.where(columns > 0, start, excluded(start.dtype)),
         rows=rows,
         columns=columns,
         failed=failed,
-        sum_range=_range(rows, columns) if has_sums else 0.0,
         exponent=exponent,
     )
+
+
+def _in_temperatures(
+    scores: tf.Tensor, allowed: tf.Tensor, tau: tf.Tensor, *, relative: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The scores [B, N, M] over tau, and the potentials [B, M] with which this is the same problem.
+
+    If sums must hold, the scores are relative to the largest of their row, which changes no weight, and then to the
+    largest of their column. Both keep digits. The gradient of tau has more digits by the first.
+    """
+    if relative:
+        scores -= _peak(scores, allowed, 2)
+    logits = tf.maximum(scores, -FARTHEST * tf.stop_gradient(tau)) / tau
+    level = tf.zeros_like(logits[:, :1])
+    if relative:
+        level = _peak(logits, allowed, 1)
+        logits -= level
+    return tf.where(allowed, logits, excluded(logits.dtype)), level[:, 0]
+
+
+def _peak(values: tf.Tensor, allowed: tf.Tensor, axis: int) -> tf.Tensor:
+    """The largest allowed value along an axis, with `keepdims`; 0 if there is none. It has no gradient."""
+    lowest = values.dtype.min
+    peak = tf.stop_gradient(tf.reduce_max(tf.where(allowed, values, lowest), axis=axis, keepdims=True))
+    return tf.where(peak > lowest, peak, tf.zeros_like(peak))
 
 
 def logits_in_deviations(
@@ -138,28 +162,12 @@ def checked_sums(name: str, sums: Any, mask: tf.Tensor | None, matrix: tf.Tensor
     return arguments.non_negative_tensor(name, sums)
 
 
-def unit_matrices(kernel: tf.Tensor) -> SinkhornMatrices:
-    """Square matrices [B, N, N] without masks, whose rows and columns should all sum to 1."""
-    ones = tf.ones_like(tf.linalg.diag_part(kernel))
-    return SinkhornMatrices(
-        scores=kernel,
-        inverse_tau=tf.ones([], kernel.dtype),
-        is_allowed=tf.ones_like(kernel, tf.bool),
-        rows=ones,
-        columns=ones,
-        failed=tf.zeros(tf.shape(ones)[:1], tf.bool),
-    )
-
-
-def _sums(scores: tf.Tensor, mask: tf.Tensor | None, sums: tf.Tensor | None, axis: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The sums [B, size] along `axis`, 1 unless given and 0 if masked, and whether one is no sum [B]."""
+def _sums(scores: tf.Tensor, mask: tf.Tensor | None, sums: tf.Tensor | None, axis: int) -> tf.Tensor:
+    """The sums [B, size] along `axis`, 1 unless given and 0 if masked."""
     if sums is None:
-        sums = tf.ones(tf.gather(tf.shape(scores), [0, axis]), scores.dtype)
-    sums = tf.cast(sums, scores.dtype)
-    if mask is not None:
-        sums = tf.where(flatten_lists(mask), sums, tf.zeros_like(sums))
-    is_sum = tf.logical_and(sums >= 0, tf.math.is_finite(sums))
-    return tf.where(is_sum, sums, tf.zeros_like(sums)), tf.logical_not(tf.reduce_all(is_sum, axis=1))
+        shape = tf.shape(scores)
+        sums = tf.ones([shape[0], shape[axis]], scores.dtype)
+    return sums if mask is None else tf.where(flatten_lists(mask), sums, tf.zeros_like(sums))
 
 
 def _surplus(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
@@ -183,17 +191,10 @@ def _slack_level(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tf.T
     return tf.where(level < largest, level, tf.zeros_like(level))
 
 
-def _range(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    """The logarithm of the largest positive sum of the batch over the smallest; 0 if there is none."""
-    sums = tf.stop_gradient(tf.concat([tf.reshape(rows, [-1]), tf.reshape(columns, [-1])], axis=0))
-    largest = tf.reduce_max(sums)
-    smallest = tf.reduce_min(tf.where(sums > 0, sums, largest))
-    return tf.where(largest > 0, tf.math.log(largest / smallest), tf.zeros_like(largest))
-
-
 def _of_one_shape(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Give all tensors the static sizes that are known of any, which a loop requires of its state."""
     batch = scores.shape[:1].merge_with(rows.shape[:1]).merge_with(columns.shape[:1])
     n, m = (scores.shape[1:2].merge_with(rows.shape[1:]), scores.shape[2:].merge_with(columns.shape[1:]))
     shapes = [batch + n + m, batch + n, batch + m]
-    return tuple(map(tf.ensure_shape, (scores, rows, columns), shapes))
+    scores, rows, columns = map(with_static_shape, (scores, rows, columns), shapes)
+    return scores, rows, columns

@@ -1,79 +1,90 @@
-"""The two ways to iterate Sinkhorn, products with one kernel or logarithms, and its gradient at convergence.
-
-A solver holds the matrices. Its state after an iteration is a tensor of rows [B, N] and a tensor of columns [B, M].
-"""
+"""Sinkhorn iterations on potentials and on scalings, their gradients, and the gradient at convergence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort.ops.core.lists import excluded, is_at_most
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
+from keras_softsort.ops.matching._sinkhorn_plan import Plan, Reversal, State
 
-# The largest range of the logits, relative to the maxima of rows and columns, for which no scaling and no sum over- or
-# underflows. Potentials differ by up to three times this from those of the limit.
-MAX_RANGE = {tf.float32: 24.0, tf.float64: 200.0}
+# The exponential of this is finite in float32.
+LARGEST_EXPONENT = 80.0
+# A scaling is at most the inverse of this.
+FLOOR = {tf.float32: 1e-30, tf.float64: 1e-200}
 # Up to this many columns, products and sums are computed instead of batched matrix-vector products, which start slowly:
 # without XLA these take 1.6 to 2.3 times as long for 8 to 32 columns (benchmarks/variants.py).
 SHORT = 32
 # The residual, relative to the first, at which a solution is good enough for a gradient.
 ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}
 
-Outputs = tuple[tf.Tensor, ...]
+
+class Gradients(NamedTuple):
+    """The gradients of the problem, and of the columns of a state through the iterations after it."""
+
+    logits: tf.Tensor  # [B, N, M]
+    columns: tf.Tensor  # [B, M]: of potentials, or of logarithms of scalings
+    row_sums: Any = 0.0  # [B, N]
+    column_sums: Any = 0.0  # [B, M]
+    exponent: Any = 0.0  # [B, 1]
 
 
 class Scalings(NamedTuple):
-    """Iterations on scalings u, v of the kernel K = exp(logits).
+    """Iterations on scalings u, v of a kernel K, whose weights are u_i K_ij v_j.
 
-    The weights are u_i K_ij v_j, and an iteration is u = rows / (K v), v = columns / (K^T u). No iteration takes an
-    exponential of the matrix.
+    An iteration is u = rows / (K v), v = columns / (K^T u).
     """
 
-    matrices: SinkhornMatrices  # with marginals in the dtype of the kernel
     kernel: tf.Tensor  # [B, N, M]
-    start: tf.Tensor  # [B, M]: the column scaling before the first iteration
+    rows: tf.Tensor  # [B, N]: the sums
+    columns: tf.Tensor  # [B, M]
 
-    def first(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The scalings before the first iteration; that of the rows is never read."""
-        return tf.ones_like(self.matrices.rows), self.start
+    def step(self, plan: Plan, t: Any, state: State) -> State:
+        """The state after iteration t."""
+        products = self._times(state.columns)
+        u = _scaling(self.rows, products)
+        v = _scaling(self.columns, self._times(u, axis=1))
 
-    def step(self, u: tf.Tensor, v: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The largest error [B] of a row sum before an iteration, and the scalings after it."""
-        products = self._times(v)
-        new_u = tf.math.divide_no_nan(self.matrices.rows, products)
-        new_v = tf.math.divide_no_nan(self.matrices.columns, self._times(new_u, axis=1))
-        return self.matrices.row_error(u * products), new_u, new_v
+        def error() -> tf.Tensor:
+            return tf.reduce_max(tf.abs(state.rows * products - self.rows), axis=1)
 
-    def weights(self, u: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
+        return state.after(plan, t, u, v, error)
+
+    def weights(self, state: State) -> tf.Tensor:
         """The matrix [B, N, M] of a state."""
-        return u[:, :, tf.newaxis] * self.kernel * v[:, tf.newaxis, :]
+        return self._of_pairs(state.rows[:, :, tf.newaxis] * self.kernel * state.columns[:, tf.newaxis, :])
 
-    def reverse(
-        self, d_logits: tf.Tensor, d_rows: tf.Tensor, d_columns: tf.Tensor, *states: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, Outputs]:
-        """Reverse an iteration: the gradients of the logits and of log v before it, given those of its results.
+    def reverse(self, reversal: Reversal, first: Any, states: list[State], gradients: Gradients) -> Gradients:
+        """The gradients before the iterations from number `first` on; `states` are those before and after each.
 
-        `states` are u and v after it, and v before it. With y = d_columns / columns, the gradient of the column step
-        with respect to the logits is -W_ij y_j, and with respect to log u it is -W y, where W are the weights after
-        it. The row step is alike. `finish` subtracts the terms of all iterations in one matrix product.
+        For the gradient d of log v after an iteration, y = d / columns, and the column step adds -W_ij y_j to the
+        gradient of log K_ij and -W y to that of log u, where W are the weights after it. The row step is alike. The
+        terms of all iterations are one matrix product.
         """
-        u, v, v_before = states
-        y = v * tf.math.divide_no_nan(d_columns, self.matrices.columns)
-        x = u * tf.math.divide_no_nan(d_rows - u * self._times(y), self.matrices.rows)
-        return d_logits, -v_before * self._times(x, axis=1), (x, y)
+        d_columns, d_row_sums, d_column_sums = gradients[1:4]
+        left, right = [], []
+        for i in reversed(range(len(states) - 1)):
+            t, v_before, (u, v, _) = first + i, states[i].columns, states[i + 1]
+            y = _over(reversal.of_made(t, d_columns), self.columns)
+            x = _over(reversal.with_last_rows(t, -u * self._times(v * y)), self.rows)
+            left += [u, u * x]
+            right += [v * y, v_before]
+            d_columns = reversal.of_made(t, -v_before * self._times(u * x, axis=1), d_columns)
+            d_row_sums, d_column_sums = d_row_sums + x, d_column_sums + y
+        terms = tf.matmul(tf.stack(left, axis=2), tf.stack(right, axis=1))
+        return gradients._replace(
+            logits=gradients.logits - self._of_pairs(self.kernel * terms),
+            columns=d_columns,
+            row_sums=d_row_sums,
+            column_sums=d_column_sums,
+        )
 
-    def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> Outputs:
-        """The gradients of the logits, rows and columns after `reverse` of several iterations.
-
-        Their states and outputs are [T, B, .].
-        """
-        (u, v, v_before), (x, y) = states, outputs
-        terms = tf.einsum("tbn,tbm->bnm", tf.concat([u, x], axis=0), tf.concat([y, v_before], axis=0))
-        d_rows, d_columns = (tf.reduce_sum(tf.math.divide_no_nan(*each), axis=0) for each in ((x, u), (y, v)))
-        return d_logits - self.kernel * terms, d_rows, d_columns
+    def _of_pairs(self, products: tf.Tensor) -> tf.Tensor:
+        """The products [B, N, M] with the kernel where it is not 0. Elsewhere two scalings may overflow together."""
+        return tf.where(self.kernel >= dtype_tiny(self.kernel.dtype), products, tf.zeros_like(products))
 
     def _times(self, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
         """The kernel times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
@@ -83,130 +94,97 @@ class Scalings(NamedTuple):
 
 
 class Potentials(NamedTuple):
-    """Iterations on float64 potentials f, g, for any range of logits L, including -inf.
+    """Iterations on potentials f, g for any range of logits L. The weights are exp(L_ij + f_i + g_j).
 
-    The weights are exp(L_ij + f_i + g_j), and an iteration is f_i = rho (log rows_i - logsumexp_j(L_ij + g_j)),
-    g_j = rho (log columns_j - logsumexp_i(L_ij + f_i)). The exponent rho is 1 if the sums must hold.
-    Scores of 1e4 with a tau of 1e-3 give logits for which float32 numbers are 1 apart. Exponentials are computed in the
-    dtype of the scores, since their arguments are small.
-    Iterations take 1.7 to 6 times as long as those on float64 scalings (benchmarks/variants.py).
+    An iteration is f_i = rho (log rows_i - logsumexp_j(L_ij + g_j)), g_j = rho (log columns_j - logsumexp_i(L_ij +
+    f_i)). The exponent rho is 1 if the sums must hold.
     """
 
     matrices: SinkhornMatrices
 
-    def first(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The potentials before the first iteration; that of the rows is never read."""
-        return tf.zeros_like(self.matrices.rows, tf.float64), tf.zeros_like(self.matrices.columns, tf.float64)
-
-    def step(self, f: tf.Tensor, g: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The largest error [B] of a row sum before an iteration, and the potentials after it.
-
-        The error is the change that the step of the rows makes: to the sum that a row should have, if it must hold.
-        """
+    def step(self, plan: Plan, t: Any, state: State) -> tuple[State, tf.Tensor]:
+        """The state after iteration t, and the weights [B, N, M] with columns of the right sums if it is made."""
         rows, columns = self.matrices.rows, self.matrices.columns
-        new_f = self._potential(self._logits(tf.zeros_like(f), g), rows, axis=2)
-        new_g = self._potential(self._logits(new_f, tf.zeros_like(g)), columns, axis=1)
-        # Potentials that would make the sums right, which is what they are if the sums must hold.
-        right_f = self._unpenalized(new_f)
-        before, after = (rows * tf.exp(tf.cast(each - right_f, rows.dtype)) for each in (f, new_f))
-        return tf.reduce_max(tf.abs(after - before), axis=-1), new_f, new_g
+        f, _, _ = self._potential(state.columns, rows, axis=2)
+        g, exponentials, total = self._potential(f, columns, axis=1)
+        after = state.after(plan, t, f, g, lambda: self._change(state.rows, f))
+        return after, exponentials * (columns / total)[:, tf.newaxis, :]
+
+    def error(self, state: State) -> tf.Tensor:
+        """The largest change [B] of a row sum by the first half of another iteration."""
+        f, _, _ = self._potential(state.columns, self.matrices.rows, axis=2)
+        return self._change(state.rows, f)
 
     def weights(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:
-        """The matrix [B, N, M] of a state."""
-        return self._exponentials(self._logits(f, g), self.matrices.scores.dtype)
+        """The matrix [B, N, M] of potentials."""
+        return tf.exp(self.matrices.logits + (f[:, :, tf.newaxis] + g[:, tf.newaxis, :]))
 
     def reverse(
-        self, d_logits: tf.Tensor, d_rows: tf.Tensor, d_columns: tf.Tensor, *states: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, Outputs]:
-        """Reverse an iteration, as `Scalings.reverse`; `states` are f and g after it, and g before it."""
-        f, g, g_before = states
-        # `after` has the weights after the column step, with the right column sums; `before` those after the row step.
-        after, before = self.weights(f, self._unpenalized(g)), self.weights(self._unpenalized(f), g_before)
-        y = self._penalized(tf.math.divide_no_nan(d_columns, self.matrices.columns))
-        x = self._penalized(tf.math.divide_no_nan(d_rows - tf.linalg.matvec(after, y), self.matrices.rows))
-        d_logits -= after * y[:, tf.newaxis, :] + before * x[:, :, tf.newaxis]
-        return d_logits, -tf.linalg.matvec(before, x, transpose_a=True), (x, y)
-
-    def finish(self, d_logits: tf.Tensor, states: Outputs, outputs: Outputs) -> Outputs:
-        """The gradients of the logits, rows and columns, and with an exponent its gradient [B, 1]."""
-        (f, g, _), (x, y) = states, outputs
-        gradients = d_logits, tf.reduce_sum(x, axis=0), tf.reduce_sum(y, axis=0)
-        if self.matrices.exponent is None:
-            return gradients
+        self, reversal: Reversal, t: Any, states: tuple[State, State], gradients: Gradients, *, after: tf.Tensor
+    ) -> Gradients:
+        """The gradients before iteration t, as `Scalings.reverse`; `after` are the weights `with_right_columns`."""
+        (_, g_before, _), (f, g, _) = states
+        rho = self.matrices.exponent
         rows, columns = self.matrices.rows, self.matrices.columns
-        # The gradient of a potential before the exponent is x rows / rho, and that of the exponent this times f / rho.
-        d_f, d_g = (
-            tf.reduce_sum(each * sums * tf.cast(potential, each.dtype), axis=[0, 2])
-            for each, sums, potential in ((x, rows, f), (y, columns, g))
+        # The weights after the row step, whose rows have the right sums.
+        earlier = self.weights(self._unpenalized(f), g_before)
+        y = self._penalized(_over(reversal.of_made(t, gradients.columns), columns))
+        x = self._penalized(_over(reversal.with_last_rows(t, -tf.linalg.matvec(after, y)), rows))
+        d_columns = -tf.linalg.matvec(earlier, x, transpose_a=True)
+        d_exponent = gradients.exponent
+        if rho is not None:
+            # The gradient of a potential before the exponent is x rows / rho, and that of rho this times f / rho.
+            of_rho = [tf.reduce_sum(each, axis=1, keepdims=True) for each in (x * rows * f, y * columns * g)]
+            d_exponent += (of_rho[0] + of_rho[1]) / rho**2
+        return Gradients(
+            logits=gradients.logits - (after * y[:, tf.newaxis, :] + earlier * x[:, :, tf.newaxis]),
+            columns=reversal.of_made(t, d_columns, gradients.columns),
+            row_sums=gradients.row_sums + x,
+            column_sums=gradients.column_sums + y,
+            exponent=d_exponent,
         )
-        return *gradients, (d_f + d_g)[:, tf.newaxis] / tf.cast(self.matrices.exponent**2, d_f.dtype)
 
-    def _logits(self, f: tf.Tensor, g: tf.Tensor) -> tf.Tensor:
-        """[B, N, M] float64, never stored where XLA fuses it; any number for a forbidden entry."""
-        matrices = self.matrices
-        logits = matrices.row_centered(tf.float64) * matrices.inverse_tau
-        return logits + (f[:, :, tf.newaxis] + g[:, tf.newaxis, :])
+    def with_right_columns(self, state: State) -> tf.Tensor:
+        """The weights of a state whose columns have the right sums: before the exponent of its column potentials."""
+        return self.weights(state.rows, self._unpenalized(state.columns))
 
-    def _exponentials(self, logits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-        """The exponentials of the logits, 0 for forbidden entries."""
-        return tf.exp(tf.where(self.matrices.is_allowed, tf.cast(logits, dtype), excluded(dtype)))
+    def _potential(self, other: tf.Tensor, marginal: tf.Tensor, axis: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """`rho (log(marginal) - logsumexp(logits + other))` along an axis; `excluded` where the marginal is 0.
 
-    def _potential(self, logits: tf.Tensor, marginal: tf.Tensor, axis: int) -> tf.Tensor:
-        """The potential rho (log(marginal) - logsumexp(logits)); 0 where the marginal is 0."""
-        peak = self.matrices.peak(logits, axis)
-        total = tf.reduce_sum(self._exponentials(logits - peak, marginal.dtype), axis=axis)
-        ratio = tf.where(marginal > 0, total / tf.where(marginal > 0, marginal, 1), tf.ones_like(total))
-        return self._penalized(-tf.squeeze(peak, axis) - tf.math.log(tf.cast(ratio, tf.float64)))
+        Also the exponentials [B, N, M], relative to the largest along the axis, and their sums.
+        """
+        logits = self.matrices.logits + tf.expand_dims(other, 3 - axis)
+        peak = tf.reduce_max(logits, axis=axis, keepdims=True)
+        exponentials = tf.exp(logits - peak)
+        total = tf.reduce_sum(exponentials, axis=axis)
+        is_used = marginal > 0
+        potential = tf.math.log(tf.where(is_used, marginal, tf.ones_like(marginal)) / total) - tf.squeeze(peak, axis)
+        potential = self._penalized(tf.where(is_used, potential, excluded(potential.dtype)))
+        return potential, exponentials, total
+
+    def _change(self, f: tf.Tensor, new_f: tf.Tensor) -> tf.Tensor:
+        """The largest change [B] of a row sum from potentials f to those of the next iteration."""
+        right_f = self._unpenalized(new_f)  # those that would make the sums right
+        before, after = (tf.exp(tf.minimum(each - right_f, LARGEST_EXPONENT)) for each in (f, new_f))
+        return tf.reduce_max(self.matrices.rows * tf.abs(after - before), axis=1)
 
     def _penalized(self, potential: tf.Tensor) -> tf.Tensor:
         exponent = self.matrices.exponent
-        return potential if exponent is None else potential * tf.cast(exponent, potential.dtype)
+        return potential if exponent is None else potential * exponent
 
     def _unpenalized(self, potential: tf.Tensor) -> tf.Tensor:
         exponent = self.matrices.exponent
         return potential if exponent is None else potential / exponent
 
 
-Solver = Scalings | Potentials
+def _scaling(sums: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
+    """The scalings with which the products become the sums; 0 where the sum is 0."""
+    return sums / tf.maximum(products, tf.maximum(sums * FLOOR[sums.dtype], dtype_tiny(sums.dtype)))
 
 
-def solvers_by_speed(matrices: SinkhornMatrices) -> list[tuple[tf.Tensor | None, Callable[[], Solver]]]:
-    """The solvers, the fastest first, each with the condition under which it fits all matrices.
-
-    float32 scalings take 0.2 to 0.8 of the time of float64 ones, which take 0.1 to 0.4 of the time of potentials.
-    With a penalty the level of the logits matters, which scalings leave out.
-    """
-    if matrices.exponent is not None:
-        return [(None, lambda: Potentials(matrices))]
-    largest, own = _logit_range(matrices) + matrices.sum_range, matrices.scores.dtype
-    solvers: list[tuple] = [(largest <= MAX_RANGE[own], lambda: _scalings(matrices, own))]
-    if own != tf.float64:
-        solvers.append((largest <= MAX_RANGE[tf.float64], lambda: _scalings(matrices, tf.float64)))
-    return [*solvers, (None, lambda: Potentials(matrices))]
-
-
-def _scalings(matrices: SinkhornMatrices, dtype: tf.DType) -> Scalings:
-    """The solver with a kernel in `dtype`, whose entries are at most 1."""
-    exponents, level = _exponents(matrices, dtype)
-    kernel = tf.where(matrices.is_allowed, tf.exp(exponents), tf.zeros_like(exponents))
-    marginals = {"rows": tf.cast(matrices.rows, dtype), "columns": tf.cast(matrices.columns, dtype)}
-    return Scalings(matrices._replace(**marginals), kernel, tf.exp(level))
-
-
-def _logit_range(matrices: SinkhornMatrices) -> tf.Tensor:
-    """The largest distance of a logit below the maxima of its row and column; very large with a forbidden one."""
-    exponents, _ = _exponents(matrices, matrices.scores.dtype)
-    largest = -tf.reduce_min(exponents)
-    valid = tf.logical_and(matrices.rows[:, :, tf.newaxis] > 0, matrices.columns[:, tf.newaxis, :] > 0)
-    has_forbidden_entries = tf.reduce_any(tf.not_equal(matrices.is_allowed, valid))
-    return tf.where(has_forbidden_entries, tf.constant(largest.dtype.max, largest.dtype), largest)
-
-
-def _exponents(matrices: SinkhornMatrices, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
-    """The logits [B, N, M] less the maxima of rows and columns, and the latter [B, M]; 0 where masked."""
-    logits = matrices.row_centered(dtype) * tf.cast(matrices.inverse_tau, dtype)
-    level = matrices.peak(logits, axis=1)
-    return tf.where(matrices.is_allowed, logits - level, tf.zeros_like(logits)), level[:, 0]
+def _over(gradient: tf.Tensor, sums: tf.Tensor) -> tf.Tensor:
+    """The gradient of sums from that of the logarithm; 0 where the sum is 0."""
+    return tf.math.divide_no_nan(gradient, sums)
 
 
 def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: int) -> list[tf.Tensor]:

@@ -12,11 +12,12 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.gradients import nan_where, refuse_forward_mode, straight_through
-from keras_softsort.ops.core.lists import flatten_lists, temperature_per_list
+from keras_softsort.ops.core.lists import flatten_lists, temperature_per_list, with_static_shape
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import exact_matching
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, logits_in_deviations, sinkhorn_matrices
-from keras_softsort.ops.matching.sinkhorn_iterations import Plan, checked_plan, sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_plan import Plan, checked_plan
+from keras_softsort.ops.matching.sinkhorn_iterations import sinkhorn_weights
 
 
 @export
@@ -80,10 +81,10 @@ def sinkhorn(
       return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
-      `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32, and logits of a wide range in
-      float64. Equal logits share evenly. A matrix with a valid NaN or +inf, or an infinite sum, is NaN. So is one with
-      a valid row or column of -inf only, unless it may stay unmatched. If -inf allows no complete matching, the
-      residual stays large, and `hard` gives NaN. Without valid rows or columns the matrix is 0.
+      `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32. Equal logits share evenly. A matrix
+      with a valid NaN or +inf, or an infinite sum, is NaN. So is one with a valid row or column of -inf only, unless it
+      may stay unmatched. If -inf allows no complete matching, the residual stays large, and `hard` gives NaN. Without
+      valid rows or columns the matrix is 0.
 
       The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
       slack row, and has no gradient. With a `marginal_penalty` it is the largest change of a row sum by half an
@@ -98,9 +99,9 @@ def sinkhorn(
     Gradients are those of the iterations made, unless `implicit_gradient` is set. `tf.vectorized_map`, `tape.jacobian`
     and second derivatives also work. Forward mode raises a RuntimeError.
 
-    Cost: O(n m) time per iteration: two matrix-vector products if no logit is further than 24 * tau below the largest
-    of its row and column (200 * tau in float64), otherwise and with a penalty two exponentials of the matrix. Memory is
-    O(n m) plus sqrt(num_iterations) (n + m). An `implicit_gradient` takes O(n m) per step of conjugate gradients, of
+    Cost: O(n m) time per iteration: two exponentials of the matrix for every tenth and with a penalty for all, two
+    matrix-vector products for the others. Memory is O(n m) plus (n + m) for each of up to 64 iterations, or for every
+    tenth of more. An `implicit_gradient` takes O(n m) per step of conjugate gradients, of
     which there are fewer than iterations. `hard` adds the cost of `linear_assignment`.
 
     Example:
@@ -194,7 +195,7 @@ class SinkhornArguments(NamedTuple):
     """Checked arguments: tensors first, then static values."""
 
     logits: tf.Tensor  # [..., n, m], as given
-    tau: tf.Tensor  # float64: a scalar, or broadcasts against the leading axes
+    tau: tf.Tensor  # in the compute dtype: a scalar, or broadcasts against the leading axes
     row_mask: tf.Tensor | None  # [..., n]
     column_mask: tf.Tensor | None  # [..., m]
     plan: Plan
@@ -218,7 +219,7 @@ def _checked(
 ) -> SinkhornArguments:
     """Check the arguments of `sinkhorn`."""
     logits = arguments.matrix_tensor("logits", logits)
-    tau = arguments.temperature(tau, tf.float64, logits, inner=2)
+    tau = arguments.temperature(tau, compute_dtype(logits.dtype), logits, inner=2)
     # TensorFlow's forward mode fails for conditionals that a tape has already differentiated.
     refuse_forward_mode("Sinkhorn", logits, tau)
     return SinkhornArguments(
@@ -257,7 +258,7 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
     result = tf.cast(tf.reshape(result, shape), logits.dtype)
     if given.hard:
         result = straight_through(exact_matching(logits, given.row_mask, given.column_mask), result)
-    return tf.ensure_shape(result, logits.shape), tf.reshape(tf.cast(residual, logits.dtype), shape[:-2])
+    return with_static_shape(result, logits.shape), tf.reshape(tf.cast(residual, logits.dtype), shape[:-2])
 
 
 @traced_if_eager

@@ -2,92 +2,172 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import flatten_lists
-from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices, unit_matrices
-from keras_softsort.ops.matching._sinkhorn_solvers import Scalings, Solver, implicit_gradients, solvers_by_speed
-
-# Up to this many iterations the state after each is stored for the gradient. More are cut into segments of this many,
-# or of the square root of their number if that is more. Only the states before segments are stored, which keeps the
-# memory of many iterations small, and the gradient computes each segment again.
-SEGMENT = 64
-
-State = tuple[tf.Tensor, ...]
+from keras_softsort._internal.arguments import dtype_tiny
+from keras_softsort.ops.core.lists import ceil_division, flatten_lists, with_static_shape
+from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
+from keras_softsort.ops.matching._sinkhorn_plan import STORED, Plan, Reversal, State
+from keras_softsort.ops.matching._sinkhorn_scan import scan
+from keras_softsort.ops.matching._sinkhorn_solvers import Gradients, Potentials, Scalings, implicit_gradients
 
 
-class Plan(NamedTuple):
-    """The plan of iterations: `segments` of `length`, at most `num_iterations` in total."""
+class Segment(NamedTuple):
+    """Consecutive iterations, as the gradient needs them."""
 
-    num_iterations: int
-    tolerance: float | None
-    has_implicit_gradient: bool = False  # which needs no states of iterations
+    before: State
+    states: list[State]  # after each
+    kernel: tf.Tensor  # [B, N, M]: of the scalings among the states
+
+
+class Sinkhorn(NamedTuple):
+    """Sinkhorn iterations for any range of logits. The first of a segment is made on potentials.
+
+    The weights after it are a kernel, on whose scalings the others are made. Its rows have at least 1 / N of the sums
+    that they should have, and no later iteration changes a sum by more, which keeps the scalings of a segment within
+    the numbers of float32. Iterations on potentials alone take 1.2 to 3.6 times as long (benchmarks/variants.py). With
+    a penalty all are made so, since no kernel keeps its range.
+
+    The states between segments are potentials.
+    """
+
+    potentials: Potentials
 
     @property
-    def length(self) -> int:
-        """The number of iterations in a segment."""
-        if self.has_implicit_gradient:
-            return self.num_iterations
-        return min(self.num_iterations, max(SEGMENT, math.isqrt(self.num_iterations - 1) + 1))
+    def keeps_digits(self) -> bool:
+        """Whether the state has the digits of the weights, and no segment returns these."""
+        return self.potentials.matrices.exponent is not None
+
+    def first(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The potentials before the first iteration; those of the rows are never read."""
+        return tf.zeros_like(self.potentials.matrices.rows), self.potentials.matrices.start
+
+    def segment(self, plan: Plan, first: Any, before: State) -> tuple[State, tuple, Segment]:
+        """The state and the weights [B, N, M] after the iterations from number `first` on, and these."""
+        state, kernel = self.potentials.step(plan, first, before)
+        states = [state]
+        if self.potentials.matrices.exponent is not None:
+            for t in range(1, plan.length):
+                states.append(self.potentials.step(plan, first + t, states[-1])[0])
+            return states[-1], (), Segment(before, states, kernel)
+        scalings, unscaled = self._scalings(kernel), _unscaled(state)
+        for t in range(1, plan.length):
+            unscaled = scalings.step(plan, first + t, unscaled)
+            states.append(unscaled)
+        if plan.length == 1:
+            return state, (kernel,), Segment(before, states, kernel)
+        # The potentials lack digits that the kernel has.
+        return _moved(state, unscaled), (scalings.weights(unscaled),), Segment(before, states, kernel)
+
+    def weights(self, state: State) -> tf.Tensor:
+        """The matrix [B, N, M] of a state."""
+        return self.potentials.weights(state.rows, state.columns)
+
+    def restored(self, before: State, states: list[State]) -> Segment:
+        """A segment from its states."""
+        return Segment(before, states, self.potentials.with_right_columns(states[0]))
+
+    def reverse(self, reversal: Reversal, first: Any, segment: Segment, gradients: Gradients) -> Gradients:
+        """The gradients before a segment."""
+        states, kernel = segment.states, segment.kernel
+        if self.potentials.matrices.exponent is not None:
+            for t in reversed(range(1, len(states))):
+                pair = states[t - 1], states[t]
+                after = self.potentials.with_right_columns(states[t])
+                gradients = self.potentials.reverse(reversal, first + t, pair, gradients, after=after)
+            kernel = self.potentials.with_right_columns(states[0])
+        elif len(states) > 1:
+            scaled = [_unscaled(states[0]), *states[1:]]
+            gradients = self._scalings(kernel).reverse(reversal, first + 1, scaled, gradients)
+        return self.potentials.reverse(reversal, first, (segment.before, states[0]), gradients, after=kernel)
+
+    def _scalings(self, kernel: tf.Tensor) -> Scalings:
+        return Scalings(kernel, self.potentials.matrices.rows, self.potentials.matrices.columns)
+
+
+class SinkhornOfKernel(NamedTuple):
+    """Sinkhorn iterations on scalings of one kernel, for one whose scalings stay moderate."""
+
+    scalings: Scalings
 
     @property
-    def segments(self) -> int:
-        """The number of segments; the states before each are stored if there are several."""
-        return -(-self.num_iterations // self.length)
+    def keeps_digits(self) -> bool:
+        """Whether the state has the digits of the weights, and no segment returns these."""
+        return True
+
+    def first(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The scalings before the first iteration."""
+        return tf.ones_like(self.scalings.rows), tf.ones_like(self.scalings.columns)
+
+    def segment(self, plan: Plan, first: Any, before: State) -> tuple[State, tuple, Segment]:
+        """The state after the iterations from number `first` on, from which the weights follow, and these."""
+        states = [before]
+        for t in range(plan.length):
+            states.append(self.scalings.step(plan, first + t, states[-1]))
+        return states[-1], (), self.restored(before, states[1:])
+
+    def weights(self, state: State) -> tf.Tensor:
+        """The matrix [B, N, M] of a state."""
+        return self.scalings.weights(state)
+
+    def restored(self, before: State, states: list[State]) -> Segment:
+        """A segment from its states."""
+        return Segment(before, states, self.scalings.kernel)
+
+    def reverse(self, reversal: Reversal, first: Any, segment: Segment, gradients: Gradients) -> Gradients:
+        """The gradients before a segment."""
+        return self.scalings.reverse(reversal, first, [segment.before, *segment.states], gradients)
 
 
-def checked_plan(*, num_iterations: Any, tolerance: Any, implicit_gradient: Any = False) -> Plan:
-    """Check the arguments of a plan."""
-    return Plan(
-        num_iterations=arguments.positive_integer("num_iterations", num_iterations),
-        tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),
-        has_implicit_gradient=arguments.boolean("implicit_gradient", implicit_gradient),
+def _unscaled(state: State) -> State:
+    """The scalings of the weights of a state."""
+    return State(tf.ones_like(state.rows), tf.ones_like(state.columns), state.made)
+
+
+def _moved(state: State, scalings: State) -> State:
+    """The potentials that include the scalings of a kernel."""
+    least = dtype_tiny(scalings.rows.dtype)  # for a scaling of 0, whose potential is `excluded`
+    f, g = (
+        potential + tf.math.log(tf.maximum(scaling, least))
+        for potential, scaling in ((state.rows, scalings.rows), (state.columns, scalings.columns))
     )
+    return State(f, g, scalings.made)
 
 
 def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor, tf.Tensor]:
-    """The weights [B, N, M] after the iterations, and their largest error of a row sum [B].
+    """The weights [B, N, M] after the iterations, and their largest error of a row sum [B], which has no gradient.
 
-    The weights are differentiable with respect to the scores, tau, the sums and the exponent.
+    The weights are differentiable with respect to the logits, the sums and the exponent.
     """
 
     @tf.custom_gradient
-    def weights(scores: tf.Tensor, inverse_tau: tf.Tensor, *sums: tf.Tensor) -> tuple:
-        differentiable = dict(zip(("rows", "columns", "exponent"), sums, strict=False))
-        given = matrices._replace(scores=scores, inverse_tau=inverse_tau, **differentiable)
-        solvers = solvers_by_speed(given)
-        # All solvers return states of one dtype.
-        result, error, *run = _with_first_that_fits(solvers, lambda solver: _forward(solver, plan, tf.float64))
+    def weights(logits: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, *exponents: tf.Tensor) -> tuple:
+        exponent = exponents[0] if exponents else None
+        potentials = Potentials(matrices._replace(logits=logits, rows=rows, columns=columns, exponent=exponent))
+        run = _forward(Sinkhorn(potentials), plan)
+        if exponent is None:
+            error = tf.reduce_max(tf.abs(tf.reduce_sum(run.weights, axis=2) - rows), axis=1)
+        else:
+            error = potentials.error(run.last)
 
-        def gradient(upstream: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        def gradient(upstream: tf.Tensor, _: tf.Tensor) -> list[tf.Tensor]:
             if plan.has_implicit_gradient:
-                d_logits, *d_sums = implicit_gradients(result, upstream, plan.num_iterations)
-            else:
-                d_logits, *d_sums = _with_first_that_fits(
-                    solvers, lambda solver: _backward(solver, plan, run, upstream)
-                )
-            d_scores = d_logits * tf.cast(inverse_tau, d_logits.dtype)
-            # If sums must hold, the rows of the gradient sum to 0, so scores relative to their row have the same
-            # gradient and more precision.
-            products = d_logits * given.row_centered(d_logits.dtype)
-            return d_scores, _summed_like(products, inverse_tau), *map(_summed_like, d_sums, sums)
+                return implicit_gradients(run.weights, upstream, plan.num_iterations)
+            found = _backward(Sinkhorn(potentials), plan, run, upstream)
+            d_exponents = [_summed_like(found.exponent, each) for each in exponents]
+            return [found.logits, found.row_sums, found.column_sums, *d_exponents]
 
-        return (result, error), gradient
+        return (run.weights, error), gradient
 
-    exponent = [] if matrices.exponent is None else [matrices.exponent]
-    return weights(matrices.scores, matrices.inverse_tau, matrices.rows, matrices.columns, *exponent)
+    exponents = [] if matrices.exponent is None else [matrices.exponent]
+    return weights(matrices.logits, matrices.rows, matrices.columns, *exponents)
 
 
-def _summed_like(tensor: tf.Tensor, template: tf.Tensor) -> tf.Tensor:
-    """Sum `tensor` over the axes along which `template`, a scalar or of the same rank, has the size 1."""
-    rank = template.shape.rank
-    axes = [axis for axis in range(tensor.shape.rank) if not rank or (template.shape[axis] == 1 and axis > 0)]
-    return tf.cast(tf.reduce_sum(tensor, axis=axes, keepdims=bool(rank)) if axes else tensor, template.dtype)
+def _summed_like(gradient: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
+    """The gradient [B, 1] of an exponent that is [B, 1] or a scalar."""
+    return tf.reduce_sum(gradient) if exponent.shape.rank == 0 else gradient
 
 
 def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float) -> tf.Tensor:
@@ -104,190 +184,88 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
 
     @tf.custom_gradient
     def normalized(kernel: tf.Tensor) -> tuple:
-        matrices = unit_matrices(kernel)
-        solver = Scalings(matrices, kernel, matrices.columns)
-        result, _, *run = _forward(solver, plan, kernel.dtype)
+        ones = tf.ones_like(tf.linalg.diag_part(kernel))
+        solver = SinkhornOfKernel(Scalings(kernel, ones, ones))
+        run = _forward(solver, plan)
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            return tf.math.divide_no_nan(_backward(solver, plan, run, upstream)[0], kernel)
+            return tf.math.divide_no_nan(_backward(solver, plan, run, upstream).logits, kernel)
 
-        return result, gradient
+        return run.weights, gradient
 
     result = normalized(flatten_lists(weights, inner=2))
-    return tf.ensure_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
+    return with_static_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
 
 
-def _with_first_that_fits(solvers: list[tuple], compute: Callable[[Solver], list]) -> list[tf.Tensor]:
-    (fits, make), *others = solvers
-    if not others:
-        return compute(make())
-    # Not a `switch_case`, which `tf.vectorized_map` cannot convert.
-    return tf.cond(fits, lambda: compute(make()), lambda: _with_first_that_fits(others, compute))
+class Run(NamedTuple):
+    """The iterations made."""
+
+    weights: tf.Tensor  # [B, N, M]
+    last: State
+    segments: list[Segment]  # if they are not a loop
+    # Rows and columns of states [segments, B, .] before each segment of a loop, then after each of their iterations.
+    states: tuple[tf.Tensor, ...]
 
 
-def _forward(solver: Solver, plan: Plan, dtype: tf.DType) -> list[tf.Tensor]:
-    """Return the weights, their error, the last state, the history of states, and the number of iterations made [B].
+def _forward(solver: Sinkhorn | SinkhornOfKernel, plan: Plan) -> Run:
+    a, b = solver.first()
+    state = State(a, b, tf.fill(tf.shape(a)[:1], plan.num_iterations))
+    if not plan.is_loop:
+        segments = []
+        for index in range(plan.segments):
+            state, weights, segment = solver.segment(plan, index * plan.length, state)
+            segments.append(segment)
+        return Run(weights[0] if weights else solver.weights(state), state, segments, ())
 
-    The history holds the states after each iteration, or before each segment if there are several. States are returned
-    in `dtype`.
-    """
-    state = (*solver.first(), tf.fill(tf.shape(solver.matrices.failed), plan.num_iterations))
-    if plan.segments == 1:
-        state, history = _segment(solver, plan, 0, state, stored=not plan.has_implicit_gradient)
-    else:
+    def step(index: tf.Tensor, values: tuple) -> tuple[tuple, tuple]:
+        before = State(*values[:3])
+        after, weights, segment = solver.segment(plan, index * plan.length, before)
+        # A matrix that had stopped keeps its digits.
+        goes_on = (index * plan.length < after.made)[:, tf.newaxis, tf.newaxis]
+        weights = tuple(tf.where(goes_on, new, old) for new, old in zip(weights, values[3:], strict=True))
+        stored = [before, *segment.states][: _stored(plan)]
+        return (*after, *weights), tuple(each for state in stored for each in (state.rows, state.columns))
 
-        def segment(index: tf.Tensor, state: State) -> tuple[State, State]:
-            return _segment(solver, plan, index * plan.length, state, stored=False)[0], state[:2]
-
-        state, history = _scan(
-            segment,
-            state,
-            outputs_like=state[:2],
-            length=plan.segments,
-            is_running=lambda index, state: tf.reduce_any(index * plan.length < state[2]),
-        )
-    a, b, num_iterations_made = state
-    matrices = solver.matrices
-    result = tf.cast(solver.weights(a, b), matrices.scores.dtype)
-    row_sums = tf.cast(tf.reduce_sum(result, axis=2), matrices.rows.dtype)
-    error = matrices.row_error(row_sums) if matrices.exponent is None else solver.step(a, b)[0]
-    states = (tf.cast(each, dtype) for each in (a, b, *history))
-    return [result, tf.cast(error, result.dtype), *states, num_iterations_made]
-
-
-def _segment(solver: Solver, plan: Plan, start: Any, state: State, *, stored: bool) -> tuple[State, State]:
-    """The iterations from number `start` on, and the states after each if `stored`."""
-    # Without a tolerance, only the last of several segments may hold more iterations than are made.
-    may_end = plan.tolerance is not None or plan.segments > 1
-
-    def step(t: Any, state: State) -> tuple[State, State]:
-        a, b, num_iterations_made = state
-        error, new_a, new_b = solver.step(a, b)
-        if plan.tolerance is not None:
-            converged = tf.logical_and(error <= plan.tolerance, start + t > 0)
-            num_iterations_made = tf.where(converged, tf.minimum(num_iterations_made, start + t), num_iterations_made)
-        if may_end:
-            is_made = (start + t < num_iterations_made)[:, tf.newaxis]
-            new_a, new_b = tf.where(is_made, new_a, a), tf.where(is_made, new_b, b)
-        return (new_a, new_b, num_iterations_made), (new_a, new_b) if stored else ()
-
-    return _scan(
+    carried = () if solver.keeps_digits else (tf.zeros_like(a)[:, :, tf.newaxis] * tf.zeros_like(b)[:, tf.newaxis, :],)
+    values, states = scan(
         step,
-        state,
-        outputs_like=state[:2] if stored else (),
-        length=plan.length,
-        is_running=(lambda t, state: tf.reduce_any(start + t < state[2])) if may_end else None,
+        (*state, *carried),
+        outputs_like=(a, b) * _stored(plan),
+        length=plan.segments,
+        is_running=lambda index, values: tf.reduce_any(index * plan.length < values[2]),
     )
+    last, weights = State(*values[:3]), values[3:]
+    return Run(weights[0] if weights else solver.weights(last), last, [], states)
 
 
-def _backward(solver: Solver, plan: Plan, run: list[tf.Tensor], upstream: tf.Tensor) -> list[tf.Tensor]:
-    """The exact gradients of the iterations made: of the logits [B, N, M], the sums, and an exponent."""
-    *states, num_iterations_made = run
-    first = solver.first()
-    a, b, *history = (tf.cast(each, first[0].dtype) for each in states)
-    d_logits = solver.weights(a, b)
-    d_logits *= tf.cast(upstream, d_logits.dtype)
+def _stored(plan: Plan) -> int:
+    """How many states of a segment are stored for the gradient."""
+    if plan.has_implicit_gradient:
+        return 0
+    return 1 + plan.length if plan.num_iterations <= STORED else 1
+
+
+def _backward(solver: Sinkhorn | SinkhornOfKernel, plan: Plan, run: Run, upstream: tf.Tensor) -> Gradients:
+    """The exact gradients of the iterations made."""
+    d_logits = run.weights * upstream
     d_rows, d_columns = tf.reduce_sum(d_logits, axis=2), tf.reduce_sum(d_logits, axis=1)
+    made = run.last.made
+    reversal = Reversal(plan, d_rows, made)
+    if not plan.is_loop:
+        gradients = Gradients(d_logits, d_columns)
+        for index in reversed(range(plan.segments)):
+            gradients = solver.reverse(reversal, index * plan.length, run.segments[index], gradients)
+        return gradients
 
-    def reverse_segment(start: Any, b_before: tf.Tensor, after: State, gradients: State) -> State:
-        a, b = after
-        states = a, b, tf.concat([b_before[tf.newaxis], b[:-1]], axis=0)
-        return _reverse(solver, states, num_iterations_made - start, d_rows, gradients)
+    def step(index: tf.Tensor, gradients: tuple, *stored: tf.Tensor) -> tuple[tuple, tuple]:
+        before, *states = (State(*pair, made) for pair in zip(stored[::2], stored[1::2], strict=True))
+        if states:
+            segment = solver.restored(before, states)
+        else:
+            _, _, segment = solver.segment(plan.replayed(), index * plan.length, before)
+        return tuple(solver.reverse(reversal, index * plan.length, segment, Gradients(*gradients))), ()
 
-    matrices = solver.matrices
-    exponent = () if matrices.exponent is None else (tf.zeros_like(d_columns[:, :1]),)
-    gradients = d_logits, d_columns, tf.zeros_like(d_rows), tf.zeros_like(d_columns), *exponent
-    if plan.segments == 1:
-        gradients = reverse_segment(0, first[1], tuple(history), gradients)
-    else:
-
-        def segment(index: tf.Tensor, gradients: State, a: tf.Tensor, b: tf.Tensor) -> tuple[State, State]:
-            start = index * plan.length
-            _, after = _segment(solver, plan, start, (a, b, num_iterations_made), stored=True)
-            return reverse_segment(start, b, after, gradients), ()
-
-        made = -(-tf.reduce_max(num_iterations_made) // plan.length)
-        gradients, _ = _scan(segment, gradients, tuple(history), length=plan.segments, reverse_from=made)
-    d_logits, _, *d_sums = gradients
-    return [tf.cast(each, upstream.dtype) for each in (d_logits, *d_sums)]
-
-
-def _reverse(solver: Solver, states: State, num_iterations: tf.Tensor, d_rows: tf.Tensor, gradients: State) -> State:
-    """Reverse consecutive iterations, and return the gradients.
-
-    They are those of the logits [B, N, M], the column state before, the rows, the columns, and an exponent.
-    `states` are the row and column states after each iteration and the column states before it, each [T, B, .].
-    `num_iterations` [B] is the number of iterations that a matrix makes from the first of these on. `d_rows` [B, N] is
-    the gradient of the row state after the last one.
-    """
-
-    def reverse_step(t: Any, gradients: State, *states: tf.Tensor) -> tuple[State, State]:
-        d_logits, d_columns = gradients
-        left = (num_iterations - t)[:, tf.newaxis]
-        # A row state before the last one only acts through the next column state.
-        d_last = tf.where(tf.equal(left, 1), d_rows, tf.zeros_like(d_rows))
-        d_made = tf.where(left > 0, d_columns, tf.zeros_like(d_columns))
-        d_logits, before, outputs = solver.reverse(d_logits, d_last, d_made, *states)
-        return (d_logits, tf.where(left > 0, before, d_columns)), outputs
-
-    (d_logits, d_columns), outputs = _scan(
-        reverse_step,
-        gradients[:2],
-        states,
-        outputs_like=(d_rows, gradients[1]),
-        length=states[0].shape[0],
-        # Entries after the longest run are unused.
-        reverse_from=tf.clip_by_value(tf.reduce_max(num_iterations), 0, states[0].shape[0]),
-    )
-    d_logits, *d_sums = solver.finish(d_logits, states, outputs)
-    return d_logits, d_columns, *map(tf.add, gradients[2:], d_sums)
-
-
-def _scan(
-    step: Callable[..., tuple[State, State]],
-    state: State,
-    inputs: State = (),
-    *,
-    outputs_like: State = (),
-    length: int,
-    reverse_from: tf.Tensor | None = None,
-    is_running: Callable[..., tf.Tensor] | None = None,
-) -> tuple[State, State]:
-    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or from `reverse_from - 1` back to 0.
-
-    Return the state and the outputs.
-
-    A step returns its new state and outputs with the shapes of `outputs_like`, which are stacked along a new first
-    axis. The graph does not grow with `length`. The loop ends once `is_running(t, state)` is false; the remaining
-    outputs are 0.
-    """
-
-    def time(count: tf.Tensor) -> tf.Tensor:
-        return count if reverse_from is None else reverse_from - 1 - count
-
-    def body(count: tf.Tensor, state: State, outputs: State) -> tuple:
-        t = time(count)
-        # A gather, since `tf.vectorized_map` cannot slice if lists differ in their number of steps.
-        state, new = step(t, state, *(tf.gather(each, t) for each in inputs))
-        return count + 1, state, tuple(map(lambda rows, row: _put(rows, t, row), outputs, new))
-
-    def unfinished(count: tf.Tensor, state: State, _: State) -> tf.Tensor:
-        more = count < (length if reverse_from is None else reverse_from)
-        return more if is_running is None else tf.logical_and(more, is_running(time(count), state))
-
-    zeros = (tf.tile(tf.zeros_like(each)[tf.newaxis], [length, *[1] * each.shape.rank]) for each in outputs_like)
-    start = (tf.constant(0), tuple(state), tuple(zeros))
-    _, state, outputs = tf.while_loop(unfinished, body, start, maximum_iterations=length)
-    return state, outputs
-
-
-def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
-    """`rows` with `rows[index] = row`."""
-
-    def updated() -> tf.Tensor:
-        return tf.tensor_scatter_nd_update(rows, tf.reshape(index, [1, 1]), row[tf.newaxis])
-
-    if rows.shape.is_fully_defined():
-        return updated() if rows.shape.num_elements() else rows
-    # A scatter into an empty tensor fails.
-    return tf.ensure_shape(tf.cond(tf.size(rows) > 0, updated, lambda: rows), rows.shape)
+    zeros = tf.zeros_like(d_rows), tf.zeros_like(d_columns), tf.zeros_like(d_columns[:, :1])
+    last = ceil_division(tf.reduce_max(made), plan.length)
+    found, _ = scan(step, (d_logits, d_columns, *zeros), run.states, length=plan.segments, reverse_from=last)
+    return Gradients(*found)

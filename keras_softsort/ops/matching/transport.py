@@ -14,8 +14,8 @@ from keras_softsort.ops.core.gradients import nan_lists, nan_where, refuse_forwa
 from keras_softsort.ops.core.lists import flatten_lists, temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums
+from keras_softsort.ops.matching._sinkhorn_plan import Plan, checked_plan
 from keras_softsort.ops.matching._transport_plan import TransportProblem, transport_value
-from keras_softsort.ops.matching.sinkhorn_iterations import Plan, checked_plan
 
 
 @export

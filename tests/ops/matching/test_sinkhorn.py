@@ -99,6 +99,35 @@ def test_float32_agrees_at_any_scale(scale, tau, num_iterations):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("tau", [1.0, 0.1, 0.01])
+@pytest.mark.parametrize("kind", ["one taste", "chain"])
+def test_float32_agrees_where_potentials_move_far(kind, tau):
+    """All rows like the same columns, or costs are distances on a line, along which the matching moves."""
+    random, n = np.random.default_rng(0), 60
+    logits = {
+        "one taste": 3 * random.normal(size=n) + 0.1 * random.normal(size=(n, n)),
+        "chain": -3 * np.abs(np.sort(random.normal(size=n))[:, np.newaxis] - np.sort(random.exponential(size=n))),
+    }[kind].astype(np.float32)
+    found = traced_sinkhorn(20)(tf.constant(logits), tf.constant(tau, tf.float64))
+    np.testing.assert_allclose(found, oracles.sinkhorn(logits, tau), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3}, {"marginal_penalty": 1.0}], ids=str)
+def test_float32_stays_float32(options):
+    """A tensor processor emulates float64, and converters refuse it."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4, 4])])
+    def run(logits):
+        return tape_gradients(lambda s: ops.sinkhorn(s, 0.5, **options), [logits], logits)
+
+    graph = run.get_concrete_function().graph
+    bodies = [graph, *(graph._get_function(name).graph for name in graph._functions)]
+    dtypes = {output.dtype for body in bodies for operation in body.get_operations() for output in operation.outputs}
+    assert tf.float32 in dtypes
+    assert tf.float64 not in dtypes
+    assert tf.int64 not in dtypes
+
+
 @pytest.mark.parametrize("tau", [1.0, 0.03, 1e-3])
 def test_float32_gradients_are_finite_and_close(tau):
     scores = np.random.default_rng(2).normal(size=(2, 6, 6)).astype(np.float32)

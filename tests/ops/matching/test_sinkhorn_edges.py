@@ -126,6 +126,23 @@ def test_infeasible_is_told():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("num_iterations", [20, 30])
+def test_scalings_that_run_away_stay_finite(num_iterations):
+    """Every iteration moves 199 rows by the factor 199, since all of them can only have the first column."""
+    scores = np.full((200, 200), -INF, np.float32)
+    scores[:, 0] = scores[-1] = 0
+
+    @tf.function
+    def run(scores):
+        return tape_gradients(lambda s: sinkhorn(s, num_iterations=num_iterations), [scores], scores + 1)
+
+    found, (gradient,) = run(tf.constant(np.maximum(scores, -1e3)))
+    np.testing.assert_allclose(found, oracles.sinkhorn(scores, num_iterations=num_iterations), atol=1e-5)
+    assert np.all(np.isfinite(gradient))
+    found = tf.function(lambda s: sinkhorn(s, num_iterations=num_iterations))(tf.constant(scores))
+    np.testing.assert_allclose(found, oracles.sinkhorn(scores, num_iterations=num_iterations), atol=1e-5)
+
+
 @pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3}, {"marginal_penalty": 1.0}], ids=str)
 @pytest.mark.parametrize("compiled", [None, True])
 def test_a_nan_beside_no_other_entry_fails_its_whole_matrix(options, compiled):
