@@ -1,4 +1,4 @@
-"""Checks of arguments that are NumPy arrays."""
+"""NumPy arrays: checks of arguments, and the sizes that lists are padded to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import reprlib
 from typing import Any
 
 import numpy as np
+
+# Two sizes per power of 2, so that a function of padded lists is traced a few times at most, whatever the data. From
+# size 8 on, padding makes a list less than 1.5 times as long, and its pairs less than 2.25 times as many.
+_PADDED_SIZES = np.array([8] + [size * 2**power for power in range(30) for size in (12, 16)])
+
+
+def padded_sizes(sizes: np.ndarray) -> np.ndarray:
+    """The sizes that lists of these `sizes` are padded to."""
+    return _PADDED_SIZES[np.searchsorted(_PADDED_SIZES, sizes)]
 
 
 def real_array(name: str, value: Any) -> np.ndarray:

@@ -69,7 +69,7 @@ def batched_by_size(dataset: tf.data.Dataset, batch_size: int, drop_remainder: b
     return dataset.group_by_window(lambda size, _: size, batches, window_size=batch_size)
 
 
-def checked_lists(
+def checked_dataset(
     lists: RankingDataset | Sequence[tuple[Any, ...]], *, shuffle: bool, padding: str | None
 ) -> RankingDataset:
     """Return `lists` as a `RankingDataset` with items, whose labels allow `shuffle` and `padding`."""

@@ -13,7 +13,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import arrays
 
-LISTS = "pairs (features [n, f], labels [n])"  # in errors
+PAIRS = "pairs (features [n, f], labels [n])"  # in errors
 
 
 @export
@@ -104,7 +104,7 @@ class RankingDataset:
         if isinstance(lists, cls):
             return lists
         arrays: list[list[np.ndarray]] = []
-        for i, parts in enumerate(arguments.elements("lists", lists, LISTS)):
+        for i, parts in enumerate(arguments.elements("lists", lists, PAIRS)):
             arrays.append(columns(parts, f"lists[{i}]", arrays[0] if arrays else None))
         if not arrays:
             raise ValueError("lists must hold at least one list, got none")

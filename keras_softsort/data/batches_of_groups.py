@@ -71,7 +71,7 @@ def batches_of_groups(
     padded_label = _batching.padded_label(padding, optional=True)
     if rows is None and padding is not None:
         raise ValueError(f"padding must be None with rows=None, got {padding!r}")
-    flat = _batching.checked_lists(lists, shuffle=shuffle, padding=padding)
+    flat = _batching.checked_dataset(lists, shuffle=shuffle, padding=padding)
     largest = int(flat.sizes.argmax())
     if rows is not None and flat.sizes[largest] > rows:
         name = f"lists[{largest}]" if flat.query_ids is None else f"group {flat.query_ids.tolist()[largest]!r}"

@@ -86,7 +86,7 @@ def bucketed_batches(
     seed = _batching.int64_seed(seed)
     index, count = _batching.checked_shard(shard)
     padded_label = _batching.padded_label(padding, optional=True)
-    flat = _batching.checked_lists(lists, shuffle=False, padding=None if rows else padding)
+    flat = _batching.checked_dataset(lists, shuffle=False, padding=None if rows else padding)
     if flat.labels is None and not rows:
         raise ValueError(
             "lists must have labels, got none: models.score_rows(model, lists) scores their rows, and rows=True makes "

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arrays import padded_sizes
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset, from_frame
 from keras_softsort.data.tables import table
@@ -17,8 +18,6 @@ from keras_softsort.serving._extra_files import check_same, read_names
 from keras_softsort.serving._saved_model import DEFAULT, IDS, SCORES, SINGLE, SIZES, WITH_IDS, checked_array, has_items
 from keras_softsort.serving._versions import local_path
 
-# Two padded sizes per power of 2: no list of 8 or more items is padded to more than 1.5 times its size.
-PADDED_SIZES = np.array(sorted({size for power in range(3, 31) for size in (2**power, 3 * 2 ** (power - 1))}))
 Arrays = dict[str, np.ndarray]
 Specs = Mapping[str, tf.TensorSpec]
 
@@ -181,7 +180,7 @@ def _batches(
 ) -> Iterator[tuple[np.ndarray, Arrays]]:
     """Yield the numbers of the lists of each batch, and its inputs: one list, or at most `batch_items` items."""
     fixed = next((spec.shape[1] for spec in inputs.values() if has_items(spec) and spec.shape[1]), None)
-    padded = PADDED_SIZES[np.searchsorted(PADDED_SIZES, sizes)] if fixed is None else np.full_like(sizes, fixed)
+    padded = padded_sizes(sizes) if fixed is None else np.full_like(sizes, fixed)
     for size in np.unique(padded):
         members = np.flatnonzero(padded == size)
         per_batch = max(1, batch_items // int(size))

@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_softsort._internal.arrays import integer_array, real_array
+from keras_softsort._internal.arrays import integer_array, padded_sizes, real_array
 
-# Lists are padded to these sizes: a function of padded lists is traced a few times at most, whatever the data. Above
-# size 8, padding adds at most 50 % of the items, and hence at most 2.25 times the pairs.
-PADDED_SIZES = np.array([8] + [size * 2**power for power in range(30) for size in (12, 16)])
 # The pairs of items of a block, 4 MB in float32.
 BLOCK_PAIRS = 2**20
 
@@ -82,10 +79,10 @@ def blocks(sizes: bytes) -> tuple[np.ndarray, ...]:
     """
     counts = np.frombuffer(sizes, np.int64)
     rows, starts = counts.sum(), np.cumsum(counts) - counts
-    padded_sizes = PADDED_SIZES[np.searchsorted(PADDED_SIZES, counts)]
+    padded = padded_sizes(counts)
     found: list[np.ndarray] = []
-    for size in np.unique(padded_sizes):
-        chosen, positions = np.flatnonzero(padded_sizes == size)[:, np.newaxis], np.arange(size)
+    for size in np.unique(padded):
+        chosen, positions = np.flatnonzero(padded == size)[:, np.newaxis], np.arange(size)
         own = np.where(positions < counts[chosen], starts[chosen] + positions, rows)
         found.extend(np.array_split(own, -(-len(own) * size**2 // BLOCK_PAIRS)))
     return tuple(found)

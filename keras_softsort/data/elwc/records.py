@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.data._ranking_dataset import LISTS, RankingDataset, columns
+from keras_softsort.data._ranking_dataset import PAIRS, RankingDataset, columns
 
 
 class Records:
@@ -35,7 +35,7 @@ class Records:
         ids: Any = lists.query_ids if isinstance(lists, RankingDataset) else None
         if ids is not None:  # NumPy would take times in nanoseconds for integers
             ids = list(map(str, ids)) if ids.dtype.kind in "mM" else ids.tolist()
-        for number, parts in enumerate(arguments.elements("lists", lists, LISTS)):
+        for number, parts in enumerate(arguments.elements("lists", lists, PAIRS)):
             query = () if ids is None else (ids[number],)
             yield self.record(parts, f"lists[{number}]", *query)
         if self._first is None:

@@ -24,7 +24,7 @@ BLOCKS_OF_ONE = 4  # a single query is compared with this many blocks at once
 GATHERED_SIZE = 2**23  # the most entries of references that are compared by differences at once
 
 
-class Search(NamedTuple):
+class ExactSearch(NamedTuple):
     """The references and the options of a search. All options are known when traced."""
 
     references: tf.Tensor  # [n, d]
@@ -62,7 +62,7 @@ def nearest_references(
     size = max(min(block_size, -(-count // chunk_size) * chunk_size) // chunk_size, 1) * chunk_size
     # Squared distances have the same order as their roots.
     measure = "squared_euclidean" if distance == "euclidean" else distance
-    search = Search(tf.stop_gradient(references), k, measure, size, chunk_size, approximate)
+    search = ExactSearch(tf.stop_gradient(references), k, measure, size, chunk_size, approximate)
     is_usual = is_searchable(queries, references, distance)
     ids = _by_number(tf.stop_gradient(tf.where(is_usual, queries, tf.zeros_like(queries))), is_usual, search)
     # The other queries have equal distances to all references (NaN, infinity, or 1 from a vector of zeros), or
@@ -71,7 +71,7 @@ def nearest_references(
     return _in_exact_order(queries, references, tf.stop_gradient(ids), distance)
 
 
-def _by_number(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
+def _by_number(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf.Tensor:
     """Return the ids [q, k] of the nearest references. A single query takes a third of the time without bounds."""
     count = queries.shape[0]
     if search.approximate or count not in (None, 1):
@@ -83,7 +83,7 @@ def _by_number(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
     return with_static_shape(ids, [None, search.k])
 
 
-def _of_one(queries: tf.Tensor, search: Search) -> tf.Tensor:
+def _of_one(queries: tf.Tensor, search: ExactSearch) -> tf.Tensor:
     """Return the ids [1, k] of the nearest references to a single query [1, d], by its distances to all."""
     count, dimension = search.references.shape
     size = min(BLOCKS_OF_ONE * search.block_size, count)
@@ -101,7 +101,7 @@ def _of_one(queries: tf.Tensor, search: Search) -> tf.Tensor:
     return tf.math.top_k(-found, search.k)[1][tf.newaxis]
 
 
-def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
+def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf.Tensor:
     """Return the ids [q, k] of the nearest references, computed for at most 256 queries at a time."""
     count = queries.shape[0]
     if count is not None and count <= MAX_QUERIES:
@@ -123,7 +123,7 @@ def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Te
     return with_static_shape(tf.reshape(ids, [groups * size, search.k])[:total], [count, search.k])
 
 
-def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: Search) -> tf.Tensor:
+def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf.Tensor:
     """Search the chunks with the highest bounds until no other chunk can hold a nearer reference."""
     prepared = query_bounds(queries, search.references, search.distance)
     count = search.references.shape[0]
@@ -194,7 +194,7 @@ def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, 
     return others, chunks, tf.reduce_max(others, axis=1, keepdims=True)
 
 
-def _members(queries: tf.Tensor, chunks: tf.Tensor, search: Search) -> tuple[tf.Tensor, tf.Tensor]:
+def _members(queries: tf.Tensor, chunks: tf.Tensor, search: ExactSearch) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the distances and ids [q, m] of the references in `chunks` [q, c].
 
     Ids after the last reference have the largest finite distance, and no other one has more. References are gathered in

@@ -52,7 +52,7 @@ def _reciprocal_rank(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
 
 
 # Name -> function (judged, k) that returns the metric [q] of each query.
-METRICS: dict[str, Callable[[JudgedCandidates, int | None], tf.Tensor]] = {
+RETRIEVAL_METRICS: dict[str, Callable[[JudgedCandidates, int | None], tf.Tensor]] = {
     "average_precision": _average_precision,
     "mrr": _reciprocal_rank,
     "ndcg": _ndcg,

@@ -13,7 +13,7 @@ from keras_softsort.ops.core.deviations import checked_scale, deviations
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.core.gradients import nan_where
 from keras_softsort.ops.core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, METRICS, JudgedCandidates
+from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, RETRIEVAL_METRICS, JudgedCandidates
 from keras_softsort.ops.neighbors.embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
 
@@ -118,7 +118,7 @@ def retrieval_loss(
 
 def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[str, Any]:
     """Check the options of a metric, of the operator and of the loss."""
-    if arguments.one_of("metric", metric, METRICS) in AT_K and k is None:
+    if arguments.one_of("metric", metric, RETRIEVAL_METRICS) in AT_K and k is None:
         raise ValueError(f"k must be given with metric={metric!r}, got None")
     return {
         "metric": metric,
@@ -165,7 +165,7 @@ def _losses(
     judged = JudgedCandidates(similarities, tau[:, tf.newaxis], members, is_candidate, is_relevant)
     is_number = tf.logical_and(tf.math.is_finite(similarities), tf.math.is_finite(agrees))
     failed = tf.reduce_any(tf.logical_and(is_candidate, tf.logical_not(is_number)), axis=1)
-    return tf.cast(-nan_where(failed, METRICS[options["metric"]](judged, k)), queries.vectors.dtype)
+    return tf.cast(-nan_where(failed, RETRIEVAL_METRICS[options["metric"]](judged, k)), queries.vectors.dtype)
 
 
 def _embeddings(name: str, values: Any) -> tf.Tensor:

@@ -13,7 +13,7 @@ from keras_softsort.ops.core.lists import descending, inverse, masked_last, take
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
 from keras_softsort.ops.ranking.lists import RankingLists
 
-METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
+LAMBDA_METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
 _WITH_GAIN, _BY_DISCOUNT = ("dcg", "ndcg"), ("dcg", "mrr", "ndcg")
 
 
@@ -57,7 +57,7 @@ class LambdaWeight:
         min_label: float | None = None,
     ) -> None:
         given = dict(locals())
-        self.metric = arguments.one_of("metric", metric, METRICS)
+        self.metric = arguments.one_of("metric", metric, LAMBDA_METRICS)
         for name, (readers, check) in OPTIONS.items():
             value = given[name]
             if value is not None and metric not in readers:
@@ -98,7 +98,7 @@ class LambdaOptions(NamedTuple):
 def checked_lambda_weight(name: str, value: Any) -> str | LambdaWeight | None:
     """Return `value`, which must be None, the name of a metric, or a `LambdaWeight`."""
     if value is not None and not isinstance(value, LambdaWeight):
-        LambdaWeight(arguments.one_of(name, value, METRICS))
+        LambdaWeight(arguments.one_of(name, value, LAMBDA_METRICS))
     return value
 
 
