@@ -57,7 +57,6 @@ FUNCTIONS = {**SORTING, **OTHERS, **LOSSES, **METRICS}
 NOT_LISTS = {
     "soft_top_k",
     "soft_top_k_membership",
-    "relaxed_top_k",
     "dknn_loss",
     "soft_neighbor_membership",
     "retrieval_loss",

@@ -127,7 +127,7 @@ _SAMPLING = {
         lambda s, seed: ks.gumbel_softmax(s, seed=seed), ("scores", "seed"), formulas.gumbel_softmax
     ),
     "gumbel_softmax-k": Program(lambda s, seed: ks.gumbel_softmax(s, seed=seed, k=_top(s)), ("scores", "seed")),
-    "relaxed_top_k": Program(lambda s: ks.ops.relaxed_top_k(s, _top(s))),
+    "gumbel_softmax-no-noise": Program(lambda s: ks.gumbel_softmax(s, k=_top(s), noise_scale=0)),
 }
 _NEIGHBORS = {
     "nearest_neighbors": Program(

@@ -21,9 +21,9 @@ from keras_softsort.ops.sorting import methods
 class GumbelSoftmaxLayer(TemperatureLayer):
     """Choose one or k items: at random by their logits during training, and those with the largest logits otherwise.
 
-    Use it to select features, actions or the items of a slate inside a model. In inference the output is
-    `ops.relaxed_top_k`, or with `hard=True` the k-hot vector of the k largest logits (of equal logits, the first). The
-    formula, edge cases, cost and source are those of `ops.gumbel_softmax`.
+    Use it to select features, actions or the items of a slate inside a model. In inference there is no noise: the
+    output is a soft top k, or with `hard=True` the k-hot vector of the k largest logits (of equal logits, the first).
+    The formula, edge cases, cost and source are those of `ops.gumbel_softmax`.
 
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.
@@ -90,7 +90,7 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         options = {"mask": of_all_entries("mask", mask, logits), **self._options("k", "method", "hard", "axis")}
         if training:
             return ops.gumbel_softmax(logits, tau=tau, seed=next_seed(self._noise_state), **options)
-        return ops.relaxed_top_k(logits, tau=tau, **options)
+        return ops.gumbel_softmax(logits, tau=tau, noise_scale=0.0, **options)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the logits."""

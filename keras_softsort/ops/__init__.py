@@ -63,7 +63,6 @@ from keras_softsort.ops.ranking.softmax import softmax_loss as softmax_loss
 from keras_softsort.ops.ranking.softmax import unique_softmax_loss as unique_softmax_loss
 from keras_softsort.ops.ranking.spearman import spearman_loss as spearman_loss
 from keras_softsort.ops.sampling.gumbel_softmax import gumbel_softmax as gumbel_softmax
-from keras_softsort.ops.sampling.gumbel_softmax import relaxed_top_k as relaxed_top_k
 from keras_softsort.ops.sorting.harden import harden as harden
 from keras_softsort.ops.sorting.permutations import neural_sort as neural_sort
 from keras_softsort.ops.sorting.permutations import soft_sort as soft_sort

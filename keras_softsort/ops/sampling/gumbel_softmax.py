@@ -24,7 +24,7 @@ def gumbel_softmax(
     logits: Any,
     tau: Any = 1.0,
     *,
-    seed: Any,
+    seed: Any = None,
     k: int = 1,
     method: str = "threshold",
     noise_scale: Any = 1.0,
@@ -51,10 +51,11 @@ def gumbel_softmax(
       logits: floating-point, unnormalized log-probabilities along `axis`. An item with -inf is never chosen.
       tau: temperature in units of the logits, positive: a number, or a tensor that broadcasts against the axes other
         than `axis`. A tensor that is not positive gives NaN.
-      seed: two integers, the stateless seed of the noise.
+      seed: two integers, the stateless seed of the noise. May be left out with `noise_scale=0`.
       k: number of items to choose, from 1 to n.
       method: the relaxation for k > 1, `"threshold"` or `"successive_softmax"`. Exact choices do not depend on it.
-      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `relaxed_top_k`.
+      noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. With 0 the keys are the logits, and
+        the result is a soft top k of them; `soft_top_k_membership` has other relaxations of it.
       hard: whether to return the exact k-hot vector of the k largest keys, with the gradient of the soft sample.
       axis: the axis of the n items.
       mask: bool of the shape of `logits`, True for valid items. Masked items get 0 and zero gradient.
@@ -66,7 +67,8 @@ def gumbel_softmax(
       and at any tau: they are clipped at 1e19 in float32. Half precision is computed in float32.
 
     Raises:
-      TypeError: `logits` is not floating-point, `mask` is not bool, or another argument has another type.
+      TypeError: `logits` is not floating-point, `mask` is not bool, there is noise and no `seed`, or another argument
+        has another type.
       ValueError: `tau` is not positive, `k`, `axis` or `noise_scale` is out of range, `method` is unknown, or shapes do
         not match.
 
@@ -78,6 +80,9 @@ def gumbel_softmax(
     >>> two = ks.ops.gumbel_softmax([-0.4, -1.6, -2.3], tau=0.1, seed=[1, 2], k=2)
     >>> round(float(two.numpy().sum()), 3)
     2.0
+    >>> without_noise = ks.ops.gumbel_softmax([2.0, 2.0, 2.0, 1.0], tau=0.1, k=2, noise_scale=0)
+    >>> (100 * without_noise.numpy()).round().tolist()
+    [67.0, 67.0, 67.0, 0.0]
 
     Source: E. Jang, S. Gu, B. Poole, "Categorical Reparameterization with Gumbel-Softmax", and C. Maddison, A. Mnih, Y.
     W. Teh, "The Concrete Distribution", both ICLR 2017; S. M. Xie, S. Ermon, "Reparameterizable Subset Sampling via
@@ -86,39 +91,13 @@ def gumbel_softmax(
     """
     choice = _checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)
     scale = gumbel_noise.noise_scale_tensor(noise_scale, choice.tau.dtype)
-    return _choose(choice, scale, gumbel_noise.seed_tensor(seed))
-
-
-@export
-def relaxed_top_k(
-    logits: Any,
-    k: int,
-    tau: Any = 1.0,
-    *,
-    method: str = "threshold",
-    hard: bool = False,
-    axis: int = -1,
-    mask: Any = None,
-) -> tf.Tensor:
-    """Compute the soft memberships of items in the k largest: `gumbel_softmax` without noise.
-
-    Args:
-      logits: floating-point, the keys along `axis`. An item with -inf is never chosen. If `hard`, the first of equal
-        ones are.
-      k: number of items to choose, from 1 to n.
-      tau, method, hard, axis, mask: as in `gumbel_softmax`.
-
-    Results, errors and cost are those of `gumbel_softmax`.
-
-    Example:
-
-    >>> import keras_softsort as ks
-    >>> (100 * ks.ops.relaxed_top_k([2.0, 2.0, 2.0, 1.0], k=2, tau=0.1).numpy()).round().tolist()
-    [67.0, 67.0, 67.0, 0.0]
-
-    Source: see `gumbel_softmax`.
-    """
-    return _choose(_checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask))
+    if seed is not None:
+        return _choose(choice, scale, gumbel_noise.seed_tensor(seed))
+    if tf.is_tensor(noise_scale) or noise_scale != 0:
+        raise TypeError(
+            f"seed must hold two integers unless noise_scale is 0, got None with noise_scale={noise_scale!r}"
+        )
+    return _choose(choice)
 
 
 class Choice(NamedTuple):

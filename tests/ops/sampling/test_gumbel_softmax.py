@@ -24,7 +24,7 @@ TAU = 0.6
 # Samples per distribution: enough for chi-square to see a probability that is off by some 0.01.
 DRAWS = 20_000
 CHOICES = pytest.mark.parametrize("k", [1, 3])
-# The published relaxation for k > 1; the threshold is in test_relaxed_top_k.py.
+# The published relaxation for k > 1; the threshold is in test_choice_without_noise.py.
 gumbel_softmax = functools.partial(ops.gumbel_softmax, method="successive_softmax")
 
 
@@ -298,6 +298,16 @@ def test_empty_and_single(hard):
         ),
         ({"noise_scale": -1.0}, ValueError, r"noise_scale must be at least 0 and finite, got -1\.0"),
         ({"method": "sort"}, ValueError, "method must be"),
+        (
+            {"seed": None},
+            TypeError,
+            r"seed must hold two integers unless noise_scale is 0, got None with noise_scale=1\.0",
+        ),
+        (
+            {"seed": None, "noise_scale": tf.constant(0.0)},
+            TypeError,
+            "seed must hold two integers unless noise_scale is 0",
+        ),
         ({"seed": [1]}, ValueError, r"seed must hold two integers, shape \[2\], got shape \(1,\)"),
         ({"k": 0}, ValueError, "k must be at least 1, got 0"),
         ({"k": 1.0}, TypeError, r"k must be an integer, got 1\.0"),
