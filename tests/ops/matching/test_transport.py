@@ -56,7 +56,7 @@ def along(direction, function, place, inputs, weights):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "mode"), modes.of_first(list(SUMS)))
-@pytest.mark.parametrize(("tau", "num_iterations"), [(0.7, 5), (0.02, 70)], ids=["scalings", "potentials in segments"])
+@pytest.mark.parametrize(("tau", "num_iterations"), [(0.7, 5), (0.02, 25)], ids=["scalings", "a loop of segments"])
 def test_sums_in_every_mode(kind, mode, tau, num_iterations):
     logits, options = SUMS[kind]
     names, sums, options = given_sums(options)
@@ -301,10 +301,11 @@ def test_distances(distance):
         "dot": -x @ y,
     }
     np.testing.assert_allclose(single, wanted[distance], rtol=1e-12)
-    converged = {"distance": distance, "num_iterations": 400, "tolerance": None}
-    between, of_x, of_y = (ops.transport_cost(*clouds, 0.5, **converged) for clouds in ((X, Y), (X, X), (Y, Y)))
+    # Few iterations converge at this temperature.
+    converged = {"distance": distance, "num_iterations": 60, "tolerance": None}
+    between, of_x, of_y = (ops.transport_cost(*clouds, 5.0, **converged) for clouds in ((X, Y), (X, X), (Y, Y)))
     # The divergence takes other steps to the cost of a cloud with itself.
-    divergence = ops.sinkhorn_divergence(X, Y, 0.5, **converged)
+    divergence = ops.sinkhorn_divergence(X, Y, 5.0, **converged)
     np.testing.assert_allclose(divergence, between - (of_x + of_y) / 2, rtol=1e-10)
 
 
