@@ -116,6 +116,31 @@ def test_a_loss_has_no_rules_for_names_that_its_operator_does_not_declare():
 
 
 @pytest.mark.parametrize(
+    ("rule", "stochastic", "is_drawn"),
+    [
+        (SEED, False, True),
+        (SEED._replace(only_if="stochastic"), False, False),
+        (SEED._replace(only_if="stochastic"), True, True),
+        (arguments.optional_integer, True, False),
+    ],
+)
+def test_a_loss_draws_the_seeds_that_its_operator_declares(rule, stochastic, is_drawn):
+    seen = []
+
+    @checks(seed=rule)
+    def noisy(scores, labels, *, seed, stochastic, mask, weights):
+        seen.append(seed)
+        return tf.reduce_sum(scores, axis=-1)
+
+    class Noisy(OperatorLoss, operator=noisy):
+        def __init__(self, seed=None, stochastic=False, **kwargs):
+            super().__init__(locals(), **kwargs)
+
+    Noisy(stochastic=stochastic)(LABELS, SCORES)
+    assert [tf.is_tensor(seed) and seed.shape == [2] for seed in seen] == [is_drawn]
+
+
+@pytest.mark.parametrize(
     "call",
     [
         lambda number, values: ks.ops.list_net_loss(SCORES, LABELS, label_tau=number(2.0)),
