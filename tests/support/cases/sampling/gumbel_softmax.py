@@ -29,6 +29,7 @@ OPERATIONS = [
     Operation("gumbel_softmax", lambda x: ks.gumbel_softmax(x, seed=SEED, k=2, hard=True), SCORES, "subset"),
     *(Operation("gumbel_softmax", lambda x, m=m: without_noise(x, method=m), SCORES, m) for m in METHODS),
 ]
+VALID = {"gumbel_softmax": {"seed": SEED}}
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "threshold": (without_noise, ("jacobian", "traced_second")),
