@@ -8,6 +8,7 @@ from support.cases.operation import SCORES, SEED, Operation
 from support.oracles import subsets as oracles
 
 ORACLE = oracles.relaxed_subset
+VALID = {"gumbel_softmax": {"seed": SEED}}  # which may be left out without noise
 
 
 def without_noise(scores, tau=1.0, **options):
