@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import not_negative, row_weights
-from keras_softsort.ops.core.lists import flatten_lists
+from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.matching.set_loss import checked_items
 
 Mask = str | Callable[[Any], Any] | None

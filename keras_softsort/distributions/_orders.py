@@ -13,15 +13,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import (
-    broadcast_leading,
-    descending,
-    flatten_lists,
-    inverse,
-    is_at_most,
-    masked_last,
-    take,
-)
+from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
 

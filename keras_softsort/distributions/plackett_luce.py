@@ -14,7 +14,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.distributions import _orders
 from keras_softsort.distributions._base import VARIABLES, OrderDistribution, checked_count, order_dtype
 from keras_softsort.distributions._without_replacement import draw_orders, expected_rank_weights
-from keras_softsort.ops.core.lists import broadcast_leading, flatten_lists
+from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists
 
 
 @export

@@ -13,7 +13,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.distributions._base import OrderDistribution, tau_parameter
-from keras_softsort.ops.core.lists import broadcast_leading
+from keras_softsort.ops.core.axes import broadcast_leading
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import sort_arguments
 

@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
 from keras_softsort._keras.options import KeepsOptions
-from keras_softsort.ops.core import lists
+from keras_softsort.ops.core import order
 
 
 class LayerOptions(KeepsOptions):
@@ -165,7 +165,7 @@ def ranks_mask(mask: Any, count: int | None = None) -> Any:
         valid = keras.ops.cast(mask, "int32")
         ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
         return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
-    return lists.leading_ranks(mask, count)
+    return order.leading_ranks(mask, count)
 
 
 def known_shape(input_shape: Any) -> Any:

@@ -12,8 +12,9 @@ from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.ops.core.axes import repeat_samples
 from keras_softsort.ops.core.deviations import checked_scale
-from keras_softsort.ops.core.lists import leading_columns, repeat_samples
+from keras_softsort.ops.core.order import leading_columns
 
 
 @export

@@ -12,7 +12,8 @@ from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import keras, layer_shape
 from keras_softsort.layers._base import SortingLayer, TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed
-from keras_softsort.ops.core.lists import of_all_entries, repeat_samples, temperature_per_example
+from keras_softsort.ops.core.axes import of_all_entries, repeat_samples
+from keras_softsort.ops.core.temperature import temperature_per_example
 from keras_softsort.ops.sampling.gumbel_softmax import METHODS
 from keras_softsort.ops.sorting import methods
 

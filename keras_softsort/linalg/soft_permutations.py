@@ -10,7 +10,7 @@ import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import broadcast_leading, flatten_lists, with_static_shape
+from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, with_static_shape
 from keras_softsort.ops.sorting import dispatch
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 

@@ -8,7 +8,7 @@ from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
-from keras_softsort.ops.core.lists import descending, masked_last
+from keras_softsort.ops.core.order import descending, masked_last
 from keras_softsort.ops.ranking.permutation_cross_entropy import sorted_labels
 
 

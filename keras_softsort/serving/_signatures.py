@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort.data.elwc.parsing import parse_elwc
-from keras_softsort.ops.core.lists import plus_zeros, take
+from keras_softsort.ops.core.order import plus_zeros, take
 from keras_softsort.serving._model_inputs import ModelInputs
 from keras_softsort.serving._saved_model import DEFAULT, ELWC, IDS, REGRESS, SCORES, SERIALIZED, SINGLE, SIZES, WITH_IDS
 

@@ -8,7 +8,7 @@ from support.cases import objects, operators
 from support.gradients import tape_gradients
 
 import keras_softsort as ks
-from keras_softsort.ops.core import lists, target
+from keras_softsort.ops.core import target
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -68,7 +68,7 @@ def test_a_tpu_gathers_by_comparison():
 
     def operations(name):
         with target.lowering_for(name):
-            trace = tf.function(lambda: (lists.take(values, order), lists.inverse(order))).get_concrete_function()
+            trace = tf.function(lambda: (order.take(values, order), order.inverse(order))).get_concrete_function()
         return {each.type for each in trace.graph.get_operations()}
 
     slow = {"GatherV2", "UnsortedSegmentSum"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 
 
 def network(lists):

@@ -6,7 +6,7 @@ import math
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import ceil_division
+from keras_softsort.ops.core.axes import ceil_division
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.core.tracing import is_compiled
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype, dtype_tiny
-from keras_softsort.ops.core.lists import nearest_to_zero
+from keras_softsort.ops.core.temperature import nearest_to_zero
 
 
 def checked_scale(scale: Any) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import with_static_shape
+from keras_softsort.ops.core.axes import with_static_shape
 
 DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 

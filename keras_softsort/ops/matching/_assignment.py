@@ -16,7 +16,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import flatten_lists, is_nan_or_infinity, take
+from keras_softsort.ops.core.axes import flatten_lists
+from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.temperature import is_nan_or_infinity
 from keras_softsort.ops.core.tracing import traced_if_eager
 
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix. Chosen by the time that random

@@ -8,14 +8,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import in_deviations
-from keras_softsort.ops.core.lists import (
-    excluded,
-    flatten_lists,
-    is_minus_infinity,
-    is_nan_or_infinity,
-    with_static_shape,
-)
+from keras_softsort.ops.core.temperature import excluded, is_minus_infinity, is_nan_or_infinity
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
 EQUAL_MASS = {tf.float32: 1e-5, tf.float64: 1e-10}

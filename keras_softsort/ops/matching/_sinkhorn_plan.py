@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import ceil_division
+from keras_softsort.ops.core.axes import ceil_division
 
 # The most iterations of a segment.
 SEGMENT = 10

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import with_static_shape
+from keras_softsort.ops.core.axes import with_static_shape
 
 
 def scan(

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.lists import excluded, is_at_most
+from keras_softsort.ops.core.axes import is_at_most
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
 from keras_softsort.ops.matching._sinkhorn_plan import Plan, Reversal, State
 

@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.gradients import nan_lists
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.matching._assignment import matched_pairs
 
 NORMALIZATIONS = ("batch", "set", "none")

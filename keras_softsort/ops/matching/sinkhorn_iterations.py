@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.lists import ceil_division, flatten_lists, with_static_shape
+from keras_softsort.ops.core.axes import ceil_division, flatten_lists, with_static_shape
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
 from keras_softsort.ops.matching._sinkhorn_plan import STORED, Plan, Reversal, State
 from keras_softsort.ops.matching._sinkhorn_scan import scan

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import descending, inverse, masked_last, mean_ranks, take, tied_ranks
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.ties import mean_ranks, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list
 

@@ -11,7 +11,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import flatten_lists, list_size, take
+from keras_softsort.ops.core.axes import flatten_lists, list_size
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.metrics.ranked_lists import (
     Measures,
     MetricOptions,

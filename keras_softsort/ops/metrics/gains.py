@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import list_size
+from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.metrics.ranked_lists import (
     Measures,
     MetricOptions,

@@ -7,7 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import descending, inverse, masked_last, take, tied_ranks
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.metrics.ranked_lists import (
     Measures,

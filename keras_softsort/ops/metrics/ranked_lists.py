@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import descending, list_size, masked_last, take, tie_sums, tied_ranks
+from keras_softsort.ops.core.axes import list_size
+from keras_softsort.ops.core.order import descending, masked_last, take
+from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
 

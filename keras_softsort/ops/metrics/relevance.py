@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.metrics.ranked_lists import RankedLists, measured, of_relevant_items, sizes_of_first
 from keras_softsort.ops.ranking.lists import RankingLists
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.distances import paired_distances
-from keras_softsort.ops.core.lists import take, with_static_shape
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once

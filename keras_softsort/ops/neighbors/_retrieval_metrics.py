@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 
 # (rank among all candidates, rank among the relevant ones) -> value, each [q]
 Value = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]

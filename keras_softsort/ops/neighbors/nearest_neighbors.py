@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.distances import DISTANCES
-from keras_softsort.ops.core.lists import with_static_shape
 from keras_softsort.ops.neighbors._exact import nearest_references
 
 VOTES = ("count", "distance")

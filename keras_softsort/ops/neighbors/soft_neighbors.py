@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.deviations import checked_scale, in_deviations
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops.core.lists import excluded
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.neighbors.embeddings import agreement, checked_candidates, class_rows, number_of
 from keras_softsort.ops.sorting import dispatch, methods

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core import gumbel_noise
-from keras_softsort.ops.core.lists import flatten_lists
+from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.ranking._checks import SEED, Held, Rule
 from keras_softsort.ops.ranking.lists import RankingLists
 

@@ -7,15 +7,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import (
-    ceil_division,
-    descending,
-    inverse,
-    list_size,
-    pair_scores,
-    take,
-    within_range,
-)
+from keras_softsort.ops.core.axes import ceil_division, list_size
+from keras_softsort.ops.core.order import descending, inverse, take
+from keras_softsort.ops.core.temperature import pair_scores, within_range
 from keras_softsort.ops.ranking._checks import TAU, Held, Rule
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
 from keras_softsort.ops.ranking._pair_costs import COSTS

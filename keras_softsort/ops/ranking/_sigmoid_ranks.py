@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import excluded, is_at_most
+from keras_softsort.ops.core.axes import is_at_most
+from keras_softsort.ops.core.temperature import excluded
 
 # Ranks are then off by 5e-8 of their value, and slopes by 6e-7.
 STEP = 0.5

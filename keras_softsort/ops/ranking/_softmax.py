@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import softmax_logits
+from keras_softsort.ops.core.temperature import softmax_logits
 from keras_softsort.ops.ranking.dcg import discounts
 from keras_softsort.ops.ranking.lambda_weights import (
     LambdaOptions,

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import excluded
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.sampling.logsumexp import logsumexp

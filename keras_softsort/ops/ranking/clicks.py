@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import softmax_logits
+from keras_softsort.ops.core.temperature import softmax_logits
 from keras_softsort.ops.ranking._checks import checks
 from keras_softsort.ops.ranking.lists import (
     ITEM_CHECKS,

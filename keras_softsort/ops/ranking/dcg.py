@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import descending, list_size
+from keras_softsort.ops.core.axes import list_size
+from keras_softsort.ops.core.order import descending
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")

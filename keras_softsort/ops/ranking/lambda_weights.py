@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.lists import descending, inverse, masked_last, take
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
 from keras_softsort.ops.ranking.lists import RankingLists
 

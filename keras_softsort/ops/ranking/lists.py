@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort.ops.core.lists import flatten_lists, list_size, temperature_per_list, with_static_shape
+from keras_softsort.ops.core.axes import flatten_lists, list_size, with_static_shape
+from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 
 # The check of the option that losses of items share.

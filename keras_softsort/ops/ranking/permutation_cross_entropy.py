@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.gradients import nan_lists
-from keras_softsort.ops.core.lists import descending, masked_last, take
+from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples, stochastic_noise

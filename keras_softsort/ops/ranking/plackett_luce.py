@@ -10,17 +10,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import (
-    descending,
-    inverse,
-    is_nan_or_infinity,
-    masked_last,
-    relative_scores,
-    take,
-    tie_sums,
-    tied_ranks,
-)
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.temperature import is_nan_or_infinity, relative_scores
+from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts

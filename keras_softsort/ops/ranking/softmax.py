@@ -8,8 +8,11 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import descending, is_at_most, masked_last, relative_scores, take, tied_ranks
+from keras_softsort.ops.core.axes import is_at_most
+from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.temperature import relative_scores
+from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, checked_softmax_weight, softmax_losses, softmax_slopes
 from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.lists import mean_ranks
+from keras_softsort.ops.core.ties import mean_ranks
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.sorting import dispatch, methods

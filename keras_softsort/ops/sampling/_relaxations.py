@@ -7,7 +7,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import is_minus_infinity, is_nan_or_infinity
+from keras_softsort.ops.core.temperature import is_minus_infinity, is_nan_or_infinity
 
 # For a larger weight p, log(1 - p) is computed from the weights of the other items, since 1 - p loses precision. At
 # most one item can have a weight above 0.5, and the margin keeps that true when p is rounded.

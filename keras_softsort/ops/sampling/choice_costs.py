@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import excluded, take
+from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sampling.logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and a sum of 1e8 of

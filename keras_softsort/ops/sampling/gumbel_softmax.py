@@ -11,8 +11,10 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core import gumbel_noise
+from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.gradients import straight_through
-from keras_softsort.ops.core.lists import is_minus_infinity, is_nan_or_infinity, masked_last, with_static_shape
+from keras_softsort.ops.core.order import masked_last
+from keras_softsort.ops.core.temperature import is_minus_infinity, is_nan_or_infinity
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxations import relaxed_choice, relaxed_subset, threshold_memberships
 

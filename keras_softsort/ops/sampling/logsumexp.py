@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import excluded
+from keras_softsort.ops.core.temperature import excluded
 
 
 class ScaledSums(NamedTuple):

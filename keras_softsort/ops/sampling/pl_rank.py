@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import excluded, flatten_lists, inverse, is_at_most, masked_last, take
+from keras_softsort.ops.core.axes import flatten_lists, is_at_most
+from keras_softsort.ops.core.order import inverse, masked_last, take
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE
 from keras_softsort.ops.sampling.logsumexp import in_float64, is_excluded, logsumexp, suffix_sums
 

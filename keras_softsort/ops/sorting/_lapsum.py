@@ -9,7 +9,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import deviations
 from keras_softsort.ops.core.gradients import straight_through
-from keras_softsort.ops.core.lists import flatten_lists, take, with_static_shape
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.gradients import straight_through
-from keras_softsort.ops.core.lists import flatten_lists
 from keras_softsort.ops.core.tracing import traced_if_eager
 
 

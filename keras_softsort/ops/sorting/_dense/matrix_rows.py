@@ -7,7 +7,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.lists import excluded, take
+from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sorting._ordering import Lists
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import excluded
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sorting._ordering import Lists
 
 # (scores [B, n], tau [B, 1]) -> the logits [B, r, n], which are inverse to tau, with the largest of each row 0; and the

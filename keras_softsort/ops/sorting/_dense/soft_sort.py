@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import descending, take
+from keras_softsort.ops.core.order import descending, take
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
 from keras_softsort.ops.sorting._ordering import Lists
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 

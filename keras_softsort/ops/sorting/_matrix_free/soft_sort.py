@@ -11,7 +11,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.sorting._matrix_free.products import normalized, sorted_scores
 from keras_softsort.ops.sorting._ordering import OrderedLists
 

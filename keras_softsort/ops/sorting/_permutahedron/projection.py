@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.lists import take
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.sorting._ordering import LARGEST, OrderedLists, in_temperatures, working_dtype
 from keras_softsort.ops.sorting._permutahedron.isotonic import Level, PooledBlocks, blocks
 

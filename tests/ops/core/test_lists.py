@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops.core.lists import descending
+from keras_softsort.ops.core.order import descending
 
 pytestmark = pytest.mark.default_stack_only
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops.core import lists
+from keras_softsort.ops.core import ties
 
 
 @pytest.mark.slow
@@ -14,7 +14,7 @@ def test_tied_ranks(size):
     keys = -np.sort(-keys.astype("float32"))
     keys[:, len(keys[0]) * 3 // 4 :] = -np.inf
     keys[keys == 0] *= np.random.default_rng(1).choice([-1, 1], size=keys.shape)[keys == 0]
-    first, last = tf.function(lists.tied_ranks, input_signature=[tf.TensorSpec([None, size])])(keys)
+    first, last = tf.function(ties.tied_ranks, input_signature=[tf.TensorSpec([None, size])])(keys)
     equal = keys[:, :, None] == keys[:, None, :]
     if keys.size:
         np.testing.assert_array_equal(first, equal.argmax(axis=2))

@@ -1,0 +1,89 @@
+"""Orders of the items of a list: sort keys, gathers by an order, its inverse, and sums of groups."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_softsort.ops.core.axes import list_size, with_static_shape
+from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.tracing import is_compiled
+
+# TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
+LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+
+
+def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """Gather along the lists of a batch: `values[b, indices[b, r]]`.
+
+    The `values` are [B, n, ...], and the `indices` [B, r] or [1, r] for all lists.
+    """
+    size = values.shape[1]
+    if by_comparison(size):
+        chosen = tf.equal(indices[:, :, tf.newaxis], tf.range(size))
+        inner = [1] * (values.shape.rank - 2)
+        chosen = tf.reshape(chosen, tf.concat([tf.shape(chosen), inner], axis=0)) if inner else chosen
+        if values.dtype == tf.bool:
+            return tf.reduce_any(tf.logical_and(chosen, values[:, tf.newaxis]), axis=2)
+        return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis], tf.zeros([], values.dtype)), axis=2)
+    if LOSES_SHAPE_OF_NO_LISTS:
+        values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
+    if indices.shape[0] == 1:
+        return tf.gather(values, indices[0], axis=1)
+    return tf.gather(values, indices, batch_dims=1)
+
+
+def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The keys [B, n] in descending order and their int32 items, the first of equal keys first; without a gradient."""
+    keys = tf.stop_gradient(plus_zeros(keys) if is_compiled() else keys)
+    return tf.math.top_k(keys, list_size(keys))
+
+
+def masked_last(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """Sort keys: the `values`, with the lowest finite number where masked, and -inf as a number above it."""
+    if mask is None:
+        return values
+    lowest = tf.constant(values.dtype.min, values.dtype)
+    return tf.where(mask, tf.maximum(values, values.dtype.min / 2), lowest)
+
+
+def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
+    """The rank of each item `[B, size]` in `order` [B, k], or k for an item that is not in it. `size` defaults to k.
+
+    It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
+    """
+    batch, count = tf.shape(order)[0], list_size(order)
+    # An item that is not in the order has the sum 0.
+    from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
+    ranks = count - group_sums(from_last, order, count if size is None else size)
+    return with_static_shape(ranks, order.shape) if size is None else ranks
+
+
+def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
+    """The sum of the `values` [B, m] of each group [B, size] of a list, by the numbers `groups` [B, m], from 0."""
+    known = tf.get_static_value(size)
+    if known is not None and by_comparison(int(known)):
+        chosen = tf.equal(groups[:, tf.newaxis, :], tf.range(size)[:, tf.newaxis])
+        return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis, :], tf.zeros([], values.dtype)), axis=2)
+    batch = tf.shape(groups)[0]
+    places = groups + size * tf.range(batch)[:, tf.newaxis]
+    sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
+    return tf.reshape(sums, [batch, size])
+
+
+def plus_zeros(values: tf.Tensor) -> tf.Tensor:
+    """`values` with 0.0 for -0.0, which XLA sorts before 0.0."""
+    zero = tf.zeros([], values.dtype)
+    return tf.where(tf.equal(values, zero), zero, values)
+
+
+def leading_ranks(mask: tf.Tensor, count: int | None = None) -> tf.Tensor:
+    """Mark as many leading ranks as `mask` `[batch, n]` has valid items, of all ranks or of the first `count`."""
+    valid = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+    return tf.sequence_mask(valid, tf.shape(mask)[-1])[:, :count]
+
+
+def leading_columns(logits: tf.Tensor, row_mask: tf.Tensor) -> tf.Tensor:
+    """Mark as many leading columns as there are valid rows in a square matrix, and all columns otherwise."""
+    rows, columns = tf.unstack(tf.shape(logits)[1:])
+    valid = tf.reduce_sum(tf.cast(row_mask, tf.int32), axis=-1)
+    return tf.sequence_mask(tf.where(tf.equal(rows, columns), valid, columns), columns)

@@ -1,0 +1,100 @@
+"""Scores in units of the temperature, relative to one that keeps their digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The valid score nearest 0 of each list [..., n], without a gradient: [..., 1]; 0 for a list without valid items.
+
+    Relative to it, scores with a common offset are small, and one that is far from the others takes no digits of them.
+    """
+    largest = tf.constant(scores.dtype.max, scores.dtype)
+    valid = scores if mask is None else tf.where(mask, scores, largest)
+    sizes = tf.abs(valid)
+    least = tf.reduce_min(sizes, axis=-1, keepdims=True)
+    # Both may be there, and either will do.
+    found = tf.reduce_max(tf.where(tf.equal(sizes, least), valid, -largest), axis=-1, keepdims=True)
+    return tf.stop_gradient(tf.where(least < largest, found, tf.zeros_like(found)))
+
+
+def excluded(dtype: tf.DType) -> tf.Tensor:
+    """An exponent that adds nothing to a sum of exponentials, as `_logsumexp` reads it. Twice it does not overflow."""
+    return tf.constant(dtype.min / 4, dtype)
+
+
+def softmax_logits(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    """Logits [B, n] with the softmax of finite scores in units of `tau`. Masked ones are `excluded`.
+
+    They are relative to the largest score, so that the quotients and the gradient of tau keep their precision.
+    """
+    lowest = excluded(scores.dtype)
+    if not _is_one(tau):
+        valid = scores if mask is None else tf.where(mask, scores, lowest)
+        scores = _difference(scores, tf.stop_gradient(tf.reduce_max(valid, axis=-1, keepdims=True)), mask) / tau
+    return scores if mask is None else tf.where(mask, scores, lowest)
+
+
+def pair_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    """Finite scores [B, n] in units of `tau`, up to a constant, for a loss that takes differences of pairs itself.
+
+    They are relative to the one nearest 0, so that those near each other keep their digits beside one that is far from
+    all others. They are not changed if tau is 1: their differences are then exact.
+    """
+    if _is_one(tau):
+        return scores
+    origin = nearest_to_zero(scores, mask)
+    return _difference(scores, tf.where(tf.equal(tau, 1), tf.zeros([], scores.dtype), origin), mask) / tau
+
+
+def _is_one(tau: Any) -> bool:
+    """Whether `tau` is known to be 1 when traced."""
+    known = tf.get_static_value(tau)
+    return known is not None and known.ndim == 0 and known == 1
+
+
+def _difference(scores: tf.Tensor, origin: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The scores relative to `origin`, 0 where masked."""
+    difference = scores - origin
+    return difference if mask is None else tf.where(mask, difference, tf.zeros([], scores.dtype))
+
+
+def within_range(pair_scores: tf.Tensor) -> tf.Tensor:
+    """The scores of pairs, none so far away that a difference overflows. A quotient may be beyond all numbers."""
+    farthest = pair_scores.dtype.max / 16
+    return tf.clip_by_value(pair_scores, -farthest, farthest)
+
+
+def relative_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
+    """The `pair_scores` within range. Masked ones are `excluded`, and a score of -inf stays below all others."""
+    counts = tf.math.is_finite(scores)
+    counts = counts if mask is None else tf.logical_and(mask, counts)
+    below = within_range(pair_scores(scores, counts, tau))
+    return tf.where(counts, below, tf.minimum(tf.stop_gradient(scores), excluded(scores.dtype)))
+
+
+def temperature_per_example(tau: tf.Tensor, lists: tf.Tensor) -> tf.Tensor:
+    """Return `tau`, a scalar or one number per example `[batch]`, to broadcast against the leading axes of `lists`."""
+    return tau if tau.shape.rank == 0 else tf.reshape(tau, [-1] + [1] * (lists.shape.rank - 2))
+
+
+def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> tf.Tensor:
+    """`tau` of `arguments.temperature` for flattened lists: a scalar, or [B, 1, ...] with `inner` axes of size 1."""
+    if tau.shape.rank == 0:
+        return tau
+    leading = tf.shape(tensor)[: tensor.shape.rank - inner]
+    every = tf.reshape(tf.broadcast_to(tau, leading), [-1])
+    return tf.reshape(every, tf.concat([tf.shape(every), [1] * inner], axis=0))
+
+
+def is_nan_or_infinity(values: tf.Tensor) -> tf.Tensor:
+    """Mark NaN and +inf."""
+    return tf.logical_or(tf.math.is_nan(values), values > values.dtype.max)
+
+
+def is_minus_infinity(values: tf.Tensor) -> tf.Tensor:
+    """Mark -inf. What it does not mark may be NaN, which `values >= lowest` would leave out."""
+    return tf.logical_and(tf.math.is_inf(values), values < 0)
