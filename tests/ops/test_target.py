@@ -8,7 +8,7 @@ from support.cases import objects, operators
 from support.gradients import tape_gradients
 
 import keras_softsort as ks
-from keras_softsort.ops.core import target
+from keras_softsort.ops.core import order, target
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -64,11 +64,11 @@ def test_loss(case):
 
 def test_a_tpu_gathers_by_comparison():
     """The program for a TPU has no gather and no segment sum, which take a tile of memory for each number."""
-    values, order = tf.constant([[3.0, 5.0, 4.0]]), tf.constant([[1, 2, 0]])
+    values, items = tf.constant([[3.0, 5.0, 4.0]]), tf.constant([[1, 2, 0]])
 
     def operations(name):
         with target.lowering_for(name):
-            trace = tf.function(lambda: (order.take(values, order), order.inverse(order))).get_concrete_function()
+            trace = tf.function(lambda: (order.take(values, items), order.inverse(items))).get_concrete_function()
         return {each.type for each in trace.graph.get_operations()}
 
     slow = {"GatherV2", "UnsortedSegmentSum"}
