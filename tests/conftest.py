@@ -53,6 +53,10 @@ FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py",
 FIRST += ("test_pipelines.py", "test_serving.py", "test_saved_model.py", "test_model_server.py", "test_doctests.py")
 
 
+# The state of the generator of a module of tests when its first test begins. Each test begins with it.
+STATES = {}
+
+
 def is_under(path, folders):
     return any(path.is_relative_to(each) for each in folders)
 
@@ -101,6 +105,9 @@ def _fresh_start(request):
     seed = zlib.crc32(request.node.nodeid.encode())
     eager = context.context()
     eager._seed, eager._rng = seed, random.Random(seed)
+    if hasattr(request.module, "RNG"):
+        generator = request.module.RNG.bit_generator
+        generator.state = STATES.setdefault(request.module, generator.state)
 
 
 @pytest.fixture(autouse=True)
