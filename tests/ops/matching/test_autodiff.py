@@ -57,3 +57,10 @@ def test_forward_mode_is_refused(name, watched, mode):
 def test_potentials_right_in_every_way(way):
     """Scores that differ so much that the iterations are made in log space."""
     autodiff.check(way, OPERATORS["sinkhorn"][0], FAR)
+
+
+@pytest.mark.parametrize("name", ["row_sums", "column_sums"])
+def test_forward_mode_of_sums_is_refused(name):
+    sums = tf.ones([3], tf.float64)
+    with tf.autodiff.ForwardAccumulator(sums, sums), pytest.raises(RuntimeError, match="no derivative in forward mode"):
+        ks.sinkhorn(RNG.normal(size=(3, 3)), **{name: sums})
