@@ -245,6 +245,8 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[Sums, tupl
         tied = tf.logical_and(tf.equal(one.labels, other.labels_of_less), one.positions < other.positions)
     if options.cost == "squared":
         pairs = tf.logical_or(pairs, tied)
+        # The square of a difference between items that are not a pair may be infinite.
+        lead = tf.where(pairs, lead, zero)
         gap = tf.where(pairs, one.labels - other.labels_of_less, zero)
     weights = _chosen(pairs, _mean_weights(one, other) if options.cost == "squared" else one.weights, lead)
     if options.lambda_weight is not None:

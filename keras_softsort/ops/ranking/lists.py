@@ -89,13 +89,15 @@ def ranking_arguments(
     labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
+    mask = arguments.list_mask(mask, scores)
     weights = checked_weights(weights, scores.shape, dtype)
-    if non_negative_weights:
-        weights = arguments.optional(arguments.non_negative_tensor)("weights", weights)
+    if non_negative_weights and weights is not None:
+        counted = weights if mask is None else tf.where(mask, weights, tf.zeros([], dtype))
+        weights = arguments.non_negative_tensor("weights", counted)
     return RankingArguments(
         scores=scores,
         labels=arguments.of_shape("labels", labels, tf.shape(scores)),
-        mask=arguments.list_mask(mask, scores),
+        mask=mask,
         weights=weights,
         tau=None if tau is _NO_TAU else arguments.temperature(tau, dtype, scores),
     )
@@ -163,7 +165,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             lists = flat_lists(args)
             readable = lists.only_valid(has_meaning(lists.scores, lists.labels, *options))
             is_readable = readable if lists.mask is None else tf.equal(readable, lists.mask)
-            # Added to the results and the gradient of a list.
+            # Added to the results of a list, and to the gradient of its scores.
             poison = tf.where(tf.reduce_all(is_readable, axis=-1), _zero(lists.labels), math.nan)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),

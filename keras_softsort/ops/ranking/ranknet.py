@@ -58,8 +58,8 @@ def ranknet_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Pairs with a masked item are left out. A list without any pair gives 0. A NaN
-      label, a score that is not finite, or for `"ndcg"` and `"mrr"` a label below 0, makes its list NaN. Only the
-      scores have a gradient, and there are no second derivatives.
+      label, a score that is not finite, or for `"ndcg"` and `"mrr"` a label below 0, makes its list NaN. Only
+      scores and `tau` have a gradient, and there are no second derivatives.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.

@@ -103,3 +103,15 @@ def test_pairs_are_counted_only_where_they_divide(normalization, counts):
     kinds = [operation.type for operation in loss.get_concrete_function(lists, lists).graph.get_operations()]
     assert "TopKV2" not in kinds
     assert kinds.count("Sum") == 3 + counts
+
+
+@pytest.mark.parametrize("padding", [-1.0, np.nan])
+def test_weights_of_masked_items_are_not_checked(padding):
+    scores, labels, mask = [1.0, 2.0, 5.0], [1.0, 0.0, 0.0], [True, True, False]
+    found = ks.ops.ranknet_loss(scores, labels, mask=mask, weights=[3.0, 1.0, padding])
+    np.testing.assert_allclose(found, 3 * np.log1p(np.exp(1)), rtol=1e-6)
+
+
+def test_a_square_beyond_all_numbers_of_no_pair_counts_nothing():
+    found = ks.ops.pairwise_mse_loss([1e20, 1e20, 3.0], [1.0, 0.0, 0.0], mask=[True, True, False])
+    np.testing.assert_allclose(found, 1, rtol=1e-6)
