@@ -34,7 +34,7 @@ def test_one_call(result):
     matrix = 8 * 64 * 64 * 4 / 1024
     assert row["operations"] > 20
     assert row["KiB"] > 4 * matrix  # logits, their softmax, and the gradient of each
-    assert row["files"] > 5
+    assert 5 < row["files"] < 16
 
 
 @pytest.mark.parametrize("column", ["operations", "KiB", "files"])
