@@ -20,8 +20,8 @@ import tensorflow as tf
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 
-# Rounds of pooling before the halves are merged. Ranks of normal scores are 1.2 to 5.2 times as fast with them without
-# XLA, and up to 2.6 times with it. Where they do not solve it, their time is lost (benchmarks/variants.py).
+# Rounds of pooling before the halves are merged. Ranks of normal scores are 1.3 to 5.6 times as fast with them without
+# XLA, and up to 2 times with it. Where they do not solve it, their time is lost (benchmarks/variants.py).
 ROUNDS = 8
 
 
