@@ -1,7 +1,4 @@
-"""Lists on Apache Beam: read them and group them by query, write ELWC records, score with an exported ranker.
-
-Imported when first used, as `ks.beam`. Needs the extra `beam`.
-"""
+"""Lists on Apache Beam: read, group by query, write ELWC records, score. Imported when first used."""
 
 try:
     import apache_beam as _apache_beam  # noqa: F401

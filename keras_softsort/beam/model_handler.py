@@ -38,9 +38,8 @@ class RankerModelHandler(ModelHandler):
     >>> from apache_beam.ml.inference.base import KeyedModelHandler, RunInference  # doctest: +SKIP
     >>> from keras_softsort.beam import RankerModelHandler  # doctest: +SKIP
     >>> handler = KeyedModelHandler(RankerModelHandler("models/ranker/1"))  # doctest: +SKIP
-    >>> with beam.Pipeline() as pipeline:  # doctest: +SKIP
-    ...     lists = pipeline | beam.Create([("query", [[1.0, 2.0], [5.0, 0.0]])])
-    ...     _ = lists | RunInference(handler) | beam.MapTuple(lambda query, result: (query, result.inference))
+    >>> lists = beam.Create([("query", [[1.0, 2.0], [5.0, 0.0]])])  # doctest: +SKIP
+    >>> results = lists | RunInference(handler)  # doctest: +SKIP
     """
 
     def __init__(self, path: str, *, batch_items: int = 8192, max_batch_duration_secs: float | None = None) -> None:

@@ -25,10 +25,7 @@ _Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns
 
 
 class GroupedFiles(beam.PTransform):
-    """Make elements `(query, (features [n, f], labels [n][, weights [n]]))` from what `read` yields for each file.
-
-    The rows of a query are in the order of the file names, and within a file in the order of the file.
-    """
+    """Make elements `(query, (features [n, f], labels [n][, weights [n]]))` from what `read` yields for each file."""
 
     def __init__(self, pattern: str, read: Callable[[Any], Iterator[RankingDataset]]) -> None:
         super().__init__()
@@ -72,10 +69,8 @@ class ReadSVMlight(GroupedFiles):
 
     Example:
 
-    >>> import apache_beam as beam  # doctest: +SKIP
     >>> from keras_softsort.beam import ReadSVMlight, WriteELWC  # doctest: +SKIP
-    >>> with beam.Pipeline() as pipeline:  # doctest: +SKIP
-    ...     _ = pipeline | ReadSVMlight("train-*.txt", num_features=136) | WriteELWC("train.tfrecord", shards=8)
+    >>> ReadSVMlight("train-*.txt", num_features=136) | WriteELWC("train.tfrecord", shards=8)  # doctest: +SKIP
     """
 
     def __init__(self, pattern: str, *, num_features: int, zero_based: bool = False) -> None:
@@ -109,15 +104,12 @@ class ReadParquet(GroupedFiles):
 
     Raises:
       ValueError: in the pipeline, as for `ks.data.from_frame`. The message has the file.
-      OSError: in the pipeline, a file is damaged or no Parquet file.
-      BeamIOError: in the pipeline, the pattern matches no file.
+      OSError, BeamIOError: in the pipeline, a file is damaged or no Parquet file; the pattern matches no file.
 
     Example:
 
-    >>> import apache_beam as beam  # doctest: +SKIP
     >>> from keras_softsort.beam import ReadParquet, WriteELWC  # doctest: +SKIP
-    >>> with beam.Pipeline() as pipeline:  # doctest: +SKIP
-    ...     _ = pipeline | ReadParquet("day.parquet", group="query", label="clicks") | WriteELWC("train.tfrecord")
+    >>> ReadParquet("day.parquet", group="query", label="clicks") | WriteELWC("train.tfrecord")  # doctest: +SKIP
     """
 
     def __init__(

@@ -18,16 +18,14 @@ from keras_softsort.data.elwc.records import Records
 class WriteELWC(beam.PTransform):
     """Write lists as TFRecord files of ExampleListWithContext, which `ks.data.elwc_batches` reads.
 
-    For lists that a pipeline of Beam makes; `ks.data.write_elwc` writes those in memory. Takes elements `(query,
-    (features [n, f], labels [n][, weights [n]]))`. The records are those of `ks.data.write_elwc`, with the query as
-    `query_id`. Files get their names when all of them are complete. Existing files of these names are replaced.
+    For lists that a pipeline of Beam makes: elements `(query, (features [n, f], labels [n][, weights [n]]))`. The
+    records are those of `ks.data.write_elwc`, with the query as `query_id`. Files get their names when all of them are
+    complete. Existing files of these names are replaced.
 
     Args:
       path: the beginning of the names, `path-00000-of-00004` and so on.
       shards: number of files; `None` lets the runner choose.
-      features: the name of one feature of length f, or names of f features of length 1, one per column.
-      label: the name of the label in the records.
-      weight: the name of the weight in the records.
+      features, label, weight: as in `ks.data.write_elwc`.
 
     Raises:
       ValueError: `shards` is below 1. In the pipeline: lists have different numbers of features, or not as many as
@@ -38,8 +36,7 @@ class WriteELWC(beam.PTransform):
 
     >>> import apache_beam as beam  # doctest: +SKIP
     >>> from keras_softsort.beam import WriteELWC  # doctest: +SKIP
-    >>> with beam.Pipeline() as pipeline:  # doctest: +SKIP
-    ...     _ = pipeline | beam.Create([(7, ([[1.0], [2.0]], [1, 0]))]) | WriteELWC("train.tfrecord", shards=1)
+    >>> beam.Create([(7, ([[1.0], [2.0]], [1, 0]))]) | WriteELWC("train.tfrecord", shards=1)  # doctest: +SKIP
     """
 
     def __init__(

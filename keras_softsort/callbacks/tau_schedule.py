@@ -32,8 +32,7 @@ class TauSchedule(keras.callbacks.Callback):
         was compiled with that has a temperature, except layers that learn it (`learn_tau=True`).
 
     Raises:
-      TypeError: `schedule` is not callable, or `targets` is not a sequence. During training: `schedule` returns no
-        number.
+      TypeError: `schedule` is not callable or returns no number, or `targets` is not a sequence.
       ValueError: `frequency` is unknown. When training starts: no layer or loss has a given name, a given one has no
         temperature to set, or the model has none with a temperature. During training: a temperature is not positive.
 

@@ -27,9 +27,10 @@ def dnn_scorer(
 ) -> Any:
     """Make a Keras model that scores each item of a list by one feed-forward network: features to scores `[batch, n]`.
 
-    The features of an item and of its list are concatenated in the order of `ConcatFeatures`, with the output of
-    `attention` if it is given. They pass the hidden layers (dense, batch normalization, activation, dropout) and a
-    dense layer with one output. Without `attention` the score of an item does not depend on the other items.
+    A good first ranker. The features of an item and of its list are concatenated in the order of `ConcatFeatures`, with
+    the output of `attention` if it is given. They pass the hidden layers (dense, batch normalization, activation,
+    dropout) and a dense layer with one output. Without `attention` the score of an item does not depend on the other
+    items.
 
     Args:
       example_features: features of an item. An integer d: the model takes one tensor `[batch, n, d]`. A dictionary: it
@@ -62,10 +63,8 @@ def dnn_scorer(
     Example:
 
     >>> import keras_softsort as ks
-    >>> attention = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8)
-    >>> model = ks.models.dnn_scorer(5, hidden_units=(16,), attention=attention, mask_name="mask")
-    >>> sorted(model.input), tuple(model.output.shape)
-    (['features', 'mask'], (None, None))
+    >>> sorted(ks.models.dnn_scorer(5, hidden_units=(16,), mask_name="mask").input)
+    ['features', 'mask']
 
     Source: TF-Ranking's `DNNScorer`, with `hidden_layer_dims=hidden_units` and `batch_norm_moment=batch_norm`.
     """

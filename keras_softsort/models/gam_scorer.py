@@ -25,15 +25,13 @@ def gam_scorer(
 ) -> Any:
     """Make a Keras model that scores each item by a generalized additive model: features to scores `[batch, n]`.
 
-    The score of an item with features x in a list with context c is `s(x, c) = sum_f w_f(c) g_f(x_f)`. Each number x_f
-    has its own small network g_f. Without context all weights w_f are 1. With context, `w(c) = sum_j
-    softmax(h_j(c_j))`, and each context feature c_j has its own network h_j.
+    Use it where each feature's part in a score must be read off. The score of an item with features x in a list with
+    context c is `s(x, c) = sum_f w_f(c) g_f(x_f)`. Each number x_f has its own small network g_f. Without context all
+    weights w_f are 1. With context, `w(c) = sum_j softmax(h_j(c_j))`, and each context feature c_j has a network h_j.
 
-    The contribution of each feature to a score can be read off:
-
-        contributions = keras.Model(model.input, model.get_layer("contributions").output)  # [batch, n, f]
-
-    They sum to the scores over f. Features are in the order of their names, and one of size d has d contributions.
+    `keras.Model(model.input, model.get_layer("contributions").output)` gives the contribution of each feature,
+    `[batch, n, f]`, which sum to the scores over f. Features are in the order of their names, and one of size d has d
+    contributions.
 
     Args:
       example_features, activation, dropout, context_features, input_normalization, mask_name, name: as for
@@ -53,9 +51,8 @@ def gam_scorer(
     Example:
 
     >>> import keras_softsort as ks
-    >>> model = ks.models.gam_scorer(example_features=5, hidden_units=(4,))
-    >>> tuple(model.get_layer("contributions").output.shape)
-    (None, None, 5)
+    >>> ks.models.gam_scorer(5, hidden_units=(4,)).get_layer("contributions").output.shape[-1]
+    5
 
     Source: H. Zhuang et al., "Interpretable Ranking with Generalized Additive Models", WSDM, 2021.
     """

@@ -14,9 +14,9 @@ _KEY = "variables/{}/.ATTRIBUTES/VARIABLE_VALUE"
 
 @export
 def load_tf_ranking_weights(model: Any, saved_model: str | os.PathLike[str]) -> None:
-    """Give a `dnn_scorer` the weights of a TF-Ranking model.
+    """Give a `dnn_scorer` the weights of a TF-Ranking model, which then gives the same scores.
 
-    Neither TF-Ranking nor Keras 2 is needed. With equal weights the two models give equal scores.
+    For a move away from TF-Ranking: neither it nor Keras 2 is needed.
 
     Args:
       model: a `dnn_scorer` with the features, `hidden_units` and `batch_norm` of the other model, and with
@@ -31,10 +31,9 @@ def load_tf_ranking_weights(model: Any, saved_model: str | os.PathLike[str]) -> 
 
     Example:
 
-    ```python
-    scorer = ks.models.dnn_scorer(10, hidden_units=(32, 16), batch_norm=0.9)
-    ks.models.load_tf_ranking_weights(scorer, "tf_ranking/export/latest_model")
-    ```
+    >>> import keras_softsort as ks
+    >>> scorer = ks.models.dnn_scorer(10, hidden_units=(32, 16), batch_norm=0.9)
+    >>> ks.models.load_tf_ranking_weights(scorer, "tf_ranking/export/latest_model")  # doctest: +SKIP
     """
     try:
         reader = tf.train.load_checkpoint(os.path.join(os.fspath(saved_model), "variables", "variables"))

@@ -38,8 +38,7 @@ def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> frame = {"query": [7, 9, 7], "x": [1.0, 2.0, 3.0]}
-    >>> lists = ks.data.from_frame(frame, group="query")
+    >>> lists = ks.data.from_frame({"query": [7, 9, 7], "x": [1.0, 2.0, 3.0]}, group="query")
     >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
     >>> ks.models.score_rows(tf.keras.Sequential([tf.keras.Input((None, 1)), layer]), lists).tolist()
     [1.0, 2.0, 3.0]

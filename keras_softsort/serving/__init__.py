@@ -1,7 +1,4 @@
-"""From a trained ranker to TensorFlow Serving: versions, signatures, warm-up.
-
-Imported when first used, as `ks.serving`.
-"""
+"""From a trained ranker to TensorFlow Serving: versions, signatures, warm-up. Imported when first used."""
 
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.serving.export_ranker import export_ranker as export_ranker

@@ -48,11 +48,7 @@ def has_items(spec: tf.TensorSpec) -> bool:
 
 
 def finish_export(folder: Path) -> None:
-    """Mark the signature of the Regress API, and remove the references to custom gradients from a SavedModel.
-
-    The SavedModel was saved without these gradients. Inference does not need them, and TensorFlow warns about each of
-    them when it loads the model.
-    """
+    """Mark the signature of the Regress API. Remove references to custom gradients, of which TensorFlow would warn."""
     path = folder / "saved_model.pb"
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     for meta_graph in saved.meta_graphs:

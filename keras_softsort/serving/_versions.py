@@ -38,8 +38,7 @@ def local_path(path: Path | str) -> Path | str:
 class NewVersion:
     """A new version of the model in the folder `base`: a local `Path`, or a string for `tf.io.gfile`.
 
-    `base/version` appears complete or not at all, because a server ignores folders whose name is not a number. If
-    `version` is `None`, it is the first free number when the folder is complete.
+    `base/version` appears complete or not at all. If `version` is `None`, it is the first free number at the end.
     """
 
     def __init__(self, base: Path | str, version: int | None) -> None:

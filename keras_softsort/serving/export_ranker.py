@@ -41,9 +41,9 @@ def export_ranker(
 ) -> Path | str:
     """Export a ranker to `path/version/`, a SavedModel that TensorFlow Serving can serve, and return that folder.
 
-    The model takes features of items `[batch, n, ...]`, as one tensor or several by name, and returns scores
+    Use it for a Keras model from features of items `[batch, n, ...]`, one tensor or several by name, to scores
     `[batch, n]` or `[batch, n, 1]`. In every signature the batch size is unknown, and so is n unless the model fixes
-    it. The signatures are:
+    it:
 
     - `serving_default`: the features (named "features" if the model takes one tensor), and `sizes`, int32 `[batch]`,
       the number of items of each list. Items after them are padding. Sizes below 0 count as 0, sizes above n as n.
@@ -57,22 +57,22 @@ def export_ranker(
     - `scores` `[batch, n]`, with the lowest finite number in the padding. JSON, and thus the REST API, cannot express
       scores that are NaN or infinite.
     - `order` `[batch, n]`, int32: the items from best to worst, then -1. Equal scores keep their order, and NaN comes
-      last.
-    - `sorted_ids` `[batch, n]`: the ids in that order, then the empty string or -1.
+      last. `sorted_ids` are the ids in that order, then the empty string or -1.
     - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first entries of them.
 
-    The features of padding are replaced before the model sees them, so that they cannot affect a score. The SavedModel
-    is for inference only: it holds no custom gradients, so a gradient through it would be wrong.
+    Features of padding are replaced before the model sees them, so they cannot affect a score. The SavedModel is for
+    inference: it holds no custom gradients, so a gradient through it would be wrong. A server never sees half a model,
+    and exports that run at the same time get different numbers; `docs/guides/serving.md` has the details, and the rule
+    for paths with a scheme.
 
     Args:
       model: a built Keras model. It is called with `training=False`.
       path: the folder of the model, whose name is the name of the served model. A string with a scheme, such as
-        `"gs://bucket/ranker"`, is written through `tf.io.gfile` if TensorFlow supports the scheme.
+        `"gs://bucket/ranker"`, is written through `tf.io.gfile`; let only one process export there at a time.
       features: the inputs of the model, if it does not know them or to override them: a `tf.TensorSpec` or a dictionary
         of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
       feature_names: name of each feature of a model of one tensor `[batch, n, f]`, such as those of the
         `RankingDataset` for training. `Scorer` takes these columns of a data frame, and refuses lists with others.
-        `None` stores no names.
       mask_name: name of the model's bool input `[batch, n]`, if it has one, that is True for items and False for
         padding. It is derived from `sizes`; clients do not send it.
       padding: the number that replaces padded features, as in training (a `Masking` layer's `mask_value`). It is
@@ -90,18 +90,11 @@ def export_ranker(
     Returns:
       The folder of the version: a `Path`, or a string if `path` has a scheme.
 
-    A local version is written to a folder `writing-HOST-PROCESS-...` beside it and renamed when it is complete, so a
-    server never sees half a model. Exports that run at the same time get different numbers. The folder of an export
-    that was killed is deleted by a later one. With a scheme, files are copied with `saved_model.pb` last; let only one
-    process export there at a time.
-
     Raises:
       TypeError: `model` is not a Keras model, inputs are ragged or sparse, or an argument has another type.
       ValueError: the model is not built, does not take `features`, or does not return one score per item; names,
-        requests or `padding` do not fit the model; a number is out of range; or TensorFlow does not support the scheme
-        of `path`.
-      FileExistsError: the version exists.
-      NotADirectoryError: `path` is a file.
+        requests or `padding` do not fit the model; a number is out of range; or TensorFlow does not support the scheme.
+      FileExistsError, NotADirectoryError: the version exists; `path` is a file.
       ImportError: `warmup` is given, and tensorflow-serving-api is not installed.
 
     Example:
@@ -110,9 +103,8 @@ def export_ranker(
     >>> import tensorflow as tf
     >>> from keras_softsort import serving
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.Dense(1)])
-    >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", top_k=2)
-    >>> folder.name, folder.parent.name
-    ('1', 'ranker')
+    >>> serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", top_k=2).name
+    '1'
     """
     inputs = model_inputs(model, features, mask_name)
     reserved = {SIZES, IDS} & set(inputs.request_inputs)

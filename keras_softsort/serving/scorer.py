@@ -26,11 +26,9 @@ Specs = Mapping[str, tf.TensorSpec]
 class Scorer:
     """Score lists of any lengths, given as NumPy arrays, with a model from `export_ranker`.
 
-    The SavedModel is loaded once. Lists are batched by size and padded to few sizes, two per power of 2. New sizes need
-    no new trace. The scores are those of a server.
-
-    Create the scorer in the process that uses it, since TensorFlow does not survive a fork. Several threads may share
-    one scorer.
+    For offline scores that equal those of a server. The SavedModel is loaded once. Lists are batched by size and padded
+    to few sizes, two per power of 2; new sizes need no new trace. Several threads may share one scorer. Create it in
+    the process that uses it, since TensorFlow does not survive a fork.
 
     Args:
       path: the folder of a version, as returned by `export_ranker`, also with a scheme that TensorFlow supports.
@@ -49,13 +47,11 @@ class Scorer:
     >>> from keras_softsort import serving
     >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
     >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), layer])
-    >>> folder = serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", feature_names=["price", "stars"])
-    >>> scorer = serving.Scorer(folder)
+    >>> scorer = serving.Scorer(serving.export_ranker(model, tempfile.mkdtemp(), feature_names=["price", "stars"]))
     >>> [scores.tolist() for scores in scorer.score([[[1.0, 2.0], [5.0, 0.0]], [[0.5, 0.0]]])]
     [[3.0, 5.0], [0.5]]
-    >>> frame = {"query": [7, 9, 7], "stars": [2.0, 0.0, 0.0], "price": [1.0, 0.5, 5.0]}
-    >>> scorer.score(frame, group="query").tolist()
-    [3.0, 0.5, 5.0]
+    >>> scorer.score({"query": [7, 9], "stars": [2.0, 0.0], "price": [1.0, 0.5]}, group="query").tolist()
+    [3.0, 0.5]
     """
 
     def __init__(self, path: str | Path, *, batch_items: int = 8192) -> None:
@@ -155,10 +151,7 @@ def _inputs(signature: Any) -> dict[str, tf.TensorSpec]:
 
 
 def _checked_lists(lists: Any, inputs: Specs, item_ids: Any = None) -> tuple[list[Arrays], np.ndarray]:
-    """Check `lists`, and `item_ids` if a signature takes them. Return arrays by input, and the numbers of items.
-
-    `inputs` are those of the signature without the sizes.
-    """
+    """Check `lists`, and `item_ids` if a signature takes them. Return arrays by input, and the numbers of items."""
     given = arguments.elements("lists", lists, "arrays, one per list")
     asked = {name: spec for name, spec in inputs.items() if name != IDS}
     found = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(given)]

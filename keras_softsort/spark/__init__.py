@@ -1,7 +1,4 @@
-"""Lists on Apache Spark: score the rows of a data frame with an exported ranker, or write them as ELWC records.
-
-Imported when first used, as `ks.spark`. Needs the extra `spark`, and Java 17.
-"""
+"""Lists on Apache Spark: score the rows of a data frame, or write them as ELWC records. Imported when first used."""
 
 try:
     import pyspark as _pyspark  # noqa: F401

@@ -48,7 +48,6 @@ def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch
     >>> from keras_softsort import spark  # doctest: +SKIP
     >>> frame = session.read.parquet("candidates")  # doctest: +SKIP
     >>> scored = spark.score(frame, "models/ranker/1", group="query", features=["x", "y"])  # doctest: +SKIP
-    >>> scored.write.parquet("scored")  # doctest: +SKIP
     """
     batch_items = arguments.positive_integer("batch_items", batch_items)
     if SCORE in frame.columns:

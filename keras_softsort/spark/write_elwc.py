@@ -27,16 +27,14 @@ def write_elwc(
 
     For frames that one machine does not hold; `ks.data.write_elwc` writes lists that it does. Each group is a list,
     with one feature `features` `[f]`, `label`, and `weight` if it is named. Its id `query_id` is an integer, or a
-    string for groups of another type. Each partition becomes a file, written to a folder `.writing-...` and renamed
-    when all tasks are complete, so tasks that died or were retried leave nothing behind.
+    string for groups of another type. Files get their names when all tasks are complete, so tasks that died or were
+    retried leave nothing behind.
 
     Args:
-      frame: a Spark data frame.
+      frame, group, features: as in `score`; the features may have any order.
       path: the beginning of the names, `path-00000-of-00004` and so on, on a file system that the driver and all
-        executors share.
-      group: column that identifies lists.
+        executors share. Each partition becomes a file.
       label: column of numbers.
-      features: columns of numbers. A column of arrays counts as several.
       weight: column of item weights, at least 0; `None` for no weights.
 
     Returns:
@@ -48,7 +46,7 @@ def write_elwc(
       TypeError: `features` is one string.
       FileExistsError: a file of this name or a shard of it exists.
 
-    Cost: one shuffle of the frame. Memory per worker for an Arrow batch of rows, and for the largest group.
+    Cost: as in `score`.
 
     Example:
 

@@ -65,17 +65,16 @@ def get_loss(
 ) -> Any:
     """Return the loss with a given name, of this package or of TF-Ranking, as `tfr.keras.losses.get` does.
 
-    A name of `tfr.keras.losses.RankingLossKey` is the loss of TF-Ranking. `LOSSES` maps the names of this package to
-    their classes: `"ranknet_loss"` is `RankNetLoss`. Some begin with the package: `"keras_softsort_softmax_loss"` is
-    `SoftmaxLoss`, and `"softmax_loss"` is TF-Ranking's.
+    For pipelines that choose their loss by name. `LOSSES` maps the names of this package to their classes:
+    `"ranknet_loss"` is `RankNetLoss`. A name that is also in `tfr.keras.losses.RankingLossKey` is the loss of
+    TF-Ranking; that of this package then begins with `"keras_softsort_"`, as `"keras_softsort_softmax_loss"` does.
 
     Args:
       loss: one of these names, or several with weights for their sum, such as `"softmax_loss:0.9,ranknet_loss:0.1"`. A
         name without a weight has weight 1.
       reduction: a `tf.keras.losses.Reduction`. With `"auto"` losses are means over lists. (TF-Ranking's that have a
         value per item are means over items, padding included.)
-      lambda_weight: for losses of this package, the name of a metric; for TF-Ranking's, one of its lambda weight
-        objects.
+      lambda_weight: the name of a metric; for TF-Ranking's losses one of its lambda weight objects.
       name: name of the loss; `None` takes its default name.
       ragged: whether TF-Ranking's losses get ragged labels and scores. The losses of this package take both kinds.
       **kwargs: other arguments of the loss.
@@ -87,8 +86,6 @@ def get_loss(
     Example:
 
     >>> from keras_softsort import tf_ranking
-    >>> tf_ranking.get_loss("ranknet_loss", lambda_weight="ndcg", tau=0.5).tau
-    0.5
     >>> both = tf_ranking.get_loss("ranknet_loss:0.1, plackett_luce_loss:0.9")
     >>> round(float(both([[1.0, 0.0]], [[0.3, 0.9]])), 4)
     1.0375

@@ -41,14 +41,15 @@ class _Pipeline(tfr.keras.pipeline.ModelFitPipeline):
 class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
     """`tfr.keras.pipeline.SimplePipeline` whose `hparams.loss` may be a loss of this package.
 
+    For training scripts of TF-Ranking. `docs/guides/tf-ranking.md` has a complete one.
+
     Args:
       model_builder: a `tfr.keras.model.AbstractModelBuilder`.
-      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`.
+      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder`. Labels below 0 mark padding: give the label
+        feature the default value -1.
       hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a name that `get_loss` knows, which gets
         `loss_reduction`, or a Keras loss with a reduction of its own.
       ragged: whether labels and scores are ragged instead of padded tensors.
-
-    The rest is that of TF-Ranking. Labels below 0 mark padding: give the label feature the default value -1.
 
     Raises:
       ValueError: when the pipeline runs, the name of the loss is unknown; the message lists all names.
@@ -56,23 +57,13 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import tensorflow_ranking as tfr
     >>> from keras_softsort import tf_ranking
-    >>> features = {"bm25": tf.io.FixedLenFeature([1], tf.float32, default_value=[0.0])}
-    >>> label = ("relevance", tf.io.FixedLenFeature([1], tf.float32, default_value=[-1.0]))
-    >>> files = tfr.keras.pipeline.DatasetHparams("train.tfrecord", "valid.tfrecord", 64, 64)
-    >>> data = tfr.keras.pipeline.SimpleDatasetBuilder({}, features, "mask", label, files)
-    >>> model = tfr.keras.model.ModelBuilder(
-    ...     tfr.keras.model.FeatureSpecInputCreator({}, features),
-    ...     tfr.keras.model.PreprocessorWithSpec(),
-    ...     tfr.keras.model.DNNScorer(hidden_layer_dims=[16], output_units=1),
-    ...     mask_feature_name="mask",
-    ... )
+    >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")
+    >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
     >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1}
     >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, learning_rate=0.01, loss="ranknet_loss")
-    >>> pipeline = tf_ranking.SimplePipeline(model, data, hparams)  # .train_and_validate() reads the records
-    >>> pipeline.build_loss().name
+    >>> tf_ranking.SimplePipeline(model, data, hparams).build_loss().name
     'ranknet'
     """
 
@@ -85,15 +76,13 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
 class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
     """`tfr.keras.pipeline.MultiTaskPipeline` whose `hparams.loss`, a dictionary by task, may hold losses of ours.
 
+    For training scripts of TF-Ranking with several labels, such as clicks and purchases.
+
     Args:
       model_builder: a `tfr.keras.model.AbstractModelBuilder` whose model returns a dictionary of scores by task.
-      dataset_builder: a `tfr.keras.pipeline.AbstractDatasetBuilder` whose labels are a dictionary by task.
-      hparams: a `tfr.keras.pipeline.PipelineHparams`. Its `loss` is a dictionary. Each value is a name that `get_loss`
-        knows, which gets `loss_reduction`, or a Keras loss with a reduction of its own. `loss_weights` weights the
-        tasks.
+      dataset_builder: as in `SimplePipeline`, but its labels are a dictionary by task.
+      hparams: as in `SimplePipeline`, but its `loss` is a dictionary by task. `loss_weights` weights the tasks.
       ragged: whether labels and scores are ragged instead of padded tensors.
-
-    The rest is that of TF-Ranking, as in `SimplePipeline`.
 
     Raises:
       TypeError: `ragged` is not a bool; when the pipeline runs, `loss` is not a dictionary.
@@ -101,16 +90,15 @@ class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
 
     Example:
 
-    >>> import keras_softsort as ks
     >>> import tensorflow_ranking as tfr
     >>> from keras_softsort import tf_ranking
-    >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")  # see `SimplePipeline`
+    >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")
     >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
-    >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1}
-    >>> losses = {"click": "softmax_loss", "purchase": ks.RankNetLoss(lambda_weight="ndcg")}
-    >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, learning_rate=0.01, loss=losses)
-    >>> [type(loss).__name__ for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
-    ['SoftmaxLoss', 'RankNetLoss']
+    >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1, "learning_rate": 0.01}
+    >>> losses = {"click": "softmax_loss", "purchase": "ranknet_loss"}
+    >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, loss=losses)
+    >>> [loss.name for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
+    ['softmax_loss', 'ranknet']
     """
 
     def build_loss(self) -> Any:

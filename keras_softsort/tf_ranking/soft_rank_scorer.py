@@ -17,20 +17,20 @@ from keras_softsort.tf_ranking._losses import tfr
 class SoftRankScorer(tfr.keras.model.Scorer):
     """Score documents by two scorers: the soft ranks of the first one's scores are a feature for the second one.
 
-    The feature is `rank / m` `[batch, list, 1]`, where m is the number of documents in the list and the rank is that of
-    `SoftRankLayer`: about 1 / m for the first document, and 1 for the last. Both scorers learn from the loss.
+    For rankers that re-rank, both scorers trained by one loss. The feature is `rank / m` `[batch, list, 1]`, where m is
+    the number of documents in the list and the rank is that of `SoftRankLayer`: about 1 / m for the first document, 1
+    for the last, 0 for padding.
 
     Args:
       first: a scorer for `tfr.keras.model.ModelBuilder`: a function of context features, example features and the mask
         that returns scores `[batch, list]`.
       second: a scorer that gets the same features and the soft ranks. Its result, scores or a dictionary of them, is
         the result of this scorer.
-      tau: initial temperature of the soft ranks, positive, in units of `method`, see `ops.soft_rank`.
+      tau: initial temperature in units of `method`, positive; see `ops.soft_rank`.
       method: `"neural_sort"` or `"soft_sort"`.
       feature_name: name of the soft ranks among the example features.
 
-    The soft rank of padding is 0. Serve by the signature `predict`: `regress` scores each document as a list of its
-    own.
+    Serve by the signature `predict`: `regress` scores each document as a list of its own.
 
     Raises:
       TypeError: `tau` is not a number.
@@ -42,7 +42,6 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     Example:
 
     >>> import tensorflow as tf
-    >>> import tensorflow_ranking as tfr
     >>> from keras_softsort import tf_ranking
     >>> first = lambda context, example, mask: example["bm25"][:, :, 0]
     >>> scorer = tf_ranking.SoftRankScorer(first, lambda context, example, mask: example["soft_rank"][:, :, 0], tau=0.1)
@@ -50,7 +49,7 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     >>> [round(float(share), 3) for share in scorer({}, documents, mask)[0]]
     [1.0, 0.333, 0.667, 0.0]
 
-    Source: the ranks are those of `ops.soft_rank`; as a feature of a second network they are from this package.
+    Source: this package.
     """
 
     def __init__(

@@ -113,8 +113,7 @@ def objective(
 
     The result serves `lightgbm.train` and `lightgbm.cv` as `params["objective"]`, `LGBMRanker(objective=...)`, and
     `xgboost.train(..., obj=...)`. It returns the gradient of the sum of the losses of all lists with respect to the
-    scores, and the diagonal of its hessian. XGBoost's `XGBRanker` refuses functions, and LightGBM's `bagging_by_query`
-    learns nothing from them.
+    scores, and the diagonal of its hessian. XGBoost's `XGBRanker` refuses functions.
 
     Args:
       loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Each call uses its present `tau`
@@ -130,15 +129,15 @@ def objective(
 
     Returns:
       A function of (scores, data set) or (labels, scores, weights, sizes of lists), which returns the gradient and the
-      hessian, `[rows]` each in float32; the hessian is at least 1e-16. It can be pickled.
-
-    LightGBM has a weight per row, XGBoost one per list. Groups without rows count as absent. A list of one row, and one
-    whose labels are all equal, has the gradient that the loss has there, mostly 0.
+      hessian, `[rows]` each in float32; the hessian is at least 1e-16. It can be pickled. LightGBM has a weight per
+      row, XGBoost one per list. A list of one row, or of equal labels, has the gradient that the loss has there, mostly
+      0.
 
     Raises:
       TypeError: `loss` is not a loss of scores, or an argument has another type.
       ValueError: `hessian` is unknown. In a call: the data set has no groups, their sizes do not add up to the number
-        of rows, a size or a weight is negative, a label is NaN, or `bagging_by_query` is True in `lightgbm.train`.
+        of rows, a size or a weight is negative, a label is NaN, or `bagging_by_query` is True in `lightgbm.train`,
+        which then learns nothing.
 
     Cost: that of the loss and its gradient. Lists are padded to 8, 12, 16, 24, 32, ... items, and the loss is traced
     once for each of these sizes, in 0.3 to 2 seconds.
@@ -150,9 +149,8 @@ def objective(
     >>> import keras_softsort as ks
     >>> features = np.random.default_rng(0).normal(size=(300, 4))
     >>> data = lightgbm.Dataset(features, (features[:, 0] > 0.5) + 0.0, group=[10] * 30)
-    >>> loss = ks.RankNetLoss(lambda_weight="ndcg")
-    >>> params = {"objective": ks.trees.objective(loss), "verbose": -1}
-    >>> booster = lightgbm.train(params, data, num_boost_round=5)
+    >>> objective = ks.trees.objective(ks.RankNetLoss(lambda_weight="ndcg"))
+    >>> booster = lightgbm.train({"objective": objective, "verbose": -1}, data, num_boost_round=5)
     >>> bool(booster.predict([[1.0, 0, 0, 0]]) > booster.predict([[-1.0, 0, 0, 0]]))
     True
 
