@@ -154,7 +154,7 @@ def counts(session: nox.Session) -> None:
     """HLO operations, bytes and traced files of some calls beside the committed ones, with their TensorFlow."""
     versions = json.loads(Path("benchmarks/results/counts.json").read_text())["versions"]
     session.install(NO_COMPILE, ".", f"tensorflow=={versions['tensorflow']}")
-    session.run("python", "benchmarks/counts.py", "--check", *session.posargs, env=ENVIRONMENT)
+    session.run("python", "benchmarks/tools/counts.py", "--check", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

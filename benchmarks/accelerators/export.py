@@ -5,7 +5,7 @@ Each program, forward and backward, becomes a folder with the serialized program
 package.
 
     python benchmarks/accelerators/export.py /tmp/hlo --programs neural_sort soft_rank --shapes 64x128
-    python benchmarks/run_hlo.py /tmp/hlo
+    python benchmarks/accelerators/run_hlo.py /tmp/hlo
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import keras_softsort as ks
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import formulas
 

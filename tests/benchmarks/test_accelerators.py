@@ -15,7 +15,7 @@ import keras_softsort as ks
 pytestmark = pytest.mark.default_stack_only
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "accelerators"
-sys.path += [str(FOLDER), str(FOLDER.parent)]
+sys.path += [str(FOLDER), str(FOLDER.parent), str(FOLDER.parent / "tools")]
 programs = importlib.import_module("programs")
 TEXT = """
 HloModule jit_run, is_scheduled=true

@@ -11,12 +11,12 @@ import pytest
 
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TOOLS = Path(__file__).parents[2] / "benchmarks" / "tools"
 
 
 @pytest.fixture
 def counts(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(TOOLS))
     return importlib.import_module("counts")
 
 
@@ -24,7 +24,7 @@ def counts(monkeypatch):
 def result(tmp_path_factory):
     """The counts of one call, from a process of its own, because nothing is traced twice."""
     path = tmp_path_factory.mktemp("counts") / "counts.json"
-    command = [sys.executable, str(BENCHMARKS / "counts.py"), "--calls", "soft_sort", "--json", str(path)]
+    command = [sys.executable, str(TOOLS / "counts.py"), "--calls", "soft_sort", "--json", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(path.read_text())
 

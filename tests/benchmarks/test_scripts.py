@@ -16,6 +16,12 @@ import tensorflow as tf
 pytestmark = pytest.mark.default_stack_only
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+# The accelerators and the suite are started as folders, and have tests in other files.
+SCRIPTS = {
+    path.stem: path
+    for folder in ("operators", "precision", "training", "pipelines", "tools")
+    for path in (BENCHMARKS / folder).glob("*.py")
+}
 TINY = {
     "dense_matrix_free_threshold": ["--sizes", "4", "--items", "4", "--methods", "soft_sort", "--repeats", "1"],
     "dense_matrix": ["--shapes", "2x5", "--repeats", "1"],
@@ -78,7 +84,6 @@ OTHERS = {
     "mnist_sorting_step",
     "mnist_sorting_tables",
     "set_prediction",
-    "run_hlo",
     "harness",
     "batch_scoring",
     "tracking",
@@ -89,7 +94,8 @@ OTHERS = {
 
 @pytest.fixture
 def script(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    for folder in {path.parent for path in SCRIPTS.values()}:
+        monkeypatch.syspath_prepend(str(folder))
     return importlib.import_module
 
 
@@ -216,11 +222,11 @@ def test_tables_are_made_and_measured_again(script, monkeypatch, tmp_path):
     monkeypatch.setattr(harness, "RESULTS", tmp_path)
     commands = []
     monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command[1:]))
-    result = {"command": "python benchmarks/x.py --skip 'a b'", "tables": {"time": [{"n": 3, "ms": 1.5}]}}
+    result = {"command": "python benchmarks/operators/x.py --skip 'a b'", "tables": {"time": [{"n": 3, "ms": 1.5}]}}
     (tmp_path / "x.json").write_text(json.dumps(result))
     (tmp_path / "x.md").write_text("# X\n\n<!-- table: x.json time -->\nold\n<!-- end -->\n\nEnd\n")
     harness.main(["--measure"])
-    assert commands == [[str(tmp_path.parent / "x.py"), "--skip", "a b", "--json", str(tmp_path / "x.json")]]
+    assert commands == [[str(BENCHMARKS / "operators" / "x.py"), "--skip", "a b", "--json", str(tmp_path / "x.json")]]
     table = "| n | ms |\n|---:|---:|\n| 3 | 1.5 |"
     assert (tmp_path / "x.md").read_text() == f"# X\n\n<!-- table: x.json time -->\n{table}\n<!-- end -->\n\nEnd\n"
 
@@ -521,7 +527,7 @@ def test_grid_of_slates_says_who_is_ahead_with_every_seed(script, tmp_path):
 
 
 def test_every_script_is_run():
-    scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
+    scripts = {name for name, path in SCRIPTS.items() if "__main__" in path.read_text()}
     assert scripts == TINY.keys() | OTHERS
 
 
@@ -542,7 +548,7 @@ def test_every_script_is_run():
 )
 def test_script_in_a_process_of_its_own(name, settings, tmp_path):
     path = tmp_path / f"{name}.json"
-    command = [sys.executable, str(BENCHMARKS / f"{name}.py"), *settings, "--json", str(path)]
+    command = [sys.executable, str(SCRIPTS[name]), *settings, "--json", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     assert all(json.loads(path.read_text())["tables"].values())
 

@@ -44,7 +44,7 @@ def test_suite_runs_all_operators(tmp_path):
 
 
 def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
-    for folder in (SUITE.parent, SUITE):
+    for folder in (SUITE.parent / "tools", SUITE):
         monkeypatch.syspath_prepend(str(folder))
     operators = importlib.import_module("operators")
     tf.config.run_functions_eagerly(True)
@@ -57,7 +57,7 @@ def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
 @pytest.mark.parametrize(("commit", "kept"), [("abc+", [1]), ("xyz", [])])
 def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
     """The second run sees a changed file: the results of the first."""
-    for folder in (SUITE.parent, SUITE):
+    for folder in (SUITE.parent / "tools", SUITE):
         monkeypatch.syspath_prepend(str(folder))
     spec = importlib.util.spec_from_file_location("suite_of_all", SUITE / "__main__.py")
     suite = importlib.util.module_from_spec(spec)
@@ -68,7 +68,7 @@ def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
 
 
 def test_each_framework_runs_alone_and_each_candidate_of_one_that_ends_has_a_record(monkeypatch):
-    for folder in (SUITE.parent, SUITE):
+    for folder in (SUITE.parent / "tools", SUITE):
         monkeypatch.syspath_prepend(str(folder))
     measure, peers = importlib.import_module("measure"), importlib.import_module("peers")
     kept = [peers.Peer(name, modes, abs) for name, modes in [("ours", ("TF", "XLA")), ("both", ("TF", "jax"))]]

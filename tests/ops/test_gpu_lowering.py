@@ -1,7 +1,7 @@
 """Every public operator and loss, forward and backward, lowers to XLA for a GPU, on a machine that has none.
 
 TensorFlow registers what XLA can make of an operation by device, and names those that have nothing for a GPU. Whether
-the program then compiles there and is right, `benchmarks/run_hlo.py` says on such a machine.
+the program then compiles there and is right, `benchmarks/accelerators/run_hlo.py` says on such a machine.
 """
 
 import numpy as np

@@ -68,7 +68,7 @@ def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType, com
 def _by_running_sums(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """One running sum of values times exp(distance from the start of the block).
 
-    SoftSort's ranks of 200 to 10,000 items are 1.5 times as fast with it (benchmarks/variants.py).
+    SoftSort's ranks of 200 to 10,000 items are 1.5 times as fast with it (benchmarks/operators/variants.py).
     """
     growth = tf.cast(tf.exp(positions - positions[..., :1]), values.dtype)
     return tf.cumsum(growth * values, axis=-1) / growth

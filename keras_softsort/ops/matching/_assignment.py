@@ -209,7 +209,7 @@ def _initial_pairs(costs: Costs) -> Pairs:
     """Pair most rows, by rounds of bids. The other rows need a search.
 
     All free rows bid in the first round, and some of them in each later one. Without later rounds an assignment of
-    random matrices of 100 to 300 rows takes 1.1 to 1.8 times as long (benchmarks/variants.py).
+    random matrices of 100 to 300 rows takes 1.1 to 1.8 times as long (benchmarks/operators/variants.py).
     """
     cost = costs.cost
     batch, height, width = tf.unstack(tf.shape(cost))

@@ -17,7 +17,7 @@ LARGEST_EXPONENT = 80.0
 # A scaling is at most the inverse of this.
 FLOOR = {tf.float32: 1e-30, tf.float64: 1e-200}
 # Up to this many columns, products and sums are computed instead of batched matrix-vector products, which start slowly:
-# without XLA these take 1.5 to 2.3 times as long for 8 to 32 columns (benchmarks/variants.py).
+# without XLA these take 1.5 to 2.3 times as long for 8 to 32 columns (benchmarks/operators/variants.py).
 SHORT = 32
 # The residual, relative to the first, at which a solution is good enough for a gradient.
 ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}

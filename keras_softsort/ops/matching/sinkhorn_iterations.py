@@ -27,8 +27,8 @@ class Sinkhorn(NamedTuple):
 
     The weights after it are a kernel, on whose scalings the others are made. Its rows have at least 1 / N of the sums
     that they should have, and no later iteration changes a sum by more, which keeps the scalings of a segment within
-    the numbers of float32. Iterations on potentials alone take 1.3 to 3.1 times as long (benchmarks/variants.py). With
-    a penalty all are made so, since no kernel keeps its range.
+    the numbers of float32. Iterations on potentials alone take 1.3 to 3.1 times as long
+    (benchmarks/operators/variants.py). With a penalty all are made so, since no kernel keeps its range.
 
     The states between segments are potentials.
     """

@@ -109,7 +109,8 @@ def _softmax(logits: tf.Tensor) -> tf.Tensor:
 
 
 # A product with a vector is a sum of products. TensorFlow lets GPUs round the factors of its matrix product
-# (TensorFloat-32). On lists of up to 16 items ranks take 1.4 to 1.6 times as long with it (benchmarks/variants.py).
+# (TensorFloat-32). On lists of up to 16 items ranks take 1.4 to 1.6 times as long with it
+# (benchmarks/operators/variants.py).
 def _rows_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """Multiply the rows [B, r, n] by `values` [B, n, d]: [B, r, d]."""
     if values.shape[2] == 1:

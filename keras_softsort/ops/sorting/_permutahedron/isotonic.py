@@ -21,7 +21,7 @@ from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 
 # Rounds of pooling before the halves are merged. Ranks of normal scores are 1.3 to 5.6 times as fast with them without
-# XLA, and up to 2 times with it. Where they do not solve it, their time is lost (benchmarks/variants.py).
+# XLA, and up to 2 times with it. Where they do not solve it, their time is lost (benchmarks/operators/variants.py).
 ROUNDS = 8
 
 
