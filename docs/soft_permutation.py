@@ -1,4 +1,4 @@
-"""Draws `soft_permutation.png`, the picture of README and of the first page: `python docs/soft_permutation.py`."""
+"""Draws `pictures/soft_permutation.png`, the picture of README and of the first page."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def main() -> None:
     matrix(axes[1], 1e-6, "permutation matrix")
     matrix(axes[2], 1.5, "soft permutation")
     figure.get_layout_engine().set(rect=(0, 0, 1, 0.97))
-    figure.savefig(Path(__file__).with_suffix(".png"), dpi=110)
+    figure.savefig(Path(__file__).parent / "pictures" / "soft_permutation.png", dpi=110)
 
 
 if __name__ == "__main__":

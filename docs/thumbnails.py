@@ -1,4 +1,4 @@
-"""The thumbnails of the gallery: runs the code of each page, and keeps its last figure in `gallery/thumbnails/`.
+"""The thumbnails of the gallery: runs the code of each page, and keeps its last figure in `pictures/thumbnails/`.
 
 python docs/thumbnails.py                # all pages
 python docs/thumbnails.py soft-sort      # some
@@ -27,7 +27,7 @@ def draw(page: Path) -> None:
     plt.close("all")
     cells = re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", page.read_text(), flags=re.DOTALL)
     exec("".join(cells), {"__name__": page.stem})
-    path = GALLERY / "thumbnails" / f"{page.stem}.png"
+    path = GALLERY.parent / "pictures" / "thumbnails" / f"{page.stem}.png"
     path.parent.mkdir(exist_ok=True)
     figures[-1].savefig(path, dpi=110, bbox_inches="tight")
     with Image.open(path) as picture:

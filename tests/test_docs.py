@@ -13,6 +13,7 @@ import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 
 DOCS = README.parent / "docs"
+PICTURES = DOCS / "pictures"
 
 
 def api_pages(monkeypatch):
@@ -39,7 +40,7 @@ def test_links_of_the_readme_are_absolute_on_pypi(monkeypatch):
     text = with_absolute_links(README.read_text(), "owner/name", "v1.0.0")
     assert LINKS.findall(text) == []
     assert "](https://github.com/owner/name/blob/v1.0.0/docs/quickstart.md)" in text
-    assert re.search(r"!\[[^]]+\]\(https://raw.githubusercontent.com/owner/name/v1.0.0/docs/\w+\.png\)", text)
+    assert re.search(r"!\[[^]]+\]\(https://raw.githubusercontent.com/owner/name/v1.0.0/docs/pictures/\w+\.png\)", text)
     workflow = "https://github.com/owner/name/actions/workflows/ci.yml"
     assert f"[![tests]({workflow}/badge.svg)]({workflow})" in text
     assert "](https://github.com/owner/name/issues/new?template=question.yml)" in text
@@ -187,9 +188,22 @@ def test_every_notebook_has_a_card_with_its_picture():
     """`python docs/thumbnails.py` draws the pictures."""
     text = (DOCS / "gallery" / "index.md").read_text()
     pages = sorted(path.stem for path in (DOCS / "gallery").glob("*.md") if path.stem != "index")
-    cards = re.findall(r"^\[!\[.+\]\(thumbnails/(.+)\.png\)\]\((.+)\.md\)$", text, flags=re.MULTILINE)
+    cards = re.findall(r"^\[!\[.+\]\(\.\./pictures/thumbnails/(.+)\.png\)\]\((.+)\.md\)$", text, flags=re.MULTILINE)
     assert sorted(cards) == [(page, page) for page in pages]
-    assert sorted(path.stem for path in (DOCS / "gallery" / "thumbnails").glob("*.png")) == pages
+    assert sorted(path.stem for path in (PICTURES / "thumbnails").glob("*.png")) == pages
+
+
+def committed(pattern):
+    """Files of docs, examples and benchmarks, without what a build of the site writes."""
+    folders = [README.parent / name for name in ("docs", "examples", "benchmarks")]
+    found = [path for folder in folders for path in folder.rglob(pattern)]
+    return [path for path in found if not {"_build", "jupyter_execute"} & set(path.parts)]
+
+
+def test_every_picture_is_in_one_folder_and_on_a_page():
+    assert [path for path in committed("*.png") if PICTURES not in path.parents] == []
+    text = "\n".join(page.read_text() for page in [README, *committed("*.md")])
+    assert [path.name for path in PICTURES.rglob("*.png") if path.name not in text] == []
 
 
 WIDEST = 88  # columns of code that a page shows without a scroll bar

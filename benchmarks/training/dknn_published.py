@@ -7,7 +7,7 @@ normalization. What PyTorch does in another way than Keras is done as PyTorch do
 neighbors, weight decay passes through the momentum, weights are uniform, and queries and candidates are normalized in
 batches of their own.
 
-    python benchmarks/training/dknn_published.py --data-dir FOLDER --epochs 3 --picture docs/dknn_published.png
+    python benchmarks/training/dknn_published.py --data-dir FOLDER --epochs 3 --picture docs/pictures/dknn_published.png
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 pixels. Without attention the network looks at each piece by itself, as in Mena et al. (2018). With it, the pieces look
 at each other in so many layers of self-attention, and the network can learn which edges fit together.
 
-    python benchmarks/training/jigsaw_photographs.py --data-dir FOLDER --picture docs/jigsaw_photographs.png
+    python benchmarks/training/jigsaw_photographs.py --data-dir FOLDER --picture docs/pictures/jigsaw_photographs.png
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tables and the picture of `mnist_sorting.py`, from the folders of its runs.
 
-    python benchmarks/training/mnist_sorting_tables.py output/mnist_sorting --picture docs/mnist_sorting.png
+    python benchmarks/training/mnist_sorting_tables.py output/mnist_sorting --picture docs/pictures/mnist_sorting.png
 
 The file of `--json` keeps the curves of all runs. A run in a folder takes the place of the run in the file that has the
 same method, list size, rate, start, seed, tau and precision; the others stay.

@@ -5,7 +5,7 @@ Networks of `ranking_methods.py` are trained by several losses on the sample tha
 lists are measured, without dropout. For each loss the table has the epoch at which NDCG@5 is highest, in the mean over
 splits, and how far the loss of the training lists falls after it.
 
-    python benchmarks/training/surrogates.py --letor FOLDER --picture docs/surrogates.png
+    python benchmarks/training/surrogates.py --letor FOLDER --picture docs/pictures/surrogates.png
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 def with_links_of_the_site(text: str) -> str:
     """A page of results with its links relative to `docs/results/`; of links to other files only the text stays."""
     text = text.replace("](../../docs/", "](../")
-    return re.sub(r"(?<!!)\[([^]]*)\]\(\.\./(?!concepts|guides|\w+\.(?:md|png))[^)]*\)", r"\1", text)
+    return re.sub(r"(?<!!)\[([^]]*)\]\(\.\./(?!concepts|guides|pictures|\w+\.md)[^)]*\)", r"\1", text)
 
 
 def write_pages(app: Any) -> None:
