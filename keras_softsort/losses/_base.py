@@ -28,8 +28,6 @@ from keras_softsort.losses._temperature import Temperature
 class WeightedLoss(FixedOptions, keras.losses.Loss):
     """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
 
-    `ListLoss` describes `reduction`, `name` and `dtype`.
-
     Args:
       **unknown: other names are an error, which says what the argument is called here.
     """
@@ -149,8 +147,8 @@ class ListLoss(WeightedLoss):
       lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).
         `"groups"`: the rows of the batch with the same group id.
       padding: which labels mark padding. `"negative_labels"`: labels below 0. `"nan_labels"`: NaN. None: no label does.
-        Targets around 0, such as returns or residuals, need `"nan_labels"` or None; by default all negative targets
-        are padding. A Keras mask of `y_pred` also marks padding.
+        Targets around 0, such as returns or residuals, need `"nan_labels"` or None; by default all negative targets are
+        padding. A Keras mask of `y_pred` also marks padding.
       reduction: `"sum_over_batch_size"` or `"mean"`: the mean over lists. `"sum"`. `"mean_with_sample_weight"`: the sum
         divided by the sum of the weights of lists. None or `"none"`: one loss per list. Keras 2's `"auto"` is the mean.
       name: name of the loss.
@@ -199,8 +197,7 @@ class ListLoss(WeightedLoss):
     ...     def list_losses(self, lists, y_pred):  # `lists` has labels, mask and weights, each [batch, n]
     ...         best = tf.one_hot(tf.argmax(lists.labels, axis=-1), tf.shape(y_pred)[-1])
     ...         return 1 - lists.mean_over_items(best * y_pred[:, 0, :]) * lists.sizes()
-    >>> matrix = ks.ops.neural_sort(tf.constant([[1.0, 3.0, 2.0]]), tau=0.01)
-    >>> round(float(FirstRankLoss()(tf.constant([[0.0, 9.0, 5.0]]), matrix)), 6)
+    >>> round(float(FirstRankLoss()([[0.0, 9.0, 5.0]], ks.ops.neural_sort([[1.0, 3.0, 2.0]], tau=0.01))), 6)
     0.0
     """
 

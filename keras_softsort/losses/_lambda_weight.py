@@ -44,8 +44,8 @@ class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
     Functions must be registered by `keras.saving.register_keras_serializable` to be saved with a model.
 
     Raises:
-      ValueError: a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; `version` is not 1
-        or 2; or the metric does not use an option that is given.
+      ValueError: a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; `version` is not 1 or 2; or
+        the metric does not use an option that is given.
       TypeError: an argument has another type.
 
     Example:
@@ -53,12 +53,11 @@ class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=lambda ranks: 1 / tf.sqrt(ranks))
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
-    >>> round(float(ks.RankNetLoss(lambda_weight=weight)(labels, scores)), 4)
+    >>> round(float(ks.RankNetLoss(lambda_weight=weight)([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
     0.2485
 
-    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li, N.
-    Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
+    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li,
+    N. Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
     """
 
     _option_names = ("metric", *lambda_weights.OPTIONS)

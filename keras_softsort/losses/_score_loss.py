@@ -18,24 +18,21 @@ from keras_softsort.ops.ranking.lists import Derivatives
 
 @export
 class ScoreLoss(ListLoss):
-    """Base class for your own losses of scores: implement `score_losses`.
+    """Base class for your own losses of scores: implement `score_losses`. The ranking losses here derive from it.
 
-    This class handles shapes, masks, weights, options and the config. The ranking losses of this package derive from
-    it.
+    It handles shapes, masks, weights, options and the config. `score_losses(scores, labels, *, mask, weights)` returns
+    the loss of each list, `[batch]`. It gets tensors `[batch, n]` in float32 or float64: scores and labels, both 0 in
+    the padding; the mask, True for valid items; and item weights, 0 in the padding. The ranking losses in
+    `keras_softsort.ops` have this signature. A list with a NaN label or score always gives NaN.
 
     Args:
       options: options of the loss, by the names of the arguments of its constructor. Each becomes an attribute, and is
         written into the config and read from it. Values are plain JSON values, registered functions, or a
         `LambdaWeight`. In a traced function the attribute of a number `tau` is a tensor, because it can be assigned.
       scale: `"std"` divides the scores of each list by the standard deviation of its valid items: a temperature then
-        means the same for scores of any scale, and no score grows without end. Lists of equal scores are
-        not divided. Losses of several logits per item refuse it. None does not divide.
+        means the same for scores of any scale, and no score grows without end. Lists of equal scores are not divided.
+        Losses of several logits per item refuse it. None does not divide.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
-
-    `score_losses(scores, labels, *, mask, weights)` returns the loss of each list, `[batch]`. It gets tensors
-    `[batch, n]` in float32 or float64: scores and labels, both 0 in the padding; the mask, True for valid items; and
-    item weights, 0 in the padding. A list with a NaN label or score always gives NaN. The ranking losses in
-    `keras_softsort.ops` have this signature.
 
     Example:
 
@@ -50,11 +47,8 @@ class ScoreLoss(ListLoss):
     ...         pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
     ...         costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
     ...         return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0, -1.0]]), tf.constant([[3.0, 0.5, 1.0, 9.0]])
-    >>> float(PairwiseHinge()(labels, scores))
+    >>> float(PairwiseHinge()([[2.0, 0.0, 1.0, -1.0]], [[3.0, 0.5, 1.0, 9.0]]))
     0.5
-    >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
-    >>> model.compile("adam", loss=PairwiseHinge(margin=0.5))
     """
 
     _fixed_names = (*ListLoss._fixed_names, "scale")
@@ -96,11 +90,8 @@ class ScoreLoss(ListLoss):
 class OperatorLoss(ScoreLoss):
     """A `ScoreLoss` that is `operator(scores or logits, labels, *, mask, weights, **options)`, for a subclass with it.
 
-    The operator masks and weighs, and gives NaN for a list with any NaN. Its decorator `checks` has the rules of all
-    options, and says which are seeds: integers or None, from which each call draws a seed. `derivatives` takes the same
-    arguments as `operator`.
-
-    A constructor passes its `locals()` as `options`, of which its arguments are taken.
+    The operator masks and weighs, gives NaN for a list with any NaN, and has the rules of all options by `checks`.
+    `derivatives` takes the same arguments. A constructor passes its `locals()` as `options`.
     """
 
     _operator: Any

@@ -21,8 +21,6 @@ NO_RELEVANT = ("one", "skip", "zero")
 class ListMetric(FixedOptions, keras.metrics.Mean):
     """Base class of metrics that measure each list and take the weighted mean over lists.
 
-    `NDCG` describes `lists`, `padding`, `name`, `dtype` and the call arguments.
-
     Args:
       lists, padding, name, dtype: see `NDCG`.
       **unknown: other names are an error, which says what the argument is called here.
@@ -127,9 +125,6 @@ class SortMetric(ListMetric):
 
     Args:
       target, direction, **kwargs: see `PermutationAccuracy`.
-
-    The weight of a list is the mean weight of its items. Lists without valid items do not count, and samples of
-    soft permutations are averaged.
     """
 
     def __init__(self, *, target: str = "labels", direction: str = "DESCENDING", **kwargs: Any) -> None:

@@ -46,33 +46,30 @@ class OrderMetric(SortMetric):
 class PermutationAccuracy(OrderMetric):
     """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
 
+    Use it for models that learn to sort. Items with equal labels may be in either order. A list with a NaN counts as
+    wrong.
+
     Args:
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
-      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must
-        be `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
+      direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must be
+        `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.
       y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]`, which `ops.harden` makes exact. If it
-        has fewer than n ranks, only those count. Scores follow `target`: they are large for large labels, or for late
-        ranks.
+        has fewer than n ranks, only those count. Samples are averaged. Scores follow `target`: they are large for large
+        labels, or for late ranks.
       sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
-        each list. They must not be negative.
+        each list. They must not be negative. Lists without valid items do not count.
 
-    Items with equal labels may be in either order. A list with a NaN counts as wrong. Lists without valid items do not
-    count. Padding, the shapes for other `lists`, and errors are as in `NDCG`.
-
-    Cost: O(n^2) time per list for a matrix, O(n log n) for scores.
+    Padding, the shapes for other `lists`, and errors are as in `NDCG`. O(n^2) time per list for a matrix, O(n log n)
+    for scores.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.PermutationAccuracy()
-    >>> labels = tf.constant([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
-    >>> _ = metric.update_state(labels, tf.constant([[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
-    >>> float(metric.result())
+    >>> float(ks.PermutationAccuracy()([[1, 2, 3], [1, 2, 3]], [[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
     0.5
     """
 
@@ -85,15 +82,12 @@ class PermutationAccuracy(OrderMetric):
 class ElementwiseAccuracy(OrderMetric):
     """The share of ranks that hold a correct item, averaged over the ranks of each list and then over lists.
 
-    The rest is as in `PermutationAccuracy`.
+    It also counts lists that are nearly sorted. The rest is as in `PermutationAccuracy`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.ElementwiseAccuracy()
-    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
-    >>> float(metric.result())
+    >>> float(ks.ElementwiseAccuracy()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]]))
     0.5
     """
 

@@ -96,7 +96,8 @@ def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 class KendallTau(CorrelationMetric):
     """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    The formula and source are those of `ops.kendall_tau`.
+    Use it for targets without grades of relevance, such as prices or returns. The formula and source are those of
+    `ops.kendall_tau`.
 
     Args:
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
@@ -107,17 +108,12 @@ class KendallTau(CorrelationMetric):
 
     `y_true`, `y_pred` and weights are as in `PermutationAccuracy`, but a soft permutation must have all n ranks. A list
     with constant scores or a NaN has the value 0. Lists with constant labels, and so all lists of fewer than two items,
-    do not count.
-
-    Cost: O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
+    do not count. O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.KendallTau()
-    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.KendallTau()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)
     0.6667
     """
 
@@ -128,15 +124,13 @@ class KendallTau(CorrelationMetric):
 class SpearmanCorrelation(CorrelationMetric):
     """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    The formula and source are those of `ops.spearman_correlation`. The rest is as in `KendallTau`.
+    It is the metric of `SpearmanLoss`. The formula and source are those of `ops.spearman_correlation`. The rest is as
+    in `KendallTau`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.SpearmanCorrelation()
-    >>> _ = metric.update_state(tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[5.0, 1.0, 8.0, 9.0]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.SpearmanCorrelation()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)
     0.8
     """
 

@@ -39,9 +39,7 @@ class AlphaDCG(TopicMetric):
     The formula, ties, cost and source are those of `ops.alpha_dcg`. The rest is as in `NDCG`.
 
     Args:
-      k: number of ranks that count, None for all.
-      alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
-      discount: see `NDCG`.
+      k, alpha, discount: as in `ops.alpha_dcg`.
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Call arguments:
@@ -51,12 +49,8 @@ class AlphaDCG(TopicMetric):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.AlphaDCG()
-    >>> topics = tf.constant([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
-    >>> _ = metric.update_state(topics, tf.constant([[3.0, 2.0, 1.0]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.AlphaDCG()([[[1, 0], [1, 0], [0, 1]]], [[3.0, 2.0, 1.0]])), 4)
     1.8155
     """
 
@@ -77,7 +71,7 @@ class AlphaDCG(TopicMetric):
 class PrecisionIA(TopicMetric, RelevanceMetric):
     """The intent-aware precision of items that cover topics, averaged over lists: Precision-IA@k.
 
-    The formula, cost and source are those of `ops.precision_ia`. The rest is as in `Precision`.
+    A measure of diversity. The formula, cost and source are those of `ops.precision_ia`. The rest is as in `Precision`.
 
     Args:
       k, ties: see `Precision`.
@@ -86,18 +80,13 @@ class PrecisionIA(TopicMetric, RelevanceMetric):
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Call arguments:
-      y_true: `[batch, n, topics]`, dense. Items with a label of at least `min_label` cover the topic. By default an
-        item whose labels are all below 0 is padding.
+      y_true: `[batch, n, topics]`, dense, as in `AlphaDCG`.
       y_pred, sample_weight: see `Precision`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.PrecisionIA(k=2)
-    >>> topics = tf.constant([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
-    >>> _ = metric.update_state(topics, tf.constant([[3.0, 2.0, 1.0]]))
-    >>> float(metric.result())
+    >>> float(ks.PrecisionIA(k=2)([[[1, 0], [1, 0], [0, 1]]], [[3.0, 2.0, 1.0]]))
     0.5
     """
 

@@ -16,14 +16,11 @@ from keras_softsort.ops.metrics.gains import dcg_measures, ndcg_measures
 class NDCG(RankingMetric):
     """The normalized discounted cumulative gain, averaged over lists: NDCG@k, from 0 to 1.
 
-    The formula, cost and source are those of `ops.ndcg`. Other metrics refer to this one for their arguments.
+    Use it for graded relevance. The formula, cost and source are those of `ops.ndcg`. Other metrics refer to this one
+    for their arguments.
 
     Args:
-      k: number of ranks that count, None for all.
-      gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
-      discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
-      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
-        all their orders, as in scikit-learn.
+      k, gain, discount, ties: as in `ops.ndcg`.
       no_relevant: the value of a list without gain. `"zero"`: 0, as in TF-Ranking, Keras-RS and scikit-learn. `"one"`:
         1, as in LightGBM. `"skip"`: the list does not count.
       **kwargs: `lists` and `padding`, see `losses.ListLoss`; `name`; and `dtype`, that of the result. A model with
@@ -49,14 +46,9 @@ class NDCG(RankingMetric):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.NDCG(k=2)
-    >>> _ = metric.update_state(tf.constant([[2.0, 0.0, 1.0, -1.0]]), tf.constant([[0.3, 0.9, 0.4, 5.0]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.NDCG(k=2)([[2, 0, 1, -1]], [[0.3, 0.9, 0.4, 5.0]])), 4)
     0.1738
-    >>> model = tf.keras.Sequential([tf.keras.Input((None, 5)), tf.keras.layers.Dense(1)])
-    >>> model.compile("adam", loss=ks.SoftmaxLoss(), metrics=[ks.NDCG(k=5)])
     """
 
     _measures = staticmethod(ndcg_measures)
@@ -78,20 +70,16 @@ class NDCG(RankingMetric):
 class DCG(RankingMetric):
     """The discounted cumulative gain, averaged over lists: DCG@k.
 
-    The formula is that of `ops.dcg`. A list has the weight `sum w g / sum g`, and without gain the value 0. The rest is
-    as in `NDCG`.
+    Use it if lists with more relevant items should count more. The formula is that of `ops.dcg`. A list has the weight
+    `sum w g / sum g`, and without gain the value 0. The rest is as in `NDCG`.
 
     Args:
-      k, gain, discount, ties: see `NDCG`.
-      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
+      k, gain, discount, ties, **kwargs: see `NDCG`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.DCG()
-    >>> _ = metric.update_state(tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.DCG()([[2, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
     2.1309
     """
 

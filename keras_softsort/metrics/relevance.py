@@ -20,14 +20,11 @@ from keras_softsort.ops.metrics.relevance import (
 class Precision(RelevanceMetric):
     """The share of relevant items among the first k, averaged over lists: Precision@k.
 
-    The formula and cost are those of `ops.precision`. Padding, shapes, empty lists, NaN and errors are as in
-    `NDCG`.
+    Use it if users see k items and their order does not matter. The formula and cost are those of `ops.precision`.
+    Padding, shapes, empty lists, NaN and errors are as in `NDCG`.
 
     Args:
-      k: number of ranks that count, None for all.
-      min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
-        all their orders.
+      k, min_label, ties: as in `ops.precision`.
       no_relevant: the value of a list without relevant items: `"zero"`, `"one"` or `"skip"`; see `NDCG`.
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
@@ -39,11 +36,8 @@ class Precision(RelevanceMetric):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.Precision(k=2)
-    >>> _ = metric.update_state(tf.constant([[1.0, 0.0, 1.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4, 0.1]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.Precision(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)
     0.5
     """
 
@@ -54,15 +48,13 @@ class Precision(RelevanceMetric):
 class Recall(RelevanceMetric):
     """The share of relevant items that are among the first k, averaged over lists: Recall@k.
 
-    The formula is that of `ops.recall`. The rest is as in `Precision`.
+    Use it for a first stage that must not lose relevant items. The formula is that of `ops.recall`. The rest is as in
+    `Precision`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.Recall(k=2)
-    >>> _ = metric.update_state(tf.constant([[1.0, 0.0, 1.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4, 0.1]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.Recall(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)
     0.3333
     """
 
@@ -73,16 +65,12 @@ class Recall(RelevanceMetric):
 class Hits(RelevanceMetric):
     """The share of lists with a relevant item among the first k: Hits@k.
 
-    The rest is as in `Precision`; see `ops.hits` for ties.
+    Use it if one relevant item is enough. The rest is as in `Precision`; see `ops.hits` for ties.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.Hits(k=2)
-    >>> labels = tf.constant([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    >>> _ = metric.update_state(labels, tf.constant([[0.3, 0.9, 0.4], [0.5, 0.9, 0.4]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.Hits(k=2)([[1, 0, 0], [1, 0, 0]], [[0.3, 0.9, 0.4], [0.5, 0.9, 0.4]])), 4)
     0.5
     """
 
@@ -93,15 +81,12 @@ class Hits(RelevanceMetric):
 class MRR(RelevanceMetric):
     """The mean reciprocal rank of the first relevant item: MRR@k.
 
-    The formula and source are those of `ops.mrr`. The rest is as in `Precision`.
+    Use it for known items and answers. The formula and source are those of `ops.mrr`. The rest is as in `Precision`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.MRR()
-    >>> _ = metric.update_state(tf.constant([[1.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.MRR()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
     0.5
     """
 
@@ -112,16 +97,13 @@ class MRR(RelevanceMetric):
 class MeanAveragePrecision(RelevanceMetric):
     """The mean of the average precision of lists: MAP@k.
 
-    The formula is that of `ops.mean_average_precision`; its divisor counts all relevant items, also those after rank k.
-    The rest is as in `Precision`.
+    Use it for binary relevance. The formula is that of `ops.mean_average_precision`; its divisor counts all relevant
+    items, also those after rank k. The rest is as in `Precision`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.MeanAveragePrecision()
-    >>> _ = metric.update_state(tf.constant([[1.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.MeanAveragePrecision()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
     0.5833
     """
 
@@ -136,16 +118,12 @@ class AverageRelevancePosition(RankingMetric):
     item in its list. A list without a label above 0 does not count. The rest is as in `NDCG`.
 
     Args:
-      ties: see `NDCG`.
-      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
+      ties, **kwargs: see `NDCG`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.AverageRelevancePosition()
-    >>> _ = metric.update_state(tf.constant([[1.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.AverageRelevancePosition()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
     2.5
     """
 
@@ -170,11 +148,8 @@ class OrderedPairAccuracy(RankingMetric):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> metric = ks.OrderedPairAccuracy()
-    >>> _ = metric.update_state(tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.1]]))
-    >>> round(float(metric.result()), 4)
+    >>> round(float(ks.OrderedPairAccuracy()([[2, 0, 1]], [[0.3, 0.9, 0.1]])), 4)
     0.3333
     """
 

@@ -23,16 +23,10 @@ class SetLoss(WeightedLoss):
 
     Use it if a model predicts a set, whose order does not matter: boxes of an image, particles of an event, sources of
     a mixture. By default the sum over the batch is divided by the number of targets in the batch. With a `class_loss`
-    this is DETR's `SetCriterion`.
-
-    The formula, edge cases, errors, cost and source are those of `ops.set_loss`.
+    this is DETR's `SetCriterion`. See `ops.set_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair, finite and without gradient.
-      matched_loss: function `(targets, predictions) -> [batch, m]`; its second argument holds the prediction of each
-        target, `[batch, m, ...]`.
-      unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the
-        cross-entropy with the class "no object". None for 0.
+      pair_cost, matched_loss, unmatched_loss: functions as in `ops.set_loss`, of `y_true` and `y_pred`.
       class_loss: function as `matched_loss`, the loss of the class of a matched pair, or None. It and the
         `unmatched_loss` are divided by the weights of all predictions instead of the number of targets.
       unmatched_weight: weight of the `unmatched_loss`, a number of at least 0; DETR's `eos_coef`.
@@ -46,7 +40,7 @@ class SetLoss(WeightedLoss):
       layer_axis: None, or 0 or 1: the axis of `y_pred` over the layers of a decoder that each predict all sets. All
         layers are matched in one call, and the loss of a set is the sum over layers (auxiliary losses).
       skip_nan: whether a set that would cost NaN, such as one with a NaN prediction, costs 0 and has gradient 0. Its
-        targets count in the divisor all the same.
+        targets count in the divisor all the same. Otherwise it makes the mean over the batch NaN.
       reduction: `"sum_over_batch_size"` or `"mean"`, divided as above; `"sum"`, and None or `"none"` (one loss per
         set), divided only by the targets of each set with `normalization="set"`; `"mean_with_sample_weight"`, as the
         mean, with targets or sets counted by their weight.
@@ -56,22 +50,15 @@ class SetLoss(WeightedLoss):
       y_true: targets, a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take
         them. Floating-point tensors are cast to the dtype of the predictions. Padding is replaced by 0 before any
         function sees it.
-      y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors; with `layer_axis=0` `[layers, batch, n,
-        ...]`, with `layer_axis=1` `[batch, layers, n, ...]`, as a Keras model has to return them. Functions see the
-        sets of all layers as one batch, `[layers * batch, n, ...]`.
+      y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors; with `layer_axis=0`
+        `[layers, batch, n, ...]`, with `layer_axis=1` `[batch, layers, n, ...]`, as a Keras model has to return them.
+        Functions see the sets of all layers as one batch, `[layers * batch, n, ...]`.
       sample_weight: a number, or one weight per set, `[batch]` or `[batch, 1]`.
 
     In `model.compile` the targets and the predictions are one tensor each: concatenate what the model predicts, and
-    split it in the functions. Keras would call the loss for each tensor of a dictionary. Keras 3 passes a whole
-    dictionary to the loss if the model nests it under one name and `y_true` has the same keys:
-    `keras.Model(inputs, {"objects": {"boxes": boxes, "classes": logits}})`,
-    `compile(loss={"objects": SetLoss(...)})`, `y = {"objects": {"boxes": ..., "classes": ...}}`. Training steps of your
-    own and `Model.compute_loss` may call the loss with any structures on either Keras.
-
-    One set with a NaN cost makes the mean over the batch NaN, unless `skip_nan` is set. With several replicas `"batch"`
-    divides by the targets of each replica's part of the batch, and the losses of the replicas are averaged. Other
-    normalizations give the same result as on one replica. Register the functions by
-    `keras.saving.register_keras_serializable` to save a model with this loss.
+    split it in the functions. `docs/guides/matching.md` shows this, dictionaries on Keras 3, and how to save the
+    functions. With several replicas `"batch"` divides by the targets of each replica's part of the batch, and the
+    losses of the replicas are averaged. Other normalizations give the same result as on one replica.
 
     Example:
 

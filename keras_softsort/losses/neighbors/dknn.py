@@ -17,22 +17,17 @@ from keras_softsort.ops.neighbors.soft_neighbors import OBJECTIVES, checked_sear
 class DkNNLoss(WeightedLoss):
     """Minus the share of the k soft nearest neighbors of each embedding that have its class.
 
-    The loss is the mean over queries. The formula, edge cases, errors, cost and source are those of `ops.dknn_loss`.
+    Use it to train embeddings for a nearest neighbor classifier. The loss is the mean over queries. See `ops.dknn_loss`
+    for the formula, edge cases, errors, cost and source.
 
     Args:
-      k: number of neighbors, below the number of candidates.
-      tau: temperature in the units of `method`; see `ListLoss`. For NeuralSort these are distances times the number of
-        candidates, for SoftSort distances.
+      k, method, power, distance, scale: as in `ops.soft_neighbor_membership`.
+      tau: temperature in the units of `method`, a positive number. For NeuralSort these are distances times the number
+        of candidates, for SoftSort distances.
       num_queries: the first `num_queries` items of the batch are the queries, and the others the candidates. None:
         every item is a query and the rest of the batch its candidates.
       objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a
         gradient even if the share underflows.
-      distance: `"squared_euclidean"`, `"euclidean"` (with gradient 0 at distance 0), `"cityblock"` (the sum of absolute
-        differences), `"cosine"` (1 - cos; 1 for a vector of zeros), or `"dot"` (minus the inner product).
-      method: `"neural_sort"` or `"soft_sort"`.
-      power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
-        Masked candidates do not count. None leaves them as they are.
       stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
         negative distances, by the mean over samples with Gumbel noise.
       num_samples: number of samples per query, if `stochastic`.
@@ -47,16 +42,13 @@ class DkNNLoss(WeightedLoss):
       sample_weight: `[batch]` or `[batch, 1]`; multiplies the losses of queries.
 
     `fit` keeps the last partial batch, which raises an error if it is too small; use
-    `dataset.batch(n, drop_remainder=True)`. The loss of the paper's code is a sum over the k neighbors, which is k
-    times as large, so with SGD its learning rates have to be multiplied by k here. XLA may be slower on a CPU: with a
-    batch of 256 a step took 2.7 times as long. Measure before you compile.
+    `dataset.batch(n, drop_remainder=True)`. XLA may be slower on a CPU: with a batch of 256 a step took 2.7 times as
+    long. The loss of the paper's code is a sum over the k neighbors: with SGD multiply its learning rates by k here.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, embeddings = tf.constant([0, 0, 1, 1]), tf.constant([[0.0], [0.1], [1.0], [1.2]])
-    >>> round(float(ks.DkNNLoss(k=1, tau=0.01)(labels, embeddings)), 4)  # every nearest neighbor is of the same class
+    >>> round(float(ks.DkNNLoss(k=1, tau=0.01)([0, 0, 1, 1], [[0.0], [0.1], [1.0], [1.2]])), 4)
     -1.0
     """
 

@@ -19,18 +19,14 @@ from keras_softsort.ops.neighbors.retrieval_loss import checked_metric
 class RetrievalLoss(WeightedLoss):
     """Minus a retrieval metric of embeddings, computed with soft ranks (Smooth-AP and others).
 
-    Every embedding of a batch is a query, and the others are its candidates. Those of its class are relevant. As tau
-    goes to 0 the loss becomes minus the metric itself.
-
-    The formulas, edge cases, errors, cost and source are those of `ops.retrieval_loss`.
+    Use it to train embeddings for search. Every embedding of a batch is a query, and the others are its candidates.
+    Those of its class are relevant. As tau goes to 0 the loss becomes minus the metric itself. See `ops.retrieval_loss`
+    for the formulas, edge cases, errors, cost and source.
 
     Args:
-      metric: `"average_precision"` (Smooth-AP), `"ndcg"`, `"mrr"`, `"precision"` or `"recall"`.
-      k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
-      tau: temperature in units of the distance; see `ListLoss`. For `"cosine"` start with 0.01 to 0.1, since cosines
+      metric, k, distance, scale: as in `ops.retrieval_loss`.
+      tau: temperature in units of the distance, a positive number. For `"cosine"` start with 0.01 to 0.1, since cosines
         of trained embeddings differ by about 1.
-      distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `DkNNLoss`.
-      scale: `"std"` divides the distances of each query by their standard deviation, see `DkNNLoss`.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves
         them out. A batch enters the memory when its gradient is computed, so `evaluate` does not change it. With
@@ -49,10 +45,9 @@ class RetrievalLoss(WeightedLoss):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, embeddings = tf.constant([0, 0, 1, 1]), tf.constant([[1.0, 0.0], [0.0, 1.0], [0.1, 0.9], [0.2, 0.8]])
-    >>> round(float(ks.RetrievalLoss(tau=0.01)(labels, embeddings)), 3)
+    >>> embeddings = [[1.0, 0.0], [0.0, 1.0], [0.1, 0.9], [0.2, 0.8]]
+    >>> round(float(ks.RetrievalLoss(tau=0.01)([0, 0, 1, 1], embeddings)), 3)
     -0.551
 
     Source of the memory: X. Wang, H. Zhang, W. Huang, M. Scott, "Cross-Batch Memory for Embedding Learning", CVPR 2020.

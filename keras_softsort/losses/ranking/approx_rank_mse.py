@@ -14,21 +14,17 @@ class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
     """The discounted mean squared error of smooth ranks: ADR-MSE.
 
     Start with it for graded relevance. It also distills an order, such as that of a large language model, into a small
-    reranker. Only the order of the labels counts.
-
-    The formula, edge cases, errors, cost and source are those of `ops.approx_rank_mse_loss`.
+    reranker. Only the order of the labels counts. See `ops.approx_rank_mse_loss` for the formula, edge cases, errors,
+    cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      discount: weight of an item with rank r: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
+      tau, discount: as in `ops.approx_rank_mse_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.3, 0.9, 0.4]])
-    >>> round(float(ks.ApproxRankMSELoss()(labels, scores)), 4)
+    >>> round(float(ks.ApproxRankMSELoss()([[2.0, 0.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
     0.7268
     """
 

@@ -13,22 +13,17 @@ from keras_softsort.ops.ranking.circle import circle_loss
 class CircleLoss(OperatorLoss, operator=circle_loss):
     """The circle loss of similarities, such as cosines of embeddings.
 
-    Use it if scores are similarities in [0, 1]. Relevant items are pulled to 1 - m and others to m, the more strongly
-    the farther they are.
-
-    The formula, edge cases, errors, cost and source are those of `ops.circle_loss`.
+    Use it if scores are similarities in [0, 1]. Relevant items are pulled to 1 - `margin` and others to `margin`, the
+    more strongly the farther they are. See `ops.circle_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature, a positive number; see `ListLoss`. The paper's gamma is 1 / tau.
-      margin: the margin m, at least 0 and below 1.
+      tau, margin: as in `ops.circle_loss`. The paper's gamma is 1 / tau.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0, 0.0]]), tf.constant([[0.9, 0.3, 0.6]])
-    >>> round(float(ks.CircleLoss()(labels, scores)), 4)
+    >>> round(float(ks.CircleLoss()([[1.0, 0.0, 0.0]], [[0.9, 0.3, 0.6]])), 4)
     15.68
     """
 

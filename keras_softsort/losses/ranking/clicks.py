@@ -14,22 +14,17 @@ class ClickEMLoss(OperatorLoss, operator=click_em_loss):
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
     Use it to learn relevance from clicks that also depend on the position of an item. `y_pred` has two logits per item,
-    first of examination, then of relevance. `y_true` holds clicks, 1 or more for a clicked item.
-
-    The formula, edge cases, errors, cost and source are those of `ops.click_em_loss`.
+    first of examination, then of relevance. `y_true` holds clicks, 1 or more for a clicked item. See
+    `ops.click_em_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      exam_loss_weight: weight of the cross-entropy of examination, at least 0.
-      rel_loss_weight: weight of the cross-entropy of relevance, at least 0.
-      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      exam_loss_weight, rel_loss_weight, normalization: as in `ops.click_em_loss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[[0.6, 0.9], [0.8, 0.2]]])
-    >>> round(float(ks.ClickEMLoss()(labels, logits)), 4)
+    >>> round(float(ks.ClickEMLoss()([[1.0, 0.0]], [[[0.6, 0.9], [0.8, 0.2]]])), 4)
     1.1463
     """
 
@@ -52,14 +47,10 @@ class ClickEMLoss(OperatorLoss, operator=click_em_loss):
 class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
     """Compute the loss of dual learning from clicks: relevance and examination, each debiased by the other.
 
-    Use it to learn relevance from clicks that also depend on the position of an item. `y_pred` has two logits per item,
-    first of examination, then of relevance. `y_true` holds clicks, at least 0.
-
-    The logits of examination must not depend on the item, nor those of relevance on its position: give each a tower of
-    its own. An optimizer with one rate moves the few logits of positions too little, so let that tower be 10 times a
-    variable.
-
-    The formula, edge cases, errors, cost and source are those of `ops.dual_learning_loss`.
+    Use it as `ClickEMLoss`, with the same logits and clicks of at least 0. The logits of examination must not depend on
+    the item, nor those of relevance on its position: give each a tower of its own. An optimizer with one rate moves the
+    few logits of positions too little, so let that tower be 10 times a variable. See `ops.dual_learning_loss` for the
+    formula, edge cases, errors, cost and source.
 
     Args:
       max_weight: largest weight of a click, at least 1.
@@ -67,10 +58,8 @@ class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, logits = tf.constant([[0.0, 1.0]]), tf.constant([[[0.6, 0.9], [0.2, 0.4]]])
-    >>> round(float(ks.DualLearningLoss()(labels, logits)), 4)
+    >>> round(float(ks.DualLearningLoss()([[0.0, 1.0]], [[[0.6, 0.9], [0.2, 0.4]]])), 4)
     2.9585
     """
 
@@ -87,21 +76,17 @@ class MixtureEMLoss(OperatorLoss, operator=mixture_em_loss):
     """Compute the expectation-maximization loss of a mixture of click models.
 
     Use it for clicks of several kinds of users: each list trains mainly the models that explain its clicks best.
-    `y_pred` has one logit per item and model. `y_true` holds clicks, from 0 to 1.
-
-    The formula, edge cases, errors, cost and source are those of `ops.mixture_em_loss`.
+    `y_pred` has one logit per item and model. `y_true` holds clicks, from 0 to 1. See `ops.mixture_em_loss` for the
+    formula, edge cases, errors, cost and source.
 
     Args:
-      alpha: at least 0. The larger it is, the more a list trains only the model that fits it best; 0 trains all
-        equally.
+      alpha: as in `ops.mixture_em_loss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[[0.6, 0.9], [0.8, 0.2]]])
-    >>> round(float(ks.MixtureEMLoss()(labels, logits)), 4)
+    >>> round(float(ks.MixtureEMLoss()([[1.0, 0.0]], [[[0.6, 0.9], [0.8, 0.2]]])), 4)
     1.3199
     """
 

@@ -16,37 +16,22 @@ class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
 
     Use it to optimize NDCG directly with the NeuralSort or SoftSort relaxation. It is slower than `ApproxNDCGLoss` and
     `RankNetLoss(lambda_weight="ndcg")`, because Sinkhorn's normalization takes many passes over an n x n matrix.
-    `num_iterations=0, hard=True` is PiRank.
-
-    The formula, edge cases, errors, cost and source are those of `ops.neural_ndcg_loss`.
+    `num_iterations=0, hard=True` is PiRank. See `ops.neural_ndcg_loss` for the formula, edge cases, errors, cost and
+    source.
 
     Args:
-      tau: temperature in the units of `method`; see `ListLoss`. For NeuralSort these are scores times list size, for
+      tau: temperature in the units of `method`, a positive number. For NeuralSort these are scores times list size, for
         SoftSort scores. As it goes to 0 the loss becomes minus the NDCG.
-      k: number of ranks that count; None for all.
-      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
-        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
-      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
-      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
-      num_iterations: maximum number of Sinkhorn iterations; 0 skips the normalization.
-      hard: whether the value is that of the exact order of the scores, with the gradient of the soft one.
-      stochastic: whether to add Gumbel noise to the scores and take the mean over samples.
-      num_samples: number of samples, if `stochastic`.
-      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      k, gain, discount, normalization, method, power: as in `ops.neural_ndcg_loss`.
+      num_iterations, hard, stochastic, num_samples, noise_scale: as in `ops.neural_ndcg_loss`.
       seed: integer or None, if `stochastic`; see `ListLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[0.0, 2.0, 1.0]]), tf.constant([[0.4, 0.3, 0.9]])
-    >>> round(float(ks.NeuralNDCGLoss(tau=1.0)(labels, scores)), 4)
+    >>> round(float(ks.NeuralNDCGLoss(tau=1.0)([[0.0, 2.0, 1.0]], [[0.4, 0.3, 0.9]])), 4)
     -0.7552
-    >>> round(float(ks.NeuralNDCGLoss(tau=1.0, num_iterations=0, hard=True)(labels, scores)), 4)
-    -0.6885
     """
 
     def __init__(

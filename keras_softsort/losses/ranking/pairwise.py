@@ -35,22 +35,16 @@ class PairwiseHingeLoss(_PairwiseLoss, operator=pairwise_hinge_loss):
     """Compute the hinge loss of the pairs of items with different labels.
 
     Use it for preferences if pairs that are in the right order by a margin should no longer change. The margin is
-    `tau`.
-
-    The formula, edge cases, errors, cost and source are those of `ops.pairwise_hinge_loss`.
+    `tau`. See `ops.pairwise_hinge_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      lambda_weight: the metric to optimize; see `RankNetLoss`.
-      normalization: divisor of the sum over the pairs of a list; see `RankNetLoss`.
+      tau, lambda_weight, normalization: see `RankNetLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
-    >>> round(float(ks.PairwiseHingeLoss()(labels, scores)), 4)
+    >>> round(float(ks.PairwiseHingeLoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
     0.8
     """
 
@@ -60,22 +54,17 @@ class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pai
     """Compute the squared error of the score differences of all pairs.
 
     Use it for numeric targets if only their differences within a list matter, and for distillation. Negative targets
-    are padding unless you pass `padding=None` or `"nan_labels"`.
-
-    The formula, edge cases, errors, cost and source are those of `ops.pairwise_mse_loss`.
+    are padding unless you pass `padding=None` or `"nan_labels"`. See `ops.pairwise_mse_loss` for the formula, edge
+    cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      lambda_weight: the metric to optimize; see `RankNetLoss`.
-      normalization: divisor of the sum over the pairs of a list; see `RankNetLoss`.
+      tau, lambda_weight, normalization: see `RankNetLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
-    >>> round(float(ks.PairwiseMSELoss()(labels, scores)), 4)
+    >>> round(float(ks.PairwiseMSELoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
     1.6467
     """
 
@@ -84,22 +73,17 @@ class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pai
 class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=pairwise_soft_zero_one_loss):
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
-    Use it for labels with errors, since a pair never costs more than 1.
-
-    The formula, edge cases, errors, cost and source are those of `ops.pairwise_soft_zero_one_loss`.
+    Use it for labels with errors, since a pair never costs more than 1. See `ops.pairwise_soft_zero_one_loss` for the
+    formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      lambda_weight: the metric to optimize; see `RankNetLoss`.
-      normalization: divisor of the sum over the pairs of a list; see `RankNetLoss`.
+      tau, lambda_weight, normalization: see `RankNetLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[0.5, 0.2, 0.9]])
-    >>> round(float(ks.PairwiseSoftZeroOneLoss()(labels, scores)), 4)
+    >>> round(float(ks.PairwiseSoftZeroOneLoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
     0.452
     """
 
@@ -109,26 +93,19 @@ class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 
     A strong loss in gradient boosting (CatBoost's YetiRank), here for networks. The noise helps training that gets
-    stuck in a poor order.
-
-    The formula, edge cases, errors, cost and source are those of `ops.yeti_logistic_loss`.
+    stuck in a poor order. See `ops.yeti_logistic_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      lambda_weight: the metric to optimize; see `RankNetLoss`. None is `LambdaWeight("dcg", version=2,
-        neighbors_only=True)`.
-      normalization: divisor of the sum over the pairs of a list; see `RankNetLoss`.
-      num_samples: number of samples of each list.
-      noise_scale: factor of the Gumbel noise, at least 0.
+      tau, normalization: see `RankNetLoss`.
+      lambda_weight: see `RankNetLoss`. None is `LambdaWeight("dcg", version=2, neighbors_only=True)`.
+      num_samples, noise_scale: as in `ops.yeti_logistic_loss`.
       seed: integer or None; see `ListLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[9.0, -9.0, 0.0]])
-    >>> float(ks.YetiLogisticLoss(seed=1)(labels, scores)) < 1.5
+    >>> float(ks.YetiLogisticLoss(seed=1)([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])) < 1.5
     True
     """
 

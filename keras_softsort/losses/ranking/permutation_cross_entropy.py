@@ -21,13 +21,12 @@ class PermutationCrossEntropyLoss(ListLoss):
     """Cross-entropy of soft permutations `[batch, rank, item]` with the true order.
 
     Use it after `NeuralSortLayer` or `SoftSortLayer`, to train through a sort. `y_pred` is `[batch, n, n]`, the first k
-    rows `[batch, k, n]`, or samples `[batch, num_samples, k, n]`, which are averaged.
+    rows `[batch, k, n]`, or samples `[batch, num_samples, k, n]`, which are averaged. See
+    `ops.permutation_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
 
     A matrix of `SinkhornLayer` is `[batch, item, place]`, the transpose: a square one would be learned transposed, and
     is not told apart. Use `keras.losses.SparseCategoricalCrossentropy()` with the place of each item from 0, or
     `keras.layers.Permute((2, 1))` and `target="ranks"`.
-
-    The formula, edge cases, errors, cost and source are those of `ops.permutation_cross_entropy_loss`.
 
     Args:
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
@@ -37,11 +36,9 @@ class PermutationCrossEntropyLoss(ListLoss):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[20.0, 50.0, 30.0]]), tf.constant([[2.0, 5.0, 3.0]])
-    >>> loss = ks.PermutationCrossEntropyLoss()
-    >>> round(float(loss(labels, ks.ops.neural_sort(scores, tau=1.0))), 3)
+    >>> matrix = ks.ops.neural_sort([[2.0, 5.0, 3.0]], tau=1.0)
+    >>> round(float(ks.PermutationCrossEntropyLoss()([[20.0, 50.0, 30.0]], matrix)), 3)
     0.285
     """
 
@@ -63,26 +60,18 @@ class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entrop
     """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 
     Use it to learn an order if the model outputs one score per item. If it outputs a soft permutation, use
-    `PermutationCrossEntropyLoss`. Here lists in a very wrong order have a gradient, too.
-
-    The formula, edge cases, errors, cost and source are those of `ops.neural_sort_cross_entropy_loss`.
+    `PermutationCrossEntropyLoss`. Here lists in a very wrong order have a gradient, too. See
+    `ops.neural_sort_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores times the list size; see `ListLoss`.
-      label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
-        labels at this temperature, so that items with similar labels share ranks.
-      stochastic: whether to add Gumbel noise to the scores and take the mean over samples: stochastic NeuralSort.
-      num_samples: number of samples, if `stochastic`.
-      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      tau, label_tau, stochastic, num_samples, noise_scale: as in `ops.neural_sort_cross_entropy_loss`.
       seed: integer or None, if `stochastic`; see `ListLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[20.0, 50.0, 30.0]]), tf.constant([[2.0, 5.0, 3.0]])
-    >>> round(float(ks.NeuralSortCrossEntropyLoss(tau=1.0)(labels, scores)), 3)
+    >>> round(float(ks.NeuralSortCrossEntropyLoss(tau=1.0)([[20.0, 50.0, 30.0]], [[2.0, 5.0, 3.0]])), 3)
     0.285
     """
 

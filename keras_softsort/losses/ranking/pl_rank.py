@@ -15,29 +15,19 @@ class PLRankLoss(OperatorLoss, operator=pl_rank_loss):
     """Minus the expected NDCG of an order drawn from the Plackett-Luce distribution, trained by PL-Rank.
 
     Use it for stochastic rankings: to learn a policy that samples orders, for exploration or fairness of exposure, or
-    to optimize a metric without a relaxation. It is fast on long lists. The scores are logits.
-
-    The formula, edge cases, errors, cost and source are those of `ops.pl_rank_loss`.
+    to optimize a metric without a relaxation. It is fast on long lists. The scores are logits. With
+    `normalization="none"`, `discount=[1.0] * k` and `gain="linear"`, binary labels make it minus the expected number of
+    relevant items among the first k. See `ops.pl_rank_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      k: number of ranks that count; None for all.
-      gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
-      discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r. Or a sequence with the
-        discounts of the ranks 1, 2, ..., which must not rise or be negative; ranks after the last one count 0.
-      normalization: `"ideal"` divides by the DCG of the best order, which gives NDCG; `"none"` gives DCG.
-      num_samples: number of sampled orders per list. The standard error falls with its square root.
+      k, gain, discount, normalization, num_samples: as in `ops.pl_rank_loss`.
       seed: integer or None; see `ListLoss`. Padding at the end of lists does not change the noise of the other items.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
-    With `normalization="none"`, `discount=[1.0] * k` and `gain="linear"`, binary labels make it minus the expected
-    number of relevant items among the first k.
-
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, logits = tf.constant([[2.0, 0.0, 1.0]]), tf.constant([[9.0, -9.0, 0.0]])
-    >>> round(float(ks.PLRankLoss()(labels, logits)), 2)  # nearly always the best order
+    >>> round(float(ks.PLRankLoss()([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])), 2)  # nearly always the best order
     -1.0
     """
 

@@ -13,10 +13,9 @@ from keras_softsort.ops.ranking.pointwise import mean_squared_loss, ordinal_loss
 class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
     """Compute the mean squared error of each list's scores.
 
-    This is plain regression of the labels, with the masks and weights of a ranking loss. Negative labels are padding
-    unless you pass `padding=None` or `"nan_labels"`.
-
-    The formula, edge cases, errors, cost and source are those of `ops.mean_squared_loss`.
+    Use it for plain regression of the labels, with the masks and weights of a ranking loss. Negative labels are padding
+    unless you pass `padding=None` or `"nan_labels"`. See `ops.mean_squared_loss` for the formula, edge cases, errors,
+    cost and source.
 
     Args:
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
@@ -24,10 +23,8 @@ class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
-    >>> round(float(ks.MeanSquaredLoss()(labels, scores)), 4)
+    >>> round(float(ks.MeanSquaredLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
     0.4
     """
 
@@ -41,20 +38,17 @@ class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
 class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss):
     """Compute the mean binary cross-entropy of each list's items.
 
-    Use it if the probabilities of clicks matter, not only the order. The scores are logits.
-
-    The formula, edge cases, errors, cost and source are those of `ops.sigmoid_cross_entropy_loss`.
+    Use it if the probabilities of clicks matter, not only the order. The scores are logits. See
+    `ops.sigmoid_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      normalization: see `MeanSquaredLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
-    >>> round(float(ks.SigmoidCrossEntropyLoss()(labels, scores)), 4)
+    >>> round(float(ks.SigmoidCrossEntropyLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
     0.8043
     """
 
@@ -69,23 +63,18 @@ class OrdinalLoss(OperatorLoss, operator=ordinal_loss):
     """Compute the binary cross-entropy of each level of an ordinal label.
 
     Use it for labels of a few grades, whose steps need not be equal. `y_pred` has m logits per item, as a `Dense(m)`
-    per item gives them: logit l is that of the label being at least l, for the levels l = 1, ..., m. To rank by such a
-    model, score an item by the sum of its m sigmoids, the expected label.
-
-    The formula, edge cases, errors, cost and source are those of `ops.ordinal_loss`.
+    per item gives them. See `ops.ordinal_loss` for their meaning, how to rank by them, edge cases, errors, cost and
+    source.
 
     Args:
-      use_fraction_label: whether a label between two levels has a fractional target for the upper one. The label 1.2
-        then has the targets 1 and 0.2, otherwise 1 and 0.
-      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      use_fraction_label: as in `ops.ordinal_loss`.
+      normalization: see `MeanSquaredLoss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[[0.6, 0.2], [0.8, 0.3]]])
-    >>> round(float(ks.OrdinalLoss()(labels, logits)), 4)
+    >>> round(float(ks.OrdinalLoss()([[1.0, 0.0]], [[[0.6, 0.2], [0.8, 0.3]]])), 4)
     1.6305
     """
 

@@ -21,24 +21,17 @@ class SoftmaxLoss(OperatorLoss, operator=softmax_loss, derivatives=softmax_deriv
     """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
     A fast and strong loss for clicks and other labels with few values above 0. A list counts in proportion to the sum
-    of its labels. `ListNetLoss` takes a softmax of the labels instead.
-
-    The formula, edge cases, errors, cost and source are those of `ops.softmax_loss`.
+    of its labels. `ListNetLoss` takes a softmax of the labels instead. See `ops.softmax_loss` for the formula, edge
+    cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      lambda_weight: None, `"ndcg"`, `"dcg"`, `"mrr"` or a `LambdaWeight` of one of these. It replaces each label by its
-        gain times the discount of the item's rank in the current order of the scores.
-      poly_epsilon: factor of the first term of PolyLoss, which adds to the gradient of likely items. 0 is the
-        cross-entropy.
+      tau, lambda_weight, poly_epsilon: as in `ops.softmax_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0, 0.0]]), tf.constant([[1.0986123, 0.0, 1.3862944]])
-    >>> round(float(ks.SoftmaxLoss()(labels, scores)), 4)
+    >>> round(float(ks.SoftmaxLoss()([[1.0, 0.0, 0.0]], [[1.0986123, 0.0, 1.3862944]])), 4)
     0.9808
     """
 
@@ -57,22 +50,17 @@ class SoftmaxLoss(OperatorLoss, operator=softmax_loss, derivatives=softmax_deriv
 class ListNetLoss(OperatorLoss, operator=list_net_loss, derivatives=list_net_derivatives):
     """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
 
-    Use it for graded relevance or other numbers if every list should count alike.
-
-    The formula, edge cases, errors, cost and source are those of `ops.list_net_loss`.
+    Use it for graded relevance or other numbers if every list should count alike. See `ops.list_net_loss` for the
+    formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the items with the
-        highest label are targets.
+      tau, label_tau: as in `ops.list_net_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.5, -0.5]])
-    >>> round(float(ks.ListNetLoss()(labels, scores)), 4)
+    >>> round(float(ks.ListNetLoss()([[1.0, 0.0]], [[0.5, -0.5]])), 4)
     0.5822
     """
 
@@ -85,22 +73,17 @@ class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
     Use it if the scores themselves matter, not only their order. The softmax cross-entropy does not change when all
-    scores are shifted; with the virtual item it does, which fixes the level of the scores.
-
-    The formula, edge cases, errors, cost and source are those of `ops.calibrated_softmax_loss`.
+    scores are shifted; with the virtual item it does, which fixes the level of the scores. See
+    `ops.calibrated_softmax_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      virtual_label: the label of the virtual item, at least 0.
-      lambda_weight: see `SoftmaxLoss`. The virtual item counts as an item of the list.
+      tau, virtual_label, lambda_weight: as in `ops.calibrated_softmax_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
-    >>> round(float(ks.CalibratedSoftmaxLoss(virtual_label=0.1)(labels, scores)), 4)
+    >>> round(float(ks.CalibratedSoftmaxLoss(virtual_label=0.1)([[1.0, 0.0]], [[0.6, 0.8]])), 4)
     1.1808
     """
 
@@ -121,22 +104,17 @@ class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
 class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 
-    Use it for graded relevance if items with equal labels should not compete.
-
-    The formula, edge cases, errors, cost and source are those of `ops.unique_softmax_loss`.
+    Use it for graded relevance if items with equal labels should not compete. See `ops.unique_softmax_loss` for the
+    formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores; see `ListLoss`.
-      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y. Labels such as positions or
-        prices need `"linear"`: 2^y is not finite from 128 on in float32.
+      tau, gain: as in `ops.unique_softmax_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 0.0]]), tf.constant([[0.6, 0.8]])
-    >>> round(float(ks.UniqueSoftmaxLoss()(labels, scores)), 4)
+    >>> round(float(ks.UniqueSoftmaxLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
     0.7981
     """
 

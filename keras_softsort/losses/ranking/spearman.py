@@ -14,15 +14,13 @@ class SpearmanLoss(OperatorLoss, operator=spearman_loss):
     """1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
     Use it to make predictions follow the order of continuous targets, whatever their scale: tabular models, scores per
-    day or era. For a model of rows that ends in `Dense(1)`, pass `lists="batch"` to correlate over the batch.
-
-    If your targets are centered around 0, as returns and residuals are, pass `padding=None` or `padding="nan_labels"`;
-    otherwise all negative targets are left out.
-
-    The formula, edge cases, errors, cost and source are those of `ops.spearman_loss`.
+    day or era. For a model of rows that ends in `Dense(1)`, pass `lists="batch"` to correlate over the batch. If your
+    targets are centered around 0, as returns and residuals are, pass `padding=None` or `padding="nan_labels"`;
+    otherwise all negative targets are left out. See `ops.spearman_loss` for the formula, edge cases, errors, cost and
+    source.
 
     Args:
-      tau: temperature in the units of `method`; see `ListLoss`. For NeuralSort these are scores times list size, for
+      tau: temperature in the units of `method`, a positive number. For NeuralSort these are scores times list size, for
         the others scores. For lists of hundreds of items use `method="soft_sort"` or `"lapsum"`, or a tau that grows
         with the list size.
       method: a method with ranks, see `ops.soft_rank`. Projections have no gradient between scores that are further
@@ -32,13 +30,9 @@ class SpearmanLoss(OperatorLoss, operator=spearman_loss):
 
     Example:
 
-    >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> labels, scores = tf.constant([[1.0, 2.0, 3.0, 4.0]]), tf.constant([[0.1, 0.4, 0.3, 0.9]])
-    >>> round(float(ks.SpearmanLoss(tau=0.001)(labels, scores)), 4)  # 1 - 0.8
-    0.2
-    >>> returns, predictions = tf.constant([[0.3], [-0.2], [0.1], [-0.4]]), tf.constant([[0.5], [0.2], [0.4], [0.1]])
-    >>> round(float(ks.SpearmanLoss(tau=0.001, lists="batch", padding=None)(returns, predictions)), 4)
+    >>> loss = ks.SpearmanLoss(tau=0.001, lists="batch", padding=None)
+    >>> round(float(loss([0.3, -0.2, 0.1, -0.4], [0.5, 0.2, 0.4, 0.1])), 4)
     0.0
     """
 

@@ -209,10 +209,7 @@ def _masked_sum(losses: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 
 def _result(name: str, function: Callable[..., Any], *structures: Structure, **sides: tf.Tensor) -> tf.Tensor:
-    """Call the function `name`, and check that its result has shape `[batch, m]`, `[batch, n]` or `[batch, m, n]`.
-
-    `sides` are the targets, as m, and the predictions, as n.
-    """
+    """Call the function `name`, and check its shape `[batch, m]`, `[batch, n]` or `[batch, m, n]` by the `sides`."""
     try:
         value = function(*structures)
     except (ValueError, tf.errors.InvalidArgumentError) as error:

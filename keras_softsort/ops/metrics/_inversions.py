@@ -8,11 +8,9 @@ import tensorflow as tf
 def count_inversions(permutation: tf.Tensor, weights: tf.Tensor | None = None) -> tf.Tensor:
     """Count the pairs in descending order of each `permutation` [batch, n] of int32 values 0 to n - 1: int64 [batch].
 
-    With `weights` [batch, n] each pair has the weight of its smaller value, and the sum has their dtype.
-
-    It is a radix sort from the highest bit down. Before each pass, values with the same higher bits form a block, in
-    their original order. The pass moves the values with bit 0 before those with bit 1, and counts the pairs that swap.
-    Since the values are a permutation, the block of the values from `start` on begins at position `start`.
+    With `weights` [batch, n] each pair has the weight of its smaller value, and the sum has their dtype. It is a radix
+    sort from the highest bit down. A pass moves the values with bit 0 before those with bit 1 within blocks of equal
+    higher bits, and counts the pairs that swap. The block of the values from `start` on begins at position `start`.
     """
     batch, size = tf.unstack(tf.shape(permutation))
     index = tf.broadcast_to(tf.range(size), tf.shape(permutation))

@@ -52,12 +52,11 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
 def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Spearman's rank correlation of two lists of numbers: Pearson's correlation of their ranks.
 
-    Tied items have their mean rank. `spearman_loss` is the loss with soft ranks.
+    Tied items have their mean rank. `spearman_loss` is the loss with soft ranks. Results, errors and cost are those of
+    `kendall_tau`.
 
     Args:
       first, second, mask: as in `kendall_tau`.
-
-    Results, errors and cost are those of `kendall_tau`.
 
     Example:
 
@@ -65,8 +64,8 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
     >>> round(float(ks.ops.spearman_correlation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])), 4)
     0.8
 
-    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of
-    Psychology 15, 1904.
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
+    15, 1904.
     """
     return _rank_correlation(_checked(first, second, mask))
 
@@ -90,11 +89,7 @@ def _are_numbers(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 
 @per_list(_are_numbers)
 def _tau_b(lists: RankingLists) -> tf.Tensor:
-    """Tau-b of lists by Knight's method: float64 [B].
-
-    Items are sorted by the first list, and tied ones by the second. The discordant pairs are then the inversions of the
-    second list.
-    """
+    """Tau-b of lists by Knight's method: float64 [B]. Sorted by the first list, discordant pairs are inversions."""
     first, second = masked_last(lists.scores, lists.mask), masked_last(lists.labels, lists.mask)
     _, by_second = descending(second)
     order = take(by_second, descending(take(first, by_second))[1])

@@ -47,10 +47,8 @@ def alpha_dcg(
     Args:
       scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
       labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. Labels below 0 count as 0.
-      k: number of ranks that count; None for all.
+      k, discount, mask: as in `ndcg`.
       alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
-      discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
-      mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
     Returns:
@@ -66,8 +64,7 @@ def alpha_dcg(
     Example:
 
     >>> import keras_softsort as ks
-    >>> topics = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    >>> round(float(ks.ops.alpha_dcg([3.0, 2.0, 1.0], topics)), 4)
+    >>> round(float(ks.ops.alpha_dcg([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]])), 4)
     1.8155
 
     Source: C. Clarke, M. Kolla, G. Cormack, O. Vechtomova, A. Ashkan, S. Buttcher, I. MacKinnon, "Novelty and Diversity
@@ -106,22 +103,18 @@ def precision_ia(
 ) -> tf.Tensor:
     """Compute the intent-aware precision of lists whose items cover topics: Precision-IA@k, a measure of diversity.
 
-    It is the mean of `precision` over the topics that some item of the list covers.
+    It is the mean of `precision` over the topics that some item of the list covers, with its results for empty lists
+    and its errors. O(n log n + n topics) time and O(n topics) memory.
 
     Args:
       scores, k, ties, mask, weights: as in `precision`.
       labels: `[..., n, topics]` numbers. Items with a label of at least `min_label` cover the topic.
       min_label: the smallest label of an item that covers the topic.
 
-    Results for empty lists and errors are those of `precision`.
-
-    Cost: O(n log n + n topics) time and O(n topics) memory.
-
     Example:
 
     >>> import keras_softsort as ks
-    >>> topics = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    >>> float(ks.ops.precision_ia([3.0, 2.0, 1.0], topics, k=2))
+    >>> float(ks.ops.precision_ia([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]], k=2))
     0.5
 
     Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.

@@ -30,19 +30,11 @@ def average_relevance_position(
     `ARP = sum_r r w y / sum_r w y`, where y is the label and w the weight of the item at rank r.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
+      scores, ties, mask, weights: as in `precision`.
       labels: relevance `[..., n]`, numbers of at least 0.
-      ties, mask, weights: as in `precision`.
 
-    Returns:
-      `[...]` in the dtype of `scores`, without a gradient. Lists without a label above 0, and empty lists, give 0. A
-      NaN score, or a label that is not finite or below 0, makes its list NaN.
-
-    Raises:
-      TypeError: `scores` is not floating-point, or an argument has another type.
-      ValueError: `ties` is unknown, shapes do not match, or a weight is negative.
-
-    Cost: O(n log n) time and O(n) memory.
+    Lists without a label above 0, and empty lists, give 0. A label below 0 makes its list NaN. Other results, errors
+    and cost are those of `precision`.
 
     Example:
 
@@ -72,10 +64,9 @@ def ordered_pair_accuracy(
     under the ROC curve of the list.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
+      scores, mask: as in `precision`.
       labels: numbers `[..., n]`.
       ties: rule for pairs with equal scores. `"position"`: they are wrong. `"mean"`: they count one half.
-      mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. A pair has the weight of its more relevant item.
 
     Lists without a pair of different labels give 0. Other results, errors and cost are those of `precision`.
@@ -111,10 +102,7 @@ def _weight_of_pairs(lists: RankingLists) -> tf.Tensor:
 
 
 def _weight_of_right_pairs(lists: RankingLists, ties_are_right: bool) -> tf.Tensor:
-    """The weight [B] of the pairs whose more relevant item has the greater score.
-
-    The items are sorted from the lowest score up. A right pair then has its more relevant item last.
-    """
+    """The weight [B] of the pairs whose more relevant item has the greater score: the later one, from the lowest up."""
     # If pairs of tied items count as right, the more relevant ones come last.
     _, by_label = descending(-lists.labels if ties_are_right else lists.labels)
     _, by_score = descending(take(masked_last(-lists.scores, lists.mask), by_label))

@@ -69,12 +69,11 @@ def recall(
 ) -> tf.Tensor:
     """Compute the share of relevant items that are among the first k of each list: Recall@k.
 
-    `recall = (number of relevant items among the first k) / (number of relevant items)`.
+    `recall = (number of relevant items among the first k) / (number of relevant
+    items)`. Results for empty lists, errors and cost are those of `precision`.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
-
-    Results for empty lists, errors and cost are those of `precision`.
 
     Example:
 
@@ -100,12 +99,10 @@ def mean_average_precision(
 
     `average precision = sum_{r <= k} w_r y_r P(r) / sum_i w_i y_i`, where y is 1 for relevant items and else 0, w are
     the weights and P(r) is the precision among the first r ranks. The divisor counts all relevant items, also those
-    after rank k.
+    after rank k. Results for empty lists, errors and cost are those of `precision`.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
-
-    Results for empty lists, errors and cost are those of `precision`.
 
     Example:
 
@@ -162,10 +159,10 @@ def hits(
 ) -> tf.Tensor:
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
+    With `ties="mean"` the result is a probability. Results for empty lists, errors and cost are those of `precision`.
+
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
-
-    Results for empty lists, errors and cost are those of `precision`. With `ties="mean"` the result is a probability.
 
     Example:
 
@@ -189,12 +186,11 @@ def mrr(
 ) -> tf.Tensor:
     """Compute the reciprocal rank of the first relevant item of each list, whose mean over lists is MRR@k.
 
-    `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k.
+    `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k. Results for empty
+    lists, errors and cost are those of `precision`.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
-
-    Results for empty lists, errors and cost are those of `precision`.
 
     Example:
 

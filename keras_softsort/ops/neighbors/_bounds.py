@@ -1,7 +1,6 @@
 """Upper bounds of minus the distance to references, by one matrix product per block of references.
 
-The rounding of a product depends on its size. The bounds allow for it, and for the rounding of distances that are
-computed from differences.
+The bounds allow for the rounding of the product and of distances that are computed from differences.
 """
 
 from __future__ import annotations
@@ -43,10 +42,9 @@ def query_bounds(queries: tf.Tensor, references: tf.Tensor, distance: str) -> Qu
 def chunk_bounds(
     queries: QueryBounds, block: tf.Tensor, is_reference: tf.Tensor, distance: str, chunk_size: int
 ) -> tf.Tensor:
-    """Return upper bounds of minus the distance, without the offset, for the chunks of `block` [b, d].
+    """Return upper bounds [q, b / chunk_size] of minus the distance, without the offset, for chunks of `block` [b, d].
 
-    The result is [q, b / chunk_size]. Chunk i holds the references i, i + chunks, i + 2 chunks, ... Rows that are not
-    references count as very far.
+    Chunk i holds the references i, i + chunks, i + 2 chunks, ... Rows that are not references count as very far.
     """
     far = tf.constant(-block.dtype.max / 8, block.dtype)
     if distance == "cityblock":

@@ -1,8 +1,8 @@
 """The exact nearest references of each query.
 
 A matrix product bounds how near the references of a chunk can be. Chunks are searched, those with the highest bounds
-first, until no other chunk can hold a nearer reference. A search computes distances from differences, pair by pair. So
-the result does not depend on the other queries of the batch.
+first, until no other chunk can hold a nearer reference. Distances are computed from differences, pair by pair, so the
+result does not depend on the other queries of the batch.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ class ExactSearch(NamedTuple):
 def nearest_references(
     queries: tf.Tensor, references: tf.Tensor, k: int, distance: str, *, block_size: int, approximate: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the ids and the distances [q, k] of the k nearest of `references` [n, d] to each of `queries` [q, d].
+    """Return ids and distances [q, k] of the k nearest of `references` [n, d], n static, to each of `queries` [q, d].
 
-    The nearest come first, and equal distances are in the order of the ids. n is static. Memory for 256 queries holds
-    `block_size` bounds per query, and one bound per query and chunk.
+    The nearest come first, and equal distances are in the order of the ids.
     """
     count = references.shape[0]
     chunk_size = min(CHUNK_SIZE, block_size, count)
@@ -183,8 +182,7 @@ def _in_turn(function: Callable[[Any], tuple], count: int | tf.Tensor, templates
 def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Take the `count` chunks with the highest bounds.
 
-    Returns the bounds, lower than all others for these chunks, the chunks [q, count], and the highest remaining bound
-    [q, 1].
+    Returns the other bounds, the chunks [q, count], and the highest of the other bounds [q, 1].
     """
     highest, chunks = tf.math.top_k(bounds, count)
     rows = tf.broadcast_to(tf.range(tf.shape(chunks)[0])[:, tf.newaxis], tf.shape(chunks))
@@ -196,10 +194,9 @@ def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, 
 
 
 def _members(queries: tf.Tensor, chunks: tf.Tensor, search: ExactSearch) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the distances and ids [q, m] of the references in `chunks` [q, c].
+    """Return the distances and ids [q, m] of the references in `chunks` [q, c], gathered in parts that fit in memory.
 
-    Ids after the last reference have the largest finite distance, and no other one has more. References are gathered in
-    parts that fit in memory.
+    Ids after the last reference have the largest finite distance, and no other one has more.
     """
     count, dimension = search.references.shape
     width = chunks.shape[1]

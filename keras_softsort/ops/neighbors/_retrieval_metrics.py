@@ -82,8 +82,7 @@ def sum_over_relevant(judged: JudgedCandidates, value: Value) -> tf.Tensor:
     """Compute `sum_i members_i value(rank_i, relevant_rank_i)` over the relevant candidates i of each query: [q].
 
     `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)` over the candidates j, and `relevant_rank_i` over the
-    relevant ones. A step of the loop computes one relevant candidate of every query. The gradient computes it again,
-    so memory is O(q c).
+    relevant ones. A step of the loop computes one relevant candidate of every query; the gradient computes it again.
     """
     number = tf.cumsum(tf.cast(judged.is_relevant, tf.int32), axis=1)
     most = tf.reduce_max(number)
@@ -118,10 +117,7 @@ def sum_over_relevant(judged: JudgedCandidates, value: Value) -> tf.Tensor:
 
 
 def _term(judged: JudgedCandidates, number: tf.Tensor, i: tf.Tensor, value: Value) -> tf.Tensor:
-    """Return the term of the i-th relevant candidate of each query [q], 0 if there are fewer than i.
-
-    `number` [q, c] is the number of relevant candidates up to each, with it.
-    """
+    """Return the term of the relevant candidate that is the i-th by `number` [q, c]: [q], 0 if there are fewer."""
     found = tf.searchsorted(number, tf.fill([tf.shape(number)[0], 1], i))
     item = tf.minimum(found, tf.shape(number)[1] - 1)
     leads = (judged.similarities - take(judged.similarities, item)) / judged.tau

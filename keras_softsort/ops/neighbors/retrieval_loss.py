@@ -44,8 +44,7 @@ def retrieval_loss(
     - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / min(k, |P|)`;
     - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
     - `"mrr"`: `m_i / r_i` of the most similar relevant candidate i, where r_i counts the irrelevant ones above it;
-    - `"precision"`: `sum_{i in P} m_i / k`;
-    - `"recall"`: `sum_{i in P} m_i / |P|`.
+    - `"precision"`: `sum_{i in P} m_i / k`; `"recall"`: `sum_{i in P} m_i / |P|`.
 
     As tau goes to 0 these become the exact metrics, in which each of two tied candidates counts half as above the
     other. `RetrievalLoss` is the mean over queries.
@@ -76,15 +75,14 @@ def retrieval_loss(
         shapes do not match (an InvalidArgumentError if sizes were unknown when traced; XLA drops that check).
       TypeError: embeddings are not floating-point, labels are not numbers, or another type is wrong.
 
-    Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and
-    O(q c) for the others; O(q c log c) more with `k`. O(q c) memory.
+    Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and O(q
+    c) for the others; O(q c log c) more with `k`. O(q c) memory.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> embeddings = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
-    >>> ks.ops.retrieval_loss(embeddings, labels=[0, 0, 1, 1]).numpy().round(3).tolist()
-    [-1.0, -1.0, -1.0, -1.0]
+    >>> ks.ops.retrieval_loss([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=[0, 0, 1]).numpy().round(3).tolist()
+    [-1.0, -1.0, -0.0]
 
     Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
     Retrieval", ECCV 2020.

@@ -50,11 +50,11 @@ def soft_neighbor_membership(
         of candidates, for SoftSort distances.
       mask: bool `[..., c]`, True for valid candidates. Masked ones get 0. If fewer than k are valid, the memberships
         sum to their number.
-      distance: `"squared_euclidean"`, `"euclidean"` (with gradient 0 at distance 0), `"cityblock"`, `"cosine"` or
-        `"dot"`, see `nearest_neighbors`.
+      distance: as in `nearest_neighbors`. `"euclidean"` has gradient 0 at distance 0.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
-      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates.
+      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates, so that one
+        tau fits all scales. None does not.
       num_samples: number of samples to average, for which Gumbel noise is added to the negative distances, after
         `scale` (relaxed Plackett-Luce samples). None: no noise.
       seed: two integers, the stateless seed of the noise; required with `num_samples`.
@@ -74,9 +74,8 @@ def soft_neighbor_membership(
     Example:
 
     >>> import keras_softsort as ks
-    >>> queries, candidates = [[0.1], [2.9]], [[0.0], [1.0], [2.0], [3.0]]
-    >>> ks.ops.soft_neighbor_membership(queries, candidates, k=2, tau=0.01).numpy().round(3).tolist()
-    [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
+    >>> ks.ops.soft_neighbor_membership([[0.1]], [[0.0], [1.0], [2.0]], k=2, tau=0.01).numpy().round(3).tolist()
+    [[1.0, 1.0, 0.0]]
 
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019, section 6.3.
@@ -129,8 +128,7 @@ def dknn_loss(
       embeddings: `[batch, d]`.
       labels: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of classes, whose inner
         product replaces `[y_i = y_j]`.
-      k: number of neighbors, below the number of candidates.
-      tau, distance, method, power, scale, num_samples, seed: as in `soft_neighbor_membership`.
+      k, tau, distance, method, power, scale, num_samples, seed: as in `soft_neighbor_membership`.
       num_queries: the first `num_queries` items are the queries, and the others the candidates. None: every item is a
         query and the rest of the batch its candidates.
       mask: bool `[batch]`, True for valid items. The others are not candidates, and their own loss is 0.
@@ -148,16 +146,13 @@ def dknn_loss(
         or an error of `soft_neighbor_membership`.
       TypeError: embeddings are not floating-point, labels are not numbers, or another type is wrong.
 
-    Cost: that of `soft_neighbor_membership`.
+    Cost and source: those of `soft_neighbor_membership`.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> embeddings, labels = [[0.0], [0.1], [1.0], [1.2]], [0, 0, 1, 1]
-    >>> ks.ops.dknn_loss(embeddings, labels, k=1, tau=0.01).numpy().round(3).tolist()
+    >>> ks.ops.dknn_loss([[0.0], [0.1], [1.0], [1.2]], [0, 0, 1, 1], k=1, tau=0.01).numpy().round(3).tolist()
     [-1.0, -1.0, -1.0, -1.0]
-
-    Source: see `soft_neighbor_membership`.
     """
     embeddings = arguments.floating_tensor("embeddings", embeddings)
     if embeddings.shape.rank != 2:
@@ -248,8 +243,7 @@ def _sorted_candidates(
 ) -> SortArguments:
     """The arguments for sorting the candidates of each query [samples, ..., q, c], the nearest first.
 
-    `queries` are [..., q, d], `candidates` [..., c, d], and `mask` broadcasts to [..., q, c]. With noise the logits are
-    negative distances plus Gumbel noise, a relaxation of Plackett-Luce samples. Without noise there is one sample.
+    With noise the logits are negative distances plus Gumbel noise, a relaxation of Plackett-Luce samples.
     """
     of_any = None if mask is None else tf.reduce_any(mask, axis=-2)
     scores = -pairwise_distances(queries, candidates, options.distance, of_any)
@@ -264,10 +258,7 @@ def _sorted_candidates(
 
 
 def _mean_membership(sorting: SortArguments, k: int) -> tf.Tensor:
-    """The membership of each candidate in the first k ranks, the mean over samples: [..., q, c], 0 where masked.
-
-    The memberships sum to k, or to the number of valid candidates if that is less.
-    """
+    """The membership of each candidate in the first k ranks, the mean over samples: [..., q, c], 0 where masked."""
     shares = tf.reduce_mean(tf.reduce_sum(dispatch.permutation(sorting, k), axis=-2), axis=0)
     if sorting.mask is None:
         return shares

@@ -32,9 +32,8 @@ SEED = Held(arguments.optional_integer, is_seed=True)
 def checks(*together: Callable[[Mapping[str, Any]], Any], **rules: Rule | Held) -> Callable[[Operator], Operator]:
     """Decorate an operator: `rules` check its arguments of these names, also positional ones and defaults.
 
-    Each function in `together` gets all arguments by name, and checks those that depend on each other. The operator
-    gets its arguments as they are. The decorated operator has two attributes for the Keras object that holds its
-    options. `check(**options)` checks them, and returns them as plain values. `seeds` has the rules of the seeds.
+    Each function in `together` gets all arguments by name, and checks those that depend on each other. `check` of the
+    result returns checked options as plain values, and `seeds` has the rules of the seeds, for a Keras object.
     """
 
     def decorate(operator: Operator) -> Operator:

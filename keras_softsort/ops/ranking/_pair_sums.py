@@ -182,11 +182,7 @@ def _items(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> Item
 
 
 def _sorted_tiles(items: Items, options: PairOptions) -> Sums:
-    """The sums over all pairs, tile by tile, with the memory of one tile.
-
-    Items are sorted by descending labels and cut into blocks. Only tiles of a block with itself or a later one have
-    pairs.
-    """
+    """The sums over all pairs, with the memory of one tile: items sorted by descending labels and cut into blocks."""
     _, order = descending(items.labels)
     ordered = tf.nest.map_structure(lambda part: take(part, order), items._replace(positions=()))
     items = ordered._replace(positions=items.positions)
@@ -232,8 +228,7 @@ def _sorted_tiles(items: Items, options: PairOptions) -> Sums:
 def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[Sums, tuple[tf.Tensor, ...]]:
     """Sum over the pairs of a row item with a column item of a smaller label, or a later one of the same label.
 
-    Returns the sums with the derivatives with respect to the scores of the row items, and those with respect to the
-    scores of the column items.
+    Returns the sums with the derivatives with respect to the scores of the row items, and those of the column items.
     """
     one, other = (
         tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)

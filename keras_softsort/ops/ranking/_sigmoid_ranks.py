@@ -44,20 +44,17 @@ def largest_span(count: Any) -> Any:
 
 
 class ExponentialSums:
-    """Ranks by a sum of exponentials, which separates the two items of a pair.
+    """Ranks by a sum of exponentials, which separates the two items of a pair: n exponentials per node in place of n^2.
 
     The scores [B, n] are float32 within `largest_span(count)` temperatures [B, 1] of the largest of their list. Masked
-    items have the `_lowest` score. Below, s are the scores relative to the largest, in temperatures.
-
-    With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and 1 / A is the integral of exp(-t A) over t > 0.
-    In log t the trapezoidal rule with step h is off by about |Gamma(1 + 2 pi i / h)| of the result, whatever A is. With
-    its nodes t_k
+    items have the `_lowest` score. With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and 1 / A is the
+    integral of exp(-t A) over t > 0. In log t the trapezoidal rule with step h is off by about |Gamma(1 + 2 pi i / h)|
+    of the result, whatever A is. With its nodes t_k
 
         sum_j sigmoid(s_j - s_i) ~= sum_k h exp(-t_k a_i) sum_j t_k a_j exp(-t_k a_j)
 
-    so n items need n exponentials for each node in place of n^2, and all terms are positive, so no digits are lost. The
-    same nodes integrate t exp(-t A), and so give the slope a_i a_j / (a_i + a_j)^2. A Gauss rule of 4
-    nodes replaces the nodes below 1, where exp(-t A) is nearly straight.
+    in which all terms are positive, so no digits are lost. The same nodes integrate t exp(-t A), and so give the slope
+    a_i a_j / (a_i + a_j)^2. A Gauss rule of 4 nodes replaces the nodes below 1, where exp(-t A) is nearly straight.
     """
 
     def __init__(self, scores: tf.Tensor, tau: tf.Tensor, count: Any) -> None:
@@ -106,10 +103,7 @@ class Pairs:
         return 0.5 + tf.reduce_sum(self._shares, axis=2)
 
     def gradient(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The gradient of the score k, `sum_i (d_i - d_k) slope_ik / tau`, and that of tau.
-
-        The slope of the sigmoid is even, and the lead is odd.
-        """
+        """The gradients of the scores and of tau. Score k has `sum_i (d_i - d_k) slope_ik / tau`: slopes are even."""
         differences = upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]
         # One operation for `differences * shares * (1 - shares)`.
         slopes = tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences)
@@ -127,10 +121,7 @@ Way = Callable[[tf.Tensor, tf.Tensor], Pairs | ExponentialSums]
 
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; undefined where masked.
-
-    `tau` is a scalar or [B, 1].
-    """
+    """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; undefined where masked."""
     tau += tf.zeros_like(scores[:, :1])
     # So low that a masked item is ahead of none.
     return _ranks(scores if mask is None else tf.where(mask, scores, _lowest(tau)), tau)

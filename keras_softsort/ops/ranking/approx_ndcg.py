@@ -96,18 +96,13 @@ def gumbel_approx_ndcg_loss(
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` its order has the
-    Plackett-Luce distribution of the scores.
+    Plackett-Luce distribution of the scores. Results, errors and the cost of a sample are those of `approx_ndcg_loss`.
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: relevance `[..., n]`, numbers of at least 0.
+      scores, labels, tau, k, gain, discount, normalization, mask, weights: as in `approx_ndcg_loss`.
       seed: two integers, the stateless seed of the noise.
-      tau, k, gain, discount, normalization, mask, weights: as in `approx_ndcg_loss`.
-      num_samples: number of samples of each list.
+      num_samples: number of samples of each list, at least 1.
       noise_scale: factor of the Gumbel noise, at least 0.
-
-    A ValueError is raised for a `num_samples` below 1 or a negative `noise_scale`. Other errors, results, and the cost
-    of a sample are those of `approx_ndcg_loss`.
 
     Example:
 
@@ -135,22 +130,18 @@ def approx_mrr_loss(
 ) -> tf.Tensor:
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
 
-    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with `rank_i = 1 +
-    sum_{j != i} sigmoid((s_j - s_i) / tau)`. It is from -1 (one relevant item, ranked first) to 0.
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with the ranks of
+    `approx_ndcg_loss`, from -1 (one relevant item, ranked first) to 0. Results, errors, cost and source are as there.
 
     Args:
-      scores, labels, tau, mask: as in `approx_ndcg_loss`.
+      scores, labels, tau, mask: as in `approx_ndcg_loss`. As tau goes to 0 the ranks become exact.
       weights: numbers that broadcast against `[..., n]`. They multiply the labels in the first sum only.
-
-    Results, errors and cost are those of `approx_ndcg_loss`.
 
     Example:
 
     >>> import keras_softsort as ks
     >>> round(float(ks.ops.approx_mrr_loss([0.3, 0.9, 0.4], [0.0, 0.0, 1.0])), 4)
     -0.442
-
-    Source: see `approx_ndcg_loss`.
     """
     return _reciprocal_rank_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
 

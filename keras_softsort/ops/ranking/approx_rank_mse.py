@@ -32,12 +32,9 @@ def approx_rank_mse_loss(
     with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, mask: as in `approx_ndcg_loss`. As tau goes to 0 the ranks become exact.
       labels: `[..., n]` numbers; only their order counts.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
-        As it goes to 0 the ranks become exact.
       discount: D: `"log2"`, 1 / log2(1 + r), `"reciprocal"`, 1 / r, or None, 1.
-      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`.
 
     Returns:

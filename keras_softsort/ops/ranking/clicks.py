@@ -35,10 +35,10 @@ def click_em_loss(
 ) -> tf.Tensor:
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
-    Each item has two logits, for being examined and for being relevant. In this model a user clicks an item that is
-    both. The posterior probabilities of examination and relevance, given the clicks, are computed from the logits,
-    without gradient; they are 1 for a clicked item. The loss of an item is the weighted sum of the binary
-    cross-entropies of the two logits with these probabilities as targets.
+    In this model a user clicks an item that is both examined and relevant. The posterior probabilities of both, given
+    the clicks, are computed from two logits per item, without gradient; they are 1 for a clicked item. The loss of an
+    item is the weighted sum of the binary cross-entropies of the two logits with these probabilities as targets.
+    Results, errors and cost are those of `mean_squared_loss`.
 
     Args:
       logits: `[..., n, 2]` floating-point: first of examination, then of relevance.
@@ -46,8 +46,6 @@ def click_em_loss(
       exam_loss_weight: weight of the cross-entropy of examination, at least 0.
       rel_loss_weight: weight of the cross-entropy of relevance, at least 0.
       normalization, mask, weights: as in `mean_squared_loss`.
-
-    Results, errors and cost are those of `mean_squared_loss`.
 
     Example:
 
@@ -94,16 +92,14 @@ def dual_learning_loss(
     """Compute the loss of dual learning: relevance and examination, each debiased by the other.
 
     Each item has two logits, e for being examined and r for being relevant. With clicks c and weights w (1 by default)
-    the loss is `-sum_i w_i c_i (u_i log softmax(r)_i + v_i log softmax(e)_i)`, where `u_i = min(exp(e_1 - e_i),
-    max_weight)` and `v_i = min(exp(r_1 - r_i), max_weight)` have no gradient. Item 1 is the first valid item. So a
-    click counts more for relevance the less its place is examined, and the other way round.
+    the loss is `-sum_i w_i c_i (u_i log softmax(r)_i + v_i log softmax(e)_i)`, where
+    `u_i = min(exp(e_1 - e_i), max_weight)` and `v_i = min(exp(r_1 - r_i), max_weight)` have no gradient. Item 1 is the
+    first valid item. So a click counts more for relevance the less its place is examined, and the other way round.
 
     Args:
-      logits: `[..., n, 2]` floating-point: first of examination, then of relevance.
+      logits, mask, weights: as in `click_em_loss`.
       labels: `[..., n]` clicks, at least 0.
       max_weight: largest value of u and v, at least 1.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
 
     Lists without a click, and empty lists, give 0. Other results, errors and cost are as in `mean_squared_loss`.
 
@@ -158,9 +154,8 @@ def mixture_em_loss(
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. They do not enter p.
 
-    Cost: O(n m) time and memory per list.
-
-    Lists without a click, and empty lists, give 0. Other results and errors are as in `mean_squared_loss`.
+    Lists without a click, and empty lists, give 0. Other results and errors are as in `mean_squared_loss`. O(n m) time
+    and memory per list.
 
     Example:
 

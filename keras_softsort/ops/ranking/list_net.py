@@ -31,12 +31,10 @@ def list_net_loss(
     list counts alike, whatever its labels are.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, mask, weights: as in `softmax_loss`.
       labels: numbers `[..., n]`, larger for more relevant items.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the items with the
         highest label are targets.
-      mask, weights: as in `softmax_loss`.
 
     The least value is the entropy of q, not 0. Tied labels have equal targets. Empty lists give 0. Numbers that are not
     finite, errors and cost are as in `softmax_loss`.

@@ -154,9 +154,9 @@ def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
     """Turn `function(lists, *options)` into a function of `RankingArguments` with their leading axes.
 
-    It returns [B] or [B, n], or a named tuple of such results. It gets only items for which `has_meaning(scores,
-    labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked. Eager calls of all
-    list sizes share one trace. `options` are Python or NumPy values, tensors, or nests of them.
+    It returns [B] or [B, n], or a named tuple of such results. It gets only items for which
+    `has_meaning(scores, labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked.
+    Eager calls of all list sizes share one trace.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:

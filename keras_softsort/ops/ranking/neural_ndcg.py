@@ -67,23 +67,20 @@ def neural_ndcg_loss(
 
     With gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is the soft
     permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
-    the best order, with weights 1.
-
-    Without that normalization (`num_iterations=0`) it is PiRank, trained with `hard=True`. The columns of P then do not
-    sum to 1, so a gain may count more or less than once, and the value may leave [-1, 0].
+    the best order, with weights 1. Without that normalization (`num_iterations=0`) it is PiRank, trained with
+    `hard=True`. The columns of P then do not sum to 1, so a gain may count more or less than once, and the value may
+    leave [-1, 0].
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: relevance `[..., n]`, numbers of at least 0.
+      scores, labels, gain, normalization, mask, weights: as in `approx_ndcg_loss`.
       tau: temperature in units of `method` (see `soft_values`), positive: a number, or a tensor that broadcasts against
         the leading axes. As it goes to 0 the result becomes minus the NDCG.
       k: number of ranks that count; None for all.
-      gain, normalization, mask, weights: as in `approx_ndcg_loss`.
-      discount: as in `approx_ndcg_loss`, or a sequence with the discounts of the ranks 1, 2, ..., which must not rise
-        or be negative; ranks after the last one count 0.
+      discount: as in `pl_rank_loss`.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
+        0 skips the normalization.
       hard: whether the value is that of the exact order of the scores (ties in the order of the items), with the
         gradient of the soft one.
       stochastic: whether to add Gumbel noise to the scores and take the mean over samples. With `noise_scale=1` and as

@@ -37,15 +37,11 @@ def pairwise_hinge_loss(
     """Compute the hinge loss of the pairs of items with different labels.
 
     A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i and the
-    lambda weight of the pair. Pairs in the right order by at least `tau` cost 0.
+    lambda weight of the pair. Pairs in the right order by at least `tau` cost 0. Results, errors and cost are those of
+    `ranknet_loss`.
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: numbers `[..., n]`, larger for more relevant items.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
-      lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
-
-    Results, errors and cost are those of `ranknet_loss`.
+      scores, labels, tau, lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
 
     Example:
 
@@ -78,10 +74,8 @@ def pairwise_mse_loss(
     weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, lambda_weight, normalization, mask: as in `ranknet_loss`.
       labels: numbers `[..., n]` of any sign.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
-      lambda_weight, normalization, mask: as in `ranknet_loss`.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the mean weight of its items.
 
     A list of fewer than two items gives 0. A score or label that is not finite makes its list NaN. Other results,
@@ -116,15 +110,10 @@ def pairwise_soft_zero_one_loss(
 
     A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of item i and
     the lambda weight of the pair. As tau goes to 0 this counts the pairs in the wrong order, so the mean over pairs
-    becomes (1 - Kendall's tau) / 2.
+    becomes (1 - Kendall's tau) / 2. Results, errors and cost are those of `ranknet_loss`.
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: numbers `[..., n]`, larger for more relevant items.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
-      lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
-
-    Results, errors and cost are those of `ranknet_loss`.
+      scores, labels, tau, lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
 
     Example:
 
@@ -171,25 +160,16 @@ def yeti_logistic_loss(
 ) -> tf.Tensor:
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 
-    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair with label_i >
-    label_j costs `log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item i, times the lambda weight of the
-    pair. By default the lambda weight is above 0 only for items that are neighbors in the order of the sample. The
-    result is the mean over samples.
+    A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair costs as in
+    `ranknet_loss`. By default its lambda weight is above 0 only for items that are neighbors in the order of the
+    sample. The result is the mean over samples. Results, errors and the cost of a sample are those of `ranknet_loss`.
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: numbers `[..., n]`, larger for more relevant items.
+      scores, labels, tau, normalization, mask, weights: as in `ranknet_loss`.
       seed: two integers, the stateless seed of the noise.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       lambda_weight: as in `ranknet_loss`; None for `LambdaWeight("dcg", version=2, neighbors_only=True)`.
-      normalization, mask, weights: as in `ranknet_loss`.
-      num_samples: number of samples of each list.
+      num_samples: number of samples of each list, at least 1.
       noise_scale: factor of the Gumbel noise, at least 0.
-
-    Results and errors are those of `ranknet_loss`. A ValueError also tells a `num_samples` below 1 or a negative
-    `noise_scale`.
-
-    Cost: that of `ranknet_loss`, per sample.
 
     Example:
 

@@ -78,7 +78,7 @@ def neural_sort_cross_entropy_loss(
 
     Args:
       scores: floating-point `[..., n]`.
-      labels: numbers `[..., n]`.
+      labels, mask, weights: as in `permutation_cross_entropy_loss`.
       tau: temperature in units of the scores times the list size, positive: a number, or a tensor that broadcasts
         against the leading axes.
       label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
@@ -87,8 +87,6 @@ def neural_sort_cross_entropy_loss(
       num_samples: number of samples, if `stochastic`.
       noise_scale: factor of the noise, at least 0, if `stochastic`.
       seed: two integers, the stateless seed of the noise; required if `stochastic`.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`, one per item; None for 1.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0 give 0, and so do empty

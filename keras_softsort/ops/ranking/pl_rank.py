@@ -41,15 +41,13 @@ def pl_rank_loss(
 
     Args:
       scores: logits, floating-point `[..., n]`.
-      labels: relevance `[..., n]`, numbers of at least 0.
+      labels, gain, normalization, mask: as in `approx_ndcg_loss`.
       seed: two integers, the stateless seed of the samples.
       k: number of ranks that count; None for all.
-      gain, normalization, mask: as in `approx_ndcg_loss`.
       discount: as in `approx_ndcg_loss`, or a sequence with the discounts of the ranks 1, 2, ..., which must not rise
         or be negative; ranks after the last one count 0.
       num_samples: number of sampled orders per list. The standard error falls with its square root.
-      weights: numbers that broadcast against `[..., n]`, not negative. They multiply the gains in the DCG, not in the
-        ideal one.
+      weights: as in `approx_ndcg_loss`, not negative.
 
     Returns:
       `[...]` in the dtype of `scores`, as in `approx_ndcg_loss`. Only the scores have a gradient, and there are no

@@ -123,18 +123,15 @@ def coupled_rank_distil_loss(
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
 
     The teacher's scores are the logits of a Plackett-Luce distribution, from which orders z are sampled. With the
-    scores s, divided by tau, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i}
-    s_{z_j})`. The result is the mean over samples.
+    scores s, divided by tau, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i} s_{z_j})`. The result
+    is the mean over samples.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, mask, weights: as in `plackett_luce_loss`, but scores are finite.
       labels: `[..., n]` the teacher's scores, numbers of any sign.
       seed: two integers, the stateless seed of the noise.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
       k: number of ranks of the sampled orders that count; None for all.
       num_samples: number of samples of each list.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the items that are chosen.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0, and empty lists, give

@@ -80,14 +80,11 @@ def sigmoid_cross_entropy_loss(
     """Compute the mean binary cross-entropy of each list's items.
 
     With logits s, labels y and weights w (1 by default) an item costs `-w_i (y_i log p_i + (1 - y_i) log(1 - p_i))`
-    with `p_i = 1 / (1 + exp(-s_i))`.
+    with `p_i = 1 / (1 + exp(-s_i))`. Results, errors and cost are those of `mean_squared_loss`.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, normalization, mask, weights: as in `mean_squared_loss`.
       labels: `[..., n]` numbers from 0 to 1; others are taken as they are.
-      normalization, mask, weights: as in `mean_squared_loss`.
-
-    Results, errors and cost are those of `mean_squared_loss`.
 
     Example:
 
@@ -122,6 +119,7 @@ def ordinal_loss(
     Each item has m logits, and logit l is that of the label being at least l, for the levels l = 1, ..., m. The loss of
     an item is the sum over levels of the binary cross-entropy of logit l with the target 1 if `y_i >= l`, else 0, times
     the weight of the item. To rank by such a model, score an item by the sum of its m sigmoids, the expected label.
+    Results and errors are those of `mean_squared_loss`; O(n m) time and memory per list.
 
     Args:
       logits: `[..., n, m]` floating-point, one per level.
@@ -129,10 +127,6 @@ def ordinal_loss(
       use_fraction_label: whether a label between two levels has a fractional target for the upper one. The label 1.2
         then has the targets 1 and 0.2, otherwise 1 and 0.
       normalization, mask, weights: as in `mean_squared_loss`.
-
-    Cost: O(n m) time and memory per list.
-
-    Results and errors are those of `mean_squared_loss`.
 
     Example:
 

@@ -39,14 +39,14 @@ def ranknet_loss(
     """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
-    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that
-    are given as such cost `weight * tf.math.softplus(-score_difference / tau)`.
+    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that are
+    given as such cost `weight * tf.math.softplus(-score_difference / tau)`.
 
     Args:
       scores: floating-point `[..., n]`.
       labels: numbers `[..., n]`, larger for more relevant items; at least 0 for `"ndcg"` and `"mrr"`.
-      tau: temperature, positive, in units of the scores: a number, or a tensor that broadcasts against the leading
-        axes. RankNet's sigma is 1 / tau.
+      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+        RankNet's sigma is 1 / tau.
       lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"` or `"label_diff"`; or a
         `losses.LambdaWeight`, which has the formulas and options; None for 1.
       ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost `(C_ij + C_ji) / 2`,
@@ -58,8 +58,8 @@ def ranknet_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Pairs with a masked item are left out. A list without any pair gives 0. A NaN
-      label, a score that is not finite, or for `"ndcg"` and `"mrr"` a label below 0, makes its list NaN. Only
-      scores and `tau` have a gradient, and there are no second derivatives.
+      label, a score that is not finite, or for `"ndcg"` and `"mrr"` a label below 0, makes its list NaN. Only scores
+      and `tau` have a gradient, and there are no second derivatives.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
@@ -114,9 +114,8 @@ def ranknet_lambdas(
     with label_i > label_j. It is the gradient of `ranknet_loss` with `normalization="none"`.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, lambda_weight, mask: as in `ranknet_loss`; W are the lambda weights.
       labels: numbers `[..., n]` of any sign, larger for more relevant items. Negative ones do not mark padding here.
-      tau, lambda_weight, mask: as in `ranknet_loss`; W are the lambda weights.
       ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they pull their scores together,
         with `l_ij = (sigmoid((s_i - s_j) / tau) - 1/2) / tau`.
 

@@ -56,8 +56,7 @@ def per_segment(
     Example:
 
     >>> import keras_softsort as ks
-    >>> scores, labels = [0.5, 3.0, 0.2, 1.0], [1, 1, 0, 0]
-    >>> ks.ops.per_segment(ks.ops.ndcg, scores, labels, [7, 9, 7, 9]).numpy().tolist()
+    >>> ks.ops.per_segment(ks.ops.ndcg, [0.5, 3.0, 0.2, 1.0], [1, 1, 0, 0], [7, 9, 7, 9]).numpy().tolist()
     [1.0, 1.0, 0.0, 0.0]
 
     Source: the segments of R. Jagerman, X. Wang, H. Zhuang, Z. Qin, M. Bendersky, M. Najork, "Rax: Composable

@@ -119,17 +119,14 @@ def calibrated_softmax_loss(
 ) -> tf.Tensor:
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
-    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where `p_i = exp(s_i
-    / tau) / (1 + sum_j exp(s_j / tau))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where
+    `p_i = exp(s_i / tau) / (1 + sum_j exp(s_j / tau))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
     and its weight w is the mean weight of the list.
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: relevance `[..., n]`, numbers of at least 0.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
+      scores, labels, tau, mask, weights: as in `softmax_loss`.
       virtual_label: the label of the virtual item, at least 0.
       lambda_weight: as in `softmax_loss`. The virtual item counts as an item of the list.
-      mask, weights: as in `softmax_loss`.
 
     In a list without a label above 0 only the term of the virtual item remains. Empty lists give 0. Numbers that are
     not finite, errors and cost are as in `softmax_loss`.
@@ -176,16 +173,12 @@ def unique_softmax_loss(
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i (2^y_i - 1) log(exp(s_i) / (exp(s_i) + sum_{j: y_j
-    < y_i} exp(s_j)))`, with s divided by tau.
+    < y_i} exp(s_j)))`, with s divided by tau. Results and other errors are those of `softmax_loss`.
 
     Args:
-      scores: floating-point `[..., n]`.
-      labels: relevance `[..., n]`, numbers of at least 0.
-      tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
-      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y, for labels that are large.
-      mask, weights: as in `softmax_loss`.
-
-    Results and other errors are those of `softmax_loss`.
+      scores, labels, tau, mask, weights: as in `softmax_loss`.
+      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y, for labels that are large, such
+        as positions or prices.
 
     Raises:
       InvalidArgumentError: labels are too large for exponential gains: about 127 in float32, 1,023 in float64. It is

@@ -41,12 +41,9 @@ def spearman_loss(
     ranks of the scores and q the ranks of the labels (tied ones have their mean rank).
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, method, power: as in `soft_rank`; scores are finite. As tau goes to 0 the soft ranks become exact,
+        and tied scores have their mean rank.
       labels: numbers `[..., n]` of any sign.
-      tau: temperature in units of `method`, as in `soft_rank`. As it goes to 0 the soft ranks become exact, and tied
-        scores have their mean rank.
-      method: a method with ranks, see `soft_rank`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. A list has the mean weight of its items.
 
