@@ -234,11 +234,13 @@ def non_negative_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
     return checked(tensor, tf.reduce_all(tensor >= 0), f"{name} must not be negative, got", tf.reduce_min(tensor))
 
 
-def axis_of(name: str, axis: Any, tensor: tf.Tensor) -> int:
-    """Return `axis`, an axis of `tensor`, as a number from 0."""
-    number, rank = integer(name, axis), tensor.shape.rank
+def axis_of(name: str, axis: Any, shape: tf.TensorShape) -> int:
+    """Return `axis`, an axis of `shape`, as a number from 0."""
+    if axis is None:
+        raise TypeError(f"{name} must be an integer, got None; flatten the tensor to take all its entries as one list")
+    number, rank = integer(name, axis), shape.rank
     if not -rank <= number < rank:
-        raise ValueError(f"{name} must be an axis of the shape {tensor.shape}, got {axis!r}")
+        raise ValueError(f"{name} must be an axis of the shape {shape}, got {axis!r}")
     return number % rank
 
 

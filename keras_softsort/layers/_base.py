@@ -9,9 +9,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, number_of
+from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, layer_shape, number_of
 from keras_softsort._keras.options import KeepsOptions
-from keras_softsort.ops.core import order
+from keras_softsort.ops.core.axes import of_all_entries
+from keras_softsort.ops.core.temperature import temperature_per_example
 
 
 class LayerOptions(KeepsOptions):
@@ -130,26 +131,47 @@ class SortingLayer(TemperatureLayer):
 
     # The option that is at most the list size, or None.
     _rows_option: str | None = None
+    # The axis of the items, which some layers have as an option. With another one than -1, scores may have any rank.
+    axis = -1
+    _list_axis = 1  # from 0
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of lists, with as many items as the layer needs."""
-        _, size = self.scores_shape(input_shape)
+        shape = self.scores_shape(input_shape)
+        self._list_axis = self.axis % len(shape)
+        size = shape[self._list_axis]
         name = self._rows_option
         count = None if name is None else getattr(self, name)
         if count is not None and size is not None and count > size:
             raise ValueError(f"{self.name}: {name} must be at most the list size, {size}, got {count}")
         self.built = True
 
-    def scores_shape(self, input_shape: Any) -> tuple[int | None, int | None]:
-        """The batch size and the list size."""
+    def scores_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        """The shape of the scores: `[batch, n]`, or any shape if there is an `axis`."""
         shape = self.split_shape(input_shape)
+        if self.axis != -1:
+            if _is_list(shape) or not -len(shape) <= self.axis < len(shape):
+                raise ValueError(f"{self.name}: axis must be an axis of the shape of the scores, {shape}, got {self.axis}")
+            if self.axis % len(shape) == 0:
+                raise ValueError(f"{self.name}: axis must not be the batch, got {self.axis} for scores of shape {shape}")
+            return shape
         if not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 1)) or _is_list(shape):
             raise ValueError(f"{self.name}: scores must have shape [batch, n] or [batch, n, 1], got {shape}")
         return shape[0], shape[1]
 
+    def result_shape(self, input_shape: Any, count: int | None = None, *, is_matrix: bool = False) -> Any:
+        """The shape of the scores with `count` in place of the list size n, if it is given. A matrix has a last n."""
+        shape = self.scores_shape(input_shape)
+        axis = self.axis % len(shape)
+        size = shape[axis]
+        ranks = size if count is None else count
+        return layer_shape((*shape[:axis], ranks, *shape[axis + 1 :], *[size] * is_matrix))
+
     def split_scores(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
-        """Scores `[batch, n]`, the temperature to use, and the mask of the scores."""
+        """The scores, the temperature to use, and the mask of the scores."""
         scores, tau, mask = self.split_inputs(inputs, mask)
+        if self.axis != -1:
+            return scores, temperature_per_example(tf.convert_to_tensor(tau), scores), of_all_entries("mask", mask, scores)
         return tf.squeeze(scores, axis=-1) if len(scores.shape) == 3 else scores, tau, mask
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -157,15 +179,17 @@ class SortingLayer(TemperatureLayer):
         return self.split_mask(mask)
 
 
-def ranks_mask(mask: Any, count: int | None = None) -> Any:
-    """The mask of ranks: as many leading ranks as there are valid items, of all ranks or of the first `count`."""
-    if mask is None:
-        return None
-    if IS_KERAS_3:  # Keras 3 calls `compute_mask` with symbolic masks, which only its own operations accept
-        valid = keras.ops.cast(mask, "int32")
-        ranks = keras.ops.cumsum(keras.ops.ones_like(valid), axis=-1)
-        return (ranks <= keras.ops.sum(valid, axis=-1, keepdims=True))[:, :count]
-    return order.leading_ranks(mask, count)
+def ranks_mask(mask: Any, count: int | None = None, axis: int = 1) -> Any:
+    """The mask of ranks along `axis`: as many leading ranks as there are valid items, of all or the first `count`.
+
+    A mask of fewer axes is the same for all items.
+    """
+    if mask is None or len(mask.shape) <= axis:
+        return mask
+    ops = keras.ops if IS_KERAS_3 else tf  # Keras 3 calls `compute_mask` with symbolic masks, which only it can add up
+    valid, before = ops.cast(mask, "int32"), (slice(None),) * axis
+    counts = ops.cumsum(valid, axis=axis)[(*before, slice(-1, None))]
+    return (ops.cumsum(ops.ones_like(valid), axis=axis) <= counts)[(*before, slice(count))]
 
 
 def known_shape(input_shape: Any) -> Any:

@@ -10,7 +10,6 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
 from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.sorting import methods
@@ -32,6 +31,7 @@ class SoftRankLayer(SortingLayer):
       hard: whether to return exact ranks, with the gradient of the soft ones.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
       scale: `"std"` divides the scores by their standard deviation per list. None does not.
+      axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Output: ranks `[batch, n]`, with the mask of the scores. Masked items have rank 0.
@@ -53,6 +53,7 @@ class SoftRankLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
+        axis: int = -1,
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
@@ -62,17 +63,18 @@ class SoftRankLayer(SortingLayer):
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
             scale=checked_scale(scale),
+            axis=arguments.integer("axis", axis),
         )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options = self._options("method", "power", "hard", "direction", "scale")
+        options = self._options("method", "power", "hard", "direction", "scale", "axis")
         return ops.soft_rank(scores, tau, mask=mask, **options)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n]`."""
-        return layer_shape(self.scores_shape(input_shape))
+        return self.result_shape(input_shape)
 
 
 @export
@@ -87,6 +89,7 @@ class SoftQuantileLayer(SortingLayer):
       method: a method with a permutation matrix, see `ops.soft_quantile`.
       power: exponent of the distance of scores, positive, for a method that has one.
       scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Output: `[batch, len(q)]`, without a Keras mask. A list without valid items gives 0.
@@ -107,6 +110,7 @@ class SoftQuantileLayer(SortingLayer):
         method: str = "neural_sort",
         power: float = 1.0,
         scale: str | None = None,
+        axis: int = -1,
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
@@ -115,16 +119,17 @@ class SoftQuantileLayer(SortingLayer):
             method=methods.checked_method(method),
             power=methods.checked_power(power, method),
             scale=checked_scale(scale),
+            axis=arguments.integer("axis", axis),
         )
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        return ops.soft_quantile(scores, self.q, tau, mask=mask, **self._options("method", "power", "scale"))
+        return ops.soft_quantile(scores, self.q, tau, mask=mask, **self._options("method", "power", "scale", "axis"))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, len(q)]`."""
-        return layer_shape((self.scores_shape(input_shape)[0], len(self.q)))
+        return self.result_shape(input_shape, len(self.q))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """None: quantiles are not items, so no mask applies."""
@@ -148,6 +153,7 @@ class SoftTopKLayer(SortingLayer):
       hard: whether to return the exact result, with the gradient of the soft one.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     The output has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`. If fewer than k items are
@@ -175,6 +181,7 @@ class SoftTopKLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
+        axis: int = -1,
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
@@ -183,6 +190,7 @@ class SoftTopKLayer(SortingLayer):
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
             scale=checked_scale(scale),
+            axis=arguments.integer("axis", axis),
             returns=arguments.one_of("returns", returns, RESULTS),
             method=method,
         )
@@ -192,21 +200,20 @@ class SoftTopKLayer(SortingLayer):
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options = {"method": self._method(), "mask": mask, **self._options("power", "hard", "direction", "scale")}
+        options = {"method": self._method(), "mask": mask, **self._options("power", "hard", "direction", "scale", "axis")}
         result = self._operator()(scores, self.k, tau, **options)
         return result if self.returns == "membership" else getattr(result, self.returns)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, k]`, `[batch, k, n]` or `[batch, n]`."""
-        batch, size = self.scores_shape(input_shape)
-        shapes = {"values": (batch, self.k), "weights": (batch, self.k, size), "membership": (batch, size)}
-        return layer_shape(shapes[self.returns])
+        count = None if self.returns == "membership" else self.k
+        return self.result_shape(input_shape, count, is_matrix=self.returns == "weights")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the ranks for `"values"`, that of the items for `"membership"`, and None for `"weights"`."""
         mask = self.split_mask(mask)
         if self.returns == "values":
-            return ranks_mask(mask, self.k)
+            return ranks_mask(mask, self.k, self._list_axis)
         return mask if self.returns == "membership" else None
 
     def _operator(self) -> Any:

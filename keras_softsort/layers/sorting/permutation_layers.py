@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import SortingLayer, ranks_mask
 from keras_softsort.ops.core.deviations import checked_scale
 
@@ -32,6 +31,7 @@ class PermutationLayer(SortingLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
+        axis: int = -1,
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
@@ -40,6 +40,7 @@ class PermutationLayer(SortingLayer):
             hard=arguments.boolean("hard", hard),
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
             scale=checked_scale(scale),
+            axis=arguments.integer("axis", axis),
             returns=arguments.one_of("returns", returns, RESULTS),
         )
         if self.top_k is not None and returns == "ranks":
@@ -52,7 +53,7 @@ class PermutationLayer(SortingLayer):
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n, n] or [batch, n], with `top_k` as the size of the rank axis if it is given."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options = {"mask": mask, **self._options("hard", "direction", "scale")}
+        options = {"mask": mask, **self._options("hard", "direction", "scale", "axis")}
         if self.returns == "permutation":
             return self.permutation(scores, tau, top_k=self.top_k, **options)
         options.update(method=self._method, power=self.power)
@@ -62,15 +63,13 @@ class PermutationLayer(SortingLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """`[batch, n, n]` or `[batch, n]`, with `top_k` as the size of the rank axis if it is given."""
-        batch, size = self.scores_shape(input_shape)
-        ranks = size if self.top_k is None else self.top_k
-        return layer_shape((batch, ranks, size) if self.returns == "permutation" else (batch, ranks))
+        return self.result_shape(input_shape, self.top_k, is_matrix=self.returns == "permutation")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the ranks for `"values"`, that of the items otherwise, and None for the first `top_k` rows."""
         mask = self.split_mask(mask)
         if self.returns == "values":
-            return ranks_mask(mask, self.top_k)
+            return ranks_mask(mask, self.top_k, self._list_axis)
         return None if self.top_k else mask
 
 
@@ -90,6 +89,9 @@ class NeuralSortLayer(PermutationLayer):
       hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
       direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
       scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      axis: the axis of the items in scores `[batch, ...]` of any rank. It cannot be 0, the batch. The ranks take its
+        place, and the items are the last axis of a matrix. The default, -1, takes scores `[batch, n]` or
+        `[batch, n, 1]`. A Keras mask has the leading axes of the scores.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Masked items come last, and their values and ranks are 0. The output has a Keras mask: of the ranks for `"values"`,
@@ -121,7 +123,7 @@ class SoftSortLayer(PermutationLayer):
       tau: initial temperature in units of the scores to the `power`; see `TemperatureLayer`. For scores with a spread
         of about 1 start with 0.1 to 1.
       power: exponent of the distance of scores, positive.
-      returns, top_k, hard, direction, scale: see `NeuralSortLayer`.
+      returns, top_k, hard, direction, scale, axis: see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Example:
@@ -145,9 +147,11 @@ class SoftSortLayer(PermutationLayer):
         hard: bool = False,
         direction: str = "DESCENDING",
         scale: str | None = None,
+        axis: int = -1,
         **kwargs: Any,
     ) -> None:
-        super().__init__(tau, returns=returns, top_k=top_k, hard=hard, direction=direction, scale=scale, **kwargs)
+        options = {"hard": hard, "direction": direction, "scale": scale, "axis": axis}
+        super().__init__(tau, returns=returns, top_k=top_k, **options, **kwargs)
         self._keep_options(power=arguments.positive_number("power", power))
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:

@@ -43,6 +43,13 @@ def leading_axes(tensor: tf.Tensor, inner: int = 1) -> tf.TensorShape:
     return tf.TensorShape(None) if rank is None else tensor.shape[: rank - inner]
 
 
+def moved_axis(tensor: tf.Tensor, axis: int, to: int) -> tf.Tensor:
+    """Move an axis of `tensor`; both numbers count from 0. No operation if it is there."""
+    axes = list(range(tensor.shape.rank))
+    axes.insert(to, axes.pop(axis))
+    return tensor if axis == to else tf.transpose(tensor, axes)
+
+
 def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> list[tf.Tensor]:
     """Broadcast the leading axes of `tensors` against each other; the last `inner` axes of each stay unchanged."""
     pairs = list(zip(tensors, inner, strict=True))
@@ -87,7 +94,7 @@ def of_all_entries(name: str, mask: Any, tensor: tf.Tensor) -> tf.Tensor | None:
     mask = arguments.bool_mask(name, mask)
     rank = mask.shape.rank
     if not rank or not mask.shape.is_compatible_with(tensor.shape[:rank]):
-        raise ValueError(f"{name} must have the leading axes of logits, {tensor.shape}, got {mask.shape}")
+        raise ValueError(f"{name} must have the leading axes of the input, {tensor.shape}, got {mask.shape}")
     mask = arguments.of_shape(name, mask, tf.shape(tensor)[:rank])
     missing = [1] * (tensor.shape.rank - rank)
     return tf.broadcast_to(tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *missing]), tf.shape(tensor))

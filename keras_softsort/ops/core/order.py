@@ -76,12 +76,6 @@ def plus_zeros(values: tf.Tensor) -> tf.Tensor:
     return tf.where(tf.equal(values, zero), zero, values)
 
 
-def leading_ranks(mask: tf.Tensor, count: int | None = None) -> tf.Tensor:
-    """Mark as many leading ranks as `mask` `[batch, n]` has valid items, of all ranks or of the first `count`."""
-    valid = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-    return tf.sequence_mask(valid, tf.shape(mask)[-1])[:, :count]
-
-
 def leading_columns(logits: tf.Tensor, row_mask: tf.Tensor) -> tf.Tensor:
     """Mark as many leading columns as there are valid rows in a square matrix, and all columns otherwise."""
     rows, columns = tf.unstack(tf.shape(logits)[1:])

@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core import gumbel_noise
-from keras_softsort.ops.core.axes import with_static_shape
+from keras_softsort.ops.core.axes import moved_axis, with_static_shape
 from keras_softsort.ops.core.gradients import straight_through
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import is_minus_infinity, is_nan_or_infinity
@@ -117,17 +117,17 @@ class Choice(NamedTuple):
 def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: int, mask: Any) -> Choice:
     """Check the arguments of a choice."""
     logits = arguments.list_tensor("logits", logits)
-    axis = arguments.axis_of("axis", axis, logits)
+    axis = arguments.axis_of("axis", axis, logits.shape)
     mask = arguments.list_mask(mask, logits, "logits")
     k = arguments.positive_integer("k", k)
     end = logits.shape.rank - 1
-    last = _moved(logits, axis, end)
+    last = moved_axis(logits, axis, end)
     tau = arguments.temperature(tau, compute_dtype(logits.dtype), last)
     return Choice(
         # With k = 1 an empty list is allowed: its softmax is empty.
         logits=last if k == 1 else arguments.at_most_list_size("k", k, last),
         tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
-        mask=None if mask is None else _moved(mask, axis, end),
+        mask=None if mask is None else moved_axis(mask, axis, end),
         k=k,
         method=arguments.one_of("method", method, METHODS),
         hard=arguments.boolean("hard", hard),
@@ -158,7 +158,7 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
         soft = straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
     if not soft.shape.is_fully_defined():
         soft = with_static_shape(soft, choice.logits.shape)
-    return _moved(soft, soft.shape.rank - 1, choice.axis)
+    return moved_axis(soft, soft.shape.rank - 1, choice.axis)
 
 
 def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
@@ -181,10 +181,3 @@ def _largest(keys: tf.Tensor, is_allowed: tf.Tensor, k: int) -> tf.Tensor:
     size = tf.shape(keys)[-1] if keys.shape[-1] is None else keys.shape[-1]
     chosen = tf.math.top_k(keys, tf.minimum(k, size)).indices
     return tf.reduce_sum(tf.one_hot(chosen, size, dtype=keys.dtype), axis=-2)
-
-
-def _moved(tensor: tf.Tensor, axis: int, to: int) -> tf.Tensor:
-    """Move an axis of `tensor`; both numbers count from 0."""
-    axes = list(range(tensor.shape.rank))
-    axes.insert(to, axes.pop(axis))
-    return tensor if axis == to else tf.transpose(tensor, axes)

@@ -233,7 +233,7 @@ def _leading_ranks(lists: Lists, count: int | None = None) -> tf.Tensor:
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:
-    """Leading axes and dtype as those of the scores."""
+    """Leading axes, list axis and dtype as those of the scores."""
     scores, result = args.scores, tf.cast(result, args.scores.dtype)
     shaped = tf.reshape(result, tf.concat([tf.shape(scores)[:-1], tf.shape(result)[1:]], axis=0))
-    return with_static_shape(shaped, scores.shape[:-1].concatenate(result.shape[1:]))
+    return args.with_list_axis_back(with_static_shape(shaped, scores.shape[:-1].concatenate(result.shape[1:])))

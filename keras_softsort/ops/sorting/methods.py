@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort.ops.core.axes import moved_axis
 from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
@@ -92,7 +93,7 @@ def check_power(options: Mapping[str, Any]) -> None:
 class SortArguments(NamedTuple):
     """Checked arguments of a soft sort. `tf.function` accepts it, since it is a nest of tensors and Python values."""
 
-    scores: tf.Tensor  # [..., n], as given
+    scores: tf.Tensor  # [..., n], as given but for the list axis, which is the last one
     tau: tf.Tensor  # in the compute dtype: a scalar, or broadcasts against the leading axes
     mask: tf.Tensor | None  # [..., n] bool
     direction: str
@@ -103,6 +104,17 @@ class SortArguments(NamedTuple):
     is_long: bool | None
     # "std": the scores of each list count in their standard deviations.
     scale: str | None = None
+    axis: int = -1  # where results have the list axis, counted from the last axis of the scores
+
+    def with_list_axis_last(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Move the list axis of a `tensor` with the axes that the scores had, and perhaps more behind, as theirs."""
+        end = self.scores.shape.rank - 1
+        return moved_axis(tensor, end + 1 + self.axis, end)
+
+    def with_list_axis_back(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Move the list axis of a result to where the scores had it. Axes behind it, as that of items, stay last."""
+        end = self.scores.shape.rank - 1
+        return moved_axis(tensor, end, end + 1 + self.axis)
 
     def lists(self) -> Lists:
         """The lists, flattened to one leading axis."""
@@ -121,20 +133,25 @@ def sort_arguments(
     power: float = 1.0,
     scale: str | None = None,
     top_k: int | None = None,
+    axis: int = -1,
 ) -> SortArguments:
     """Check the arguments. `method` must have `capability`, and `top_k` is at most the list size."""
     scores = arguments.list_tensor("scores", scores)
+    mask, end = arguments.list_mask(mask, scores), scores.shape.rank - 1
+    axis = arguments.axis_of("axis", axis, scores.shape)
+    scores = moved_axis(scores, axis, end)
     method = checked_method(method, capability)
     power = checked_power(power, method)
     return SortArguments(
         scores=arguments.top_k_rows(top_k, scores),
         tau=arguments.temperature(tau, compute_dtype(scores.dtype), scores),
-        mask=arguments.list_mask(mask, scores),
+        mask=None if mask is None else moved_axis(mask, axis, end),
         direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
         method=method,
         power=power,
         is_long=_is_long(method, power, scores.shape[-1]),
         scale=checked_scale(scale),
+        axis=axis - end - 1,
     )
 
 

@@ -22,6 +22,7 @@ def neural_sort(
     mask: Any = None,
     direction: str = "DESCENDING",
     scale: str | None = None,
+    axis: int = -1,
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
@@ -39,6 +40,8 @@ def neural_sort(
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` (row 0 is the largest score) or `"ASCENDING"`.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+      axis: the axis of the n items in `scores` and `mask`. The ranks take its place, and the items are the last axis:
+        `[n, b]` with `axis=0` gives `P[rank, b, item]`.
 
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Masked items never affect the valid ones, and come
@@ -62,7 +65,7 @@ def neural_sort(
     Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
     Relaxations", ICLR 2019.
     """
-    args = sort_arguments(scores, tau, mask=mask, direction=direction, scale=scale, top_k=top_k)
+    args = sort_arguments(scores, tau, mask=mask, direction=direction, scale=scale, top_k=top_k, axis=axis)
     return dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
 
 
@@ -77,6 +80,7 @@ def soft_sort(
     mask: Any = None,
     direction: str = "DESCENDING",
     scale: str | None = None,
+    axis: int = -1,
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
@@ -89,7 +93,7 @@ def soft_sort(
         the leading axes. For scores with a spread of about 1 start with 0.1 to 1. A tensor that is not positive gives
         NaN.
       power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
-      top_k, hard, mask, direction, scale: as in `neural_sort`.
+      top_k, hard, mask, direction, scale, axis: as in `neural_sort`.
 
     The shape, masked items, ties, empty lists, errors and cost are as in `neural_sort`.
 
@@ -102,6 +106,14 @@ def soft_sort(
     Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
     """
     args = sort_arguments(
-        scores, tau, mask=mask, direction=direction, method="soft_sort", power=power, scale=scale, top_k=top_k
+        scores,
+        tau,
+        mask=mask,
+        direction=direction,
+        method="soft_sort",
+        power=power,
+        scale=scale,
+        top_k=top_k,
+        axis=axis,
     )
     return dispatch.permutation(args, top_k, arguments.boolean("hard", hard))

@@ -27,6 +27,7 @@ def soft_quantile(
     power: float = 1.0,
     mask: Any = None,
     scale: str | None = None,
+    axis: int = -1,
 ) -> tf.Tensor:
     """Compute soft quantiles of each list: softly sorted values, interpolated linearly between ranks as in NumPy.
 
@@ -42,6 +43,7 @@ def soft_quantile(
       mask: bool `[..., n]`, True for valid items.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
         Values keep their scale.
+      axis: the axis of the n items in `scores` and `mask`. The quantiles take its place.
 
     Returns:
       `[...]` for a number q, `[..., len(q)]` for a sequence, in the dtype of `scores`. Lists without valid items give 0
@@ -62,10 +64,12 @@ def soft_quantile(
     Source: that of `neural_sort` and `soft_sort`.
     """
     quantiles = checked_quantiles(q)
-    args = sort_arguments(scores, tau, mask=mask, direction="ASCENDING", method=method, power=power, scale=scale)
+    args = sort_arguments(
+        scores, tau, mask=mask, direction="ASCENDING", method=method, power=power, scale=scale, axis=axis
+    )
     # A tensor, so that other quantiles need no new trace.
-    result = _quantiles(_never_empty(args), tf.constant(quantiles.ravel()))
-    return result[..., 0] if quantiles.ndim == 0 else result
+    result = _quantiles(_never_empty(args._replace(axis=-1)), tf.constant(quantiles.ravel()))
+    return result[..., 0] if quantiles.ndim == 0 else args.with_list_axis_back(result)
 
 
 def checked_quantiles(q: Any) -> np.ndarray:

@@ -23,6 +23,7 @@ def soft_rank(
     mask: Any = None,
     direction: str = "DESCENDING",
     scale: str | None = None,
+    axis: int = -1,
 ) -> tf.Tensor:
     """Compute the soft rank of each item, where 1 is the first.
 
@@ -49,6 +50,7 @@ def soft_rank(
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+      axis: the axis of the n items in `scores`, `mask` and the ranks.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items have rank 0 and zero gradient. Tied items have equal ranks,
@@ -75,6 +77,14 @@ def soft_rank(
     Ranking, Sorting and Top-k Selection", ICML 2025; otherwise see `neural_sort` and `soft_sort`.
     """
     args = sort_arguments(
-        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="ranks", scale=scale
+        scores,
+        tau,
+        mask=mask,
+        direction=direction,
+        method=method,
+        power=power,
+        capability="ranks",
+        scale=scale,
+        axis=axis,
     )
     return dispatch.soft_ranks(args, arguments.boolean("hard", hard))

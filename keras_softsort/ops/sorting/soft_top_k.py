@@ -33,6 +33,7 @@ def soft_top_k(
     mask: Any = None,
     direction: str = "DESCENDING",
     scale: str | None = None,
+    axis: int = -1,
 ) -> SoftTopK:
     """Compute the k largest (or smallest) scores softly, and the weights of the items in them.
 
@@ -50,6 +51,8 @@ def soft_top_k(
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
         Values keep their scale.
+      axis: the axis of the n items in `scores` and `mask`. The k ranks take its place, and the items are the last axis
+        of the weights.
 
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are
@@ -72,7 +75,9 @@ def soft_top_k(
     Source: that of `neural_sort` and `soft_sort`.
     """
     k = arguments.positive_integer("k", k)
-    args = sort_arguments(scores, tau, mask=mask, direction=direction, method=method, power=power, scale=scale)
+    args = sort_arguments(
+        scores, tau, mask=mask, direction=direction, method=method, power=power, scale=scale, axis=axis
+    )
     args = args._replace(scores=arguments.at_most_list_size("k", k, args.scores))
     return SoftTopK(*dispatch.top_k(args, k, arguments.boolean("hard", hard)))
 
@@ -89,6 +94,7 @@ def soft_top_k_membership(
     mask: Any = None,
     direction: str = "DESCENDING",
     scale: str | None = None,
+    axis: int = -1,
 ) -> tf.Tensor:
     """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
 
@@ -111,6 +117,7 @@ def soft_top_k_membership(
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
+      axis: the axis of the n items in `scores`, `mask` and the memberships. A tensor k has the other axes.
 
     Returns:
       `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
@@ -133,7 +140,15 @@ def soft_top_k_membership(
     Source: see `soft_rank`.
     """
     args = sort_arguments(
-        scores, tau, mask=mask, direction=direction, method=method, power=power, capability="membership", scale=scale
+        scores,
+        tau,
+        mask=mask,
+        direction=direction,
+        method=method,
+        power=power,
+        capability="membership",
+        scale=scale,
+        axis=axis,
     )
     k = _checked_counts(k, args.scores)
     largest = k if isinstance(k, int) else tf.reduce_max(k)

@@ -25,6 +25,7 @@ def soft_values(
     mask: Any = None,
     direction: str = "DESCENDING",
     scale: str | None = None,
+    axis: int = -1,
 ) -> tf.Tensor:
     """Compute softly sorted scores, `P @ scores`, or other values in the same order, `P @ values`.
 
@@ -51,6 +52,7 @@ def soft_values(
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
         Values keep their scale.
+      axis: the axis of the n items in `scores`, `mask`, `values` and the result. d stays the last axis.
 
     Returns:
       The shape of `values`, or of `scores`, with `top_k` in place of n if it is given. Masked values are never read.
@@ -78,6 +80,7 @@ def soft_values(
 
     Source: that of `neural_sort` and `soft_sort`, and for projections that of `soft_rank`.
     """
+    scores = arguments.list_tensor("scores", scores)
     args = sort_arguments(
         scores,
         tau,
@@ -88,20 +91,22 @@ def soft_values(
         capability="values" if values is None else "permutation",
         scale=scale,
         top_k=top_k,
+        axis=axis,
     )
     hard = arguments.boolean("hard", hard)
     if values is None:
         return dispatch.sorted_scores(args, top_k, hard)
     values = arguments.floating_tensor("values", values)
-    if values.dtype != args.scores.dtype:
-        raise TypeError(f"values must have the dtype of scores, {args.scores.dtype.name}, got {values.dtype.name}")
-    extra = values.shape.rank - args.scores.shape.rank
+    if values.dtype != scores.dtype:
+        raise TypeError(f"values must have the dtype of scores, {scores.dtype.name}, got {values.dtype.name}")
+    extra = values.shape.rank - scores.shape.rank
     lists = values.shape if extra == 0 else values.shape[:-1]
-    if extra not in (0, 1) or not lists.is_compatible_with(args.scores.shape):
+    if extra not in (0, 1) or not lists.is_compatible_with(scores.shape):
         raise ValueError(
             f"values must have shape [..., n] or [..., n, d] with scores [..., n], got {values.shape} and "
-            f"{args.scores.shape}"
+            f"{scores.shape}"
         )
+    values = args.with_list_axis_last(values)
     if extra == 0:
         return dispatch.multiply(args, values[..., tf.newaxis], top_k, hard)[..., 0]
     return dispatch.multiply(args, values, top_k, hard)

@@ -10,6 +10,7 @@ What a file may hold, all of it read by the checks that operators and Keras obje
 - `GRID`, `FEW`: choices of options of an operator that sorts, all of them and one of each (`op_case.py`).
 - `IN_EVERY_WAY`: by name, a function of scores and temperature, and the ways to differentiate it that are tried each
   time (`support.autodiff`).
+- `ALONG_AXIS`: by name, a function of scores, temperature, `axis` and `mask`.
 - `WITH_METHOD`: by public name, a call with each way to sort.
 - `VALID`: by public name, what makes a call with a wrong value of another argument valid otherwise.
 

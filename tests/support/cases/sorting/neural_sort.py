@@ -1,6 +1,7 @@
 """Cases of `neural_sort`, its layer and its linear operator."""
 
 import keras_softsort as ks
+from support.cases.along_axis import of_layer
 from support.cases.keras_case import Layer
 from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, OpCase, grid
@@ -13,7 +14,7 @@ LAYERS = [
         ks.NeuralSortLayer,
         [
             {"tau": 0.7},
-            {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING"},
+            {"tau": 0.5, "top_k": 2, "hard": True, "direction": "ASCENDING", "axis": 1},
             {"tau": 0.7, "returns": "values", "top_k": 3},
             {"tau": 2.0, "returns": "ranks", "direction": "ASCENDING", "scale": "std", "learn_tau": True},
         ],
@@ -39,5 +40,10 @@ FEW = [
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "neural_sort": (ks.neural_sort, ("persistent", "gradient_in_strict_map", "forward", "traced_second")),
+}
+ALONG_AXIS = {
+    "neural_sort": lambda s, tau, **o: ks.neural_sort(s, tau, top_k=2, **o),
+    "NeuralSortLayer": lambda s, tau, **o: of_layer(ks.NeuralSortLayer, s, tau, **o),
+    "NeuralSortLayer, values": lambda s, tau, **o: of_layer(ks.NeuralSortLayer, s, tau, returns="values", top_k=2, **o),
 }
 OF_SCORES = [OfScores("neural_sort", lambda s, tau, mask: ks.neural_sort(s, tau, mask=mask))]

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 import keras_softsort as ks
+from support.cases.along_axis import of_layer
 from support.cases.keras_case import Layer
 from support.cases.of_scores import OfScores
 from support.cases.op_case import METHODS, OpCase, grid
@@ -14,7 +15,7 @@ LAYERS = [
     Layer(
         ks.SoftQuantileLayer,
         [
-            {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort", "power": 2.0},
+            {"q": [0.25, 0.5], "tau": 0.6, "method": "soft_sort", "power": 2.0, "axis": 1},
             {"q": [0.5], "tau": 0.6, "scale": "std", "learn_tau": True},
         ],
     )
@@ -28,6 +29,10 @@ FEW = [
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "quantiles": (lambda s, tau: ks.ops.soft_quantile(s, [0.3, 0.6], tau), ()),
+}
+ALONG_AXIS = {
+    "soft_quantile": lambda s, tau, **o: ks.ops.soft_quantile(s, [0.3, 0.5, 0.6], tau, **o),
+    "SoftQuantileLayer": lambda s, tau, **o: of_layer(ks.SoftQuantileLayer, s, tau, q=[0.3, 0.6], **o),
 }
 # With each method, on scores [3, 5].
 WITH_METHOD = {

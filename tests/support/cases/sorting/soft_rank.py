@@ -2,6 +2,7 @@
 
 import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
+from support.cases.along_axis import of_layer
 from support.cases.keras_case import Layer
 from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, METHODS, OpCase, grid
@@ -13,7 +14,7 @@ LAYERS = [
     Layer(
         ks.SoftRankLayer,
         [
-            {"tau": 0.4, "method": "soft_sort", "power": 2.0, "direction": "ASCENDING"},
+            {"tau": 0.4, "method": "soft_sort", "power": 2.0, "direction": "ASCENDING", "axis": 1},
             {"tau": 0.7, "method": "projection_kl", "scale": "std", "learn_tau": True, "hard": True},
         ],
     )
@@ -31,6 +32,11 @@ IN_EVERY_WAY = {
     "ranks": (ks.soft_rank, ("jacobian", "gradient_of_map")),
     "ranks by LapSum": (lambda s, tau: ks.soft_rank(s, tau, method="lapsum"), ("forward",)),
     "ranks by projection": (lambda s, tau: ks.soft_rank(s, tau, method="projection"), ()),
+}
+ALONG_AXIS = {
+    "soft_rank": ks.soft_rank,
+    "soft_rank by projection": lambda s, tau, **o: ks.soft_rank(s, tau, method="projection", hard=True, **o),
+    "SoftRankLayer": lambda s, tau, **o: of_layer(ks.SoftRankLayer, s, tau, **o),
 }
 # With each method, on scores [3, 5].
 WITH_METHOD = {

@@ -1,6 +1,7 @@
 """Cases of `soft_sort`, its layer and its linear operator."""
 
 import keras_softsort as ks
+from support.cases.along_axis import of_layer
 from support.cases.keras_case import Layer
 from support.cases.of_scores import OfScores
 from support.cases.op_case import DIRECTIONS, OpCase, grid
@@ -13,7 +14,7 @@ LAYERS = [
         ks.SoftSortLayer,
         [
             {"tau": 0.6, "power": 2.0, "top_k": 3},
-            {"tau": 0.5, "returns": "values", "hard": True, "learn_tau": True},
+            {"tau": 0.5, "returns": "values", "hard": True, "learn_tau": True, "axis": 1},
             {"tau": 0.5, "power": 1.5, "returns": "ranks", "direction": "ASCENDING", "scale": "std"},
         ],
         gives_permutation=True,
@@ -38,6 +39,10 @@ VALID = {"SoftSortLayer": {"power": 2.0}}
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
     "soft_sort": (ks.soft_sort, ("forward",)),
+}
+ALONG_AXIS = {
+    "soft_sort": lambda s, tau, **o: ks.soft_sort(s, tau, power=2.0, **o),
+    "SoftSortLayer": lambda s, tau, **o: of_layer(ks.SoftSortLayer, s, tau, returns="ranks", **o),
 }
 OF_SCORES = [
     OfScores("soft_sort", lambda s, tau, mask: ks.soft_sort(s, tau, mask=mask)),

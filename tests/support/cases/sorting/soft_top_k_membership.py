@@ -1,5 +1,7 @@
 """Cases of `soft_top_k_membership`."""
 
+import tensorflow as tf
+
 import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 from support.cases.of_scores import OfScores
@@ -28,6 +30,12 @@ IN_EVERY_WAY = {
         (),
     ),
     "membership": (lambda s, tau: ks.ops.soft_top_k_membership(s, 2, tau, method="neural_sort"), ()),
+}
+ALONG_AXIS = {
+    "soft_top_k_membership": lambda s, tau, **o: ks.ops.soft_top_k_membership(s, 2, tau, **o),
+    "soft_top_k_membership of k per list": lambda s, tau, axis=-1, **o: ks.ops.soft_top_k_membership(
+        s, tf.cast(1 + tf.math.argmax(s, axis) % 2, tf.int32), tau, axis=axis, method="neural_sort", **o
+    ),
 }
 # With each method, on scores [3, 5].
 WITH_METHOD = {

@@ -27,6 +27,12 @@ FEW = [
 IN_EVERY_WAY = {
     "values by projection_kl": (lambda s, tau: ks.soft_values(s, tau, method="projection_kl"), ()),
 }
+ALONG_AXIS = {
+    "soft_values": lambda s, tau, **o: ks.soft_values(s, tau, top_k=2, **o),
+    "soft_values by projection": lambda s, tau, **o: ks.soft_values(s, tau, method="projection", **o),
+    "soft_values of values": lambda s, tau, **o: ks.soft_values(s, tau, values=s * s, **o),
+    "soft_values of vectors": lambda s, tau, **o: ks.soft_values(s, tau, values=tf.stack([s, s * s], -1), **o),
+}
 # With each method, on scores [3, 5].
 WITH_METHOD = {
     "soft_values": lambda s, method: ks.soft_values(s, method=method),
