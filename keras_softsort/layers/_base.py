@@ -151,9 +151,13 @@ class SortingLayer(TemperatureLayer):
         shape = self.split_shape(input_shape)
         if self.axis != -1:
             if _is_list(shape) or not -len(shape) <= self.axis < len(shape):
-                raise ValueError(f"{self.name}: axis must be an axis of the shape of the scores, {shape}, got {self.axis}")
+                raise ValueError(
+                    f"{self.name}: axis must be an axis of the shape of the scores, {shape}, got {self.axis}"
+                )
             if self.axis % len(shape) == 0:
-                raise ValueError(f"{self.name}: axis must not be the batch, got {self.axis} for scores of shape {shape}")
+                raise ValueError(
+                    f"{self.name}: axis must not be the batch, got {self.axis} for scores of shape {shape}"
+                )
             return shape
         if not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 1)) or _is_list(shape):
             raise ValueError(f"{self.name}: scores must have shape [batch, n] or [batch, n, 1], got {shape}")
@@ -171,7 +175,11 @@ class SortingLayer(TemperatureLayer):
         """The scores, the temperature to use, and the mask of the scores."""
         scores, tau, mask = self.split_inputs(inputs, mask)
         if self.axis != -1:
-            return scores, temperature_per_example(tf.convert_to_tensor(tau), scores), of_all_entries("mask", mask, scores)
+            return (
+                scores,
+                temperature_per_example(tf.convert_to_tensor(tau), scores),
+                of_all_entries("mask", mask, scores),
+            )
         return tf.squeeze(scores, axis=-1) if len(scores.shape) == 3 else scores, tau, mask
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
