@@ -110,10 +110,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def elements(name: str, value: Any, of: str) -> Iterator[Any]:
-    """The elements of `value`, which must be a sequence or another iterable, but no text and no mapping.
-
-    `of` says in the error what the elements are.
-    """
+    """The elements of `value`, an iterable but no text and no mapping. `of` says in the error what the elements are."""
     try:
         found = None if isinstance(value, (str, bytes, Mapping)) else iter(value)
     except TypeError:
@@ -171,8 +168,7 @@ def real_tensor(name: str, value: Any) -> tf.Tensor:
 def checked(tensor: tf.Tensor, condition: bool | tf.Tensor, message: str, *received: Any) -> tf.Tensor:
     """Return `tensor` if the bool scalar `condition` holds, and raise an error otherwise.
 
-    A condition that is known when traced raises a ValueError. Otherwise it is checked at run time, except under XLA,
-    which drops the check.
+    A condition that is known when traced raises a ValueError. Others are checked when run, except under XLA.
     """
     known = tf.get_static_value(condition)
     if known is None:

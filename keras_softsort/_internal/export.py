@@ -27,8 +27,7 @@ def export(item: Any = None, *, top_level: bool = False, folder: str | None = No
     """Make a function or class public: `@export`, or `@export(top_level=True)` for an operator that is `ks.NAME`.
 
     The name becomes part of `__all__` of its folder, or of another `folder`. A class with a `get_config` is also
-    registered with Keras, so that saved models find it. The `__init__.py` of the folder still has to import the name,
-    for type checkers.
+    registered with Keras. The `__init__.py` of the folder still has to import the name, for type checkers.
     """
 
     def exported(item: Any) -> Any:
@@ -44,10 +43,7 @@ def export(item: Any = None, *, top_level: bool = False, folder: str | None = No
 
 
 def set_all(module: str, *others: str) -> None:
-    """Set `__all__` of a package: its exported names, the public modules that it has imported, and `others`.
-
-    Type checkers cannot evaluate such a list, so `__init__.py` has no `__all__` of its own: they read its imports.
-    """
+    """Set `__all__` of a package: its exported names, the public modules that it has imported, and `others`."""
     package = sys.modules[module]
     modules = [name for name, value in vars(package).items() if isinstance(value, ModuleType) and module == PACKAGE]
     public = {name for name in modules if not name.startswith("_")}

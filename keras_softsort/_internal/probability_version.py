@@ -1,7 +1,6 @@
 """Whether TensorFlow Probability (TFP) fits TensorFlow, which is checked before TFP is imported.
 
-A release of TFP runs on a span of TensorFlow versions. pip chooses one that fits, but keeps another that is installed
-already. TFP then fails at import with an attribute that Keras does not have, or asks for a newer TensorFlow.
+pip keeps a release of TFP that is installed already. One that does not fit fails at import with an obscure error.
 """
 
 from __future__ import annotations

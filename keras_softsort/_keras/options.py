@@ -1,8 +1,7 @@
 """Options in configs, among them functions of one's own, such as a gain, a discount or a pair's cost.
 
-Keras finds a function by its bare name, first among its own ones: Keras 2 always, Keras 3 if the function is not
-registered. A gain called `exponential` would come back as the activation. So the name that is written here is read
-only as the name of a registered function, or of one in `custom_objects`.
+Keras finds a function by its bare name, first among its own ones: a gain called `exponential` would come back as the
+activation. So a name that is written here is read only as that of a registered function, or of `custom_objects`.
 """
 
 from __future__ import annotations

@@ -49,10 +49,7 @@ def checked_lists(lists: str, predicts: str) -> str:
 
 
 def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, predicts: str) -> ListInputs:
-    """Arrange the call arguments with one list per row. Lists that can only hold one item are an error.
-
-    Ragged lists can hold more, even where no list of this batch does: their sizes are data.
-    """
+    """Arrange the call arguments with one list per row. Dense lists that can only hold one item are an error."""
     groups = None
     if lists == "groups":
         groups, y_true = groups_and_labels(y_true)

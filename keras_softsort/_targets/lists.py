@@ -82,17 +82,8 @@ def predicted_lists(
 ) -> tuple[Lists, tf.Tensor]:
     """Resolve the call arguments of a loss or metric: the lists, and `y_pred` with one list per row.
 
-    Args:
-      y_true: labels `[batch, n]` or `[batch, n, 1]`; with `lists="batch"` `[batch]` or `[batch, 1]`. Dense or ragged.
-      y_pred: scores of such shapes, or soft permutations `[batch, rank, item]` or `[batch, sample, rank, item]`,
-        or logits of items `[batch, n, m]`, without the first axis for `lists="batch"`. Scores and logits may be ragged.
-      sample_weight: a number, `[batch]` or `[batch, 1]` (a weight per list) or `[batch, n]` (a weight per item); with
-        `lists="batch"` a number, `[batch]` or `[batch, 1]` (a weight per item).
-      lists: `"rows"`, each row is a list; `"batch"`, the whole batch is one list; or `"groups"`, rows with the same id
-        are one list.
-      padding: which labels mark padding: `"negative_labels"`, `"nan_labels"` or None. A Keras mask also marks it.
-      predicts: the kinds of `y_pred` that are allowed, one of `layout.PREDICTS`.
-      dtype: compute dtype; None takes that of `y_pred`. Half precision is computed in float32.
+    Shapes, `lists` and `padding` are as in `ListLoss`. `predicts` is the kinds of `y_pred` that are allowed, one of
+    `layout.PREDICTS`. The compute `dtype` None takes that of `y_pred`, and float32 for half precision.
     """
     inputs = list_inputs(y_true, y_pred, sample_weight, lists=lists, predicts=predicts)
     y_pred = tf.cast(inputs.y_pred, compute_dtype(dtype or inputs.y_pred.dtype))
@@ -117,10 +108,9 @@ def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor)
 
 
 def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:
-    """Labels, mask and weights of the lists that `y_pred` [B, ..., n] predicts.
+    """Labels, mask and weights of the lists that `y_pred` [B, ..., n] predicts, dense.
 
-    An item is padding if its label marks it, as `padding` says, or if the Keras mask does. Ragged labels and weights
-    are padded.
+    An item is padding if its label marks it, as `padding` says, or if the Keras mask does.
     """
     dtype, size = y_pred.dtype, tf.shape(y_pred)[-1]
     labels, mask = _labels_and_mask(inputs.y_true, size, dtype, padding)

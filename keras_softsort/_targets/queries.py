@@ -46,8 +46,7 @@ def queries_and_candidates(
 ) -> tuple[LabelledEmbeddings, Any]:
     """Check and resolve embeddings [batch, d], or those of two towers stacked as [batch, 2, d].
 
-    The candidates are None without towers: the queries are each other's candidates. Two towers share labels [batch], or
-    have one each in [batch, 2].
+    Without towers the candidates are None. Two towers share labels [batch], or have one each in [batch, 2].
     """
     both = arguments.floating_tensor("y_pred", y_pred)
     if both.shape.rank == 2:

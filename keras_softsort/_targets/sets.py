@@ -18,10 +18,7 @@ Mask = str | Callable[[Any], Any] | None
 
 
 class Sets(NamedTuple):
-    """A batch of sets of targets and of predictions, each a tensor or a nest of tensors.
-
-    With layers, the batch holds the sets of the first layer, then those of the second one, and so on.
-    """
+    """A batch of sets of targets and of predictions, tensors or nests of tensors; with layers, layer after layer."""
 
     targets: Any  # [batch, m, ...]
     predictions: Any  # [batch, n, ...]
@@ -31,10 +28,7 @@ class Sets(NamedTuple):
     layers: tf.Tensor | None = None  # how many layers predict each set
 
     def normalized(self, losses: tf.Tensor, normalization: str) -> WeightedLosses:
-        """Weight `losses` [batch], and find the divisor of their sum that `normalization` chooses.
-
-        With layers, the loss of a set is the sum over layers. All layers have the same targets and weights.
-        """
+        """Weight `losses` [batch], sum them over layers, and find the divisor that `normalization` chooses."""
         if self.layers is not None:
             count = tf.size(losses) // self.layers
             losses = tf.reduce_sum(tf.reshape(losses, [self.layers, count]), axis=0)

@@ -32,10 +32,7 @@ def joined(parts: Sequence[np.ndarray], name: str) -> np.ndarray:
 class Groups:
     """Lists of equal values of the group column, in the order of their first rows.
 
-    Attributes:
-      ids: the value of each list.
-      sizes: the number of rows of each list.
-      rows: the row of each item, list by list; None if rows keep their order.
+    `ids` has their values, and `rows` the row of each item, list by list, or None if rows keep their order.
     """
 
     def __init__(self, values: np.ndarray, name: str) -> None:

@@ -23,22 +23,19 @@ class RankingDataset:
 
     `read_svmlight`, `from_frame` and `read_parquet` return it; `bucketed_batches`, `batches_of_groups` and `write_elwc`
     take it. It is a sequence with one tuple per list: features `[n, f]`, labels `[n]` and weights `[n]` if there are
-    any, which are views without padding. A slice, an array of list numbers or an array of booleans selects lists and
-    returns a `RankingDataset`.
+    any, which are views without padding. A slice, an array of list numbers or an array of booleans selects lists.
 
     Args:
       features: `[items, f]`, stored as float32. Infinite values and NaN are allowed.
-      labels: `[items]`, finite, stored as float32; or `None` for lists to score.
+      labels: `[items]`, finite, stored as float32; or `None` for lists to score. Float32 holds every integer up to
+        2^24: subtract a common number from timestamps and the like, or take ranks.
       sizes: number of items of each list, `[lists]`, in the order of the items.
       query_ids: identifier of each list, `[lists]`, of any type; or `None`.
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
       rows: the row of each item in the table that it comes from, `[items]`, for `in_row_order`; or `None` for the order
         of the items.
-      feature_names: name of each feature, `[f]`, all different, stored as a tuple; or `None`. `from_frame(new,
-        features=lists.feature_names)` reads new rows in the same order.
-
-    Float32 holds every integer up to 2^24 = 16,777,216. Larger labels are rounded and may become equal: subtract a
-    common number from timestamps and the like, or take ranks.
+      feature_names: name of each feature, `[f]`, all different, stored as a tuple; or `None`.
+        `from_frame(new, features=lists.feature_names)` reads new rows in the same order.
 
     Raises:
       ValueError: shapes do not match, a label or weight is not finite, a weight is below 0, or an array does not hold
@@ -50,10 +47,8 @@ class RankingDataset:
     >>> import keras_softsort as ks
     >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 2, 1])
     >>> features, labels = lists[1]
-    >>> features.shape, labels.tolist(), [len(labels) for _, labels in lists]
-    ((2, 6), [1.0, 0.0], [3, 2, 1])
-    >>> lists[[2, 0]].labels.tolist()
-    [4.0, 0.0, 1.0, 2.0]
+    >>> features.shape, labels.tolist(), lists[[2, 0]].labels.tolist()
+    ((2, 6), [1.0, 0.0], [4.0, 0.0, 1.0, 2.0])
     """
 
     features: np.ndarray
@@ -155,9 +150,8 @@ class RankingDataset:
     def in_row_order(self, scores: Any) -> np.ndarray:
         """Put `scores` of the items, `[items]` or `[items, 1]`, into the order of the rows of the table: `[items]`.
 
-        For a model of rows: `frame["score"] =
-        lists.in_row_order(model.predict(lists.features))`. A ValueError is raised if `scores` have another shape, or a
-        list was selected twice. Lists that were selected have their own rows only.
+        So `frame["score"] = lists.in_row_order(model.predict(lists.features))` for a model of rows. A ValueError is
+        raised if `scores` have another shape, or a list was selected twice. Selected lists have their own rows only.
         """
         found = np.asarray(scores)
         items = len(self.features)

@@ -11,19 +11,15 @@ import tensorflow as tf
 
 
 def zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Allocate float32 zeros in memory pages of their own, which become resident when they are written.
-
-    The pages return to the system when the array is freed, unlike memory of the allocator's heap. They have the
-    alignment that TensorFlow needs to share them.
-    """
+    """Allocate float32 zeros in aligned memory pages of their own, which are returned when the array is freed."""
     count = math.prod(shape)
     return np.frombuffer(mmap.mmap(-1, max(4 * count, 1)), np.float32, count).reshape(shape)
 
 
 def float32(values: Any, title: str) -> np.ndarray:
-    """Round `values`, which errors name `title`, to float32. Float32 is not copied.
+    """Round `values` to float32 without a copy.
 
-    Raises a ValueError if they are not numbers or if a finite number exceeds float32 and would become infinite.
+    If they are not numbers, or a finite one would become infinite, an error names `title`.
     """
     try:
         given = np.asarray(values)

@@ -30,8 +30,7 @@ def batches_of_groups(
     the targets are the number of the group in its batch, from 0, and the label.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of tuples of arrays: features `[n, f]`, labels `[n]` and perhaps weights
-        `[n]`.
+      lists: as in `bucketed_batches`.
       rows: the largest number of rows in a batch. `None` makes one batch of each group; `targets[:, 1]` then are the
         labels of one list, for a loss with `lists="batch"`.
       shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
@@ -117,10 +116,7 @@ def batches_of_groups(
 
 
 def _of_equal_shares(groups: tf.Tensor, sizes: tf.Tensor, total: int, batches: int) -> tf.RaggedTensor:
-    """The groups of each batch, in this order: a batch ends with the group that completes its share of the rows.
-
-    Keras needs the same number of batches in each epoch. No batch is empty if no group is larger than a share.
-    """
+    """The groups of each batch, in this order: a batch ends with the group that completes its share of the rows."""
     ends = tf.cumsum(tf.gather(sizes, groups))
     shares = tf.constant([-(-number * total // batches) for number in range(1, batches + 1)], ends.dtype)
     splits = tf.searchsorted(ends, shares) + 1

@@ -20,8 +20,8 @@ from keras_softsort.data._ranking_dataset import RankingDataset
 class ClickLog:
     """The items shown in each session, their positions, and which of them were clicked.
 
-    `simulate_clicks` returns it. The clicks are labels for the losses: -1 marks padding. The features of what was shown
-    are `features[log.items]`, `[sessions, k, f]`.
+    `simulate_clicks` returns it, and you make it from your own log. The clicks are labels for the losses: -1 marks
+    padding. The features of what was shown are `features[log.items]`, `[sessions, k, f]`.
 
     Args:
       lists: the number of the list of each session, `[sessions]`.
@@ -35,9 +35,8 @@ class ClickLog:
     Example:
 
     >>> import keras_softsort as ks
-    >>> log = ks.data.ClickLog(lists=[0, 0], items=[[4, 2], [2, 4]], clicks=[[1, 0], [0, 1]])
-    >>> len(log), log.mask.tolist()
-    (2, [[True, True], [True, True]])
+    >>> ks.data.ClickLog(lists=[0, 0], items=[[4, 2], [2, 4]], clicks=[[1, 0], [0, -1]]).mask.tolist()
+    [[True, True], [True, False]]
     """
 
     lists: np.ndarray
@@ -86,9 +85,10 @@ def simulate_clicks(
 ) -> ClickLog:
     """Simulate sessions in which users click on items that they look at and find relevant.
 
-    Each session shows a list, chosen at random, in the order of its scores. The user looks at the position r with
-    probability `examination[r]`, and clicks on an item that is seen with probability `noise + (1 - noise) (2^y -
-    1) / (2^m - 1)`, where y is the label of the item and m the largest label of all; with `noise` if all labels are 0.
+    For experiments with losses of clicks, whose truth is known here. Each session shows a list, chosen at random, in
+    the order of its scores. The user looks at the position r with probability `examination[r]`, and clicks on an item
+    that is seen with probability `noise + (1 - noise) (2^y - 1) / (2^m - 1)`, where y is the label of the item and m
+    the largest label of all; with `noise` if all labels are 0.
 
     Args:
       lists: a `RankingDataset` with labels of at least 0.
@@ -119,7 +119,7 @@ def simulate_clicks(
     >>> log.items[log.lists == 1][0].tolist()
     [5, 4]
 
-    Source: T. Joachims, A. Swaminathan, T. Schnabel, "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
+    Source: T. Joachims et al., "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
     """
     curve = _probabilities("examination", examination)
     if not 0 <= arguments.number("noise", noise) <= 1:
@@ -183,16 +183,13 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
 
     Example:
 
-    >>> import numpy as np
     >>> import keras_softsort as ks
-    >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 3])
-    >>> options = {"sessions": 20000, "examination": [1.0, 0.5, 0.25], "tau": 1.0, "seed": 0}
-    >>> curve, seen = ks.data.examination_curve(ks.data.simulate_clicks(lists, [3, 2, 1, 1, 2, 3], **options))
-    >>> curve.round(1).tolist(), seen
-    ([1.0, 0.5, 0.2], 6)
+    >>> log = ks.data.ClickLog([0] * 4, [[0, 1], [1, 0]] * 2, clicks=[[1, 0], [1, 0], [1, 1], [1, 0]])
+    >>> curve, seen = ks.data.examination_curve(log)
+    >>> curve.round(2).tolist(), seen
+    ([1.0, 0.25], 2)
 
-    Source: X. Wang, N. Golbandi, M. Bendersky, D. Metzler, M. Najork, "Position Bias Estimation for Unbiased Learning
-    to Rank in Personal Search", WSDM 2018.
+    Source: X. Wang et al., "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", WSDM 2018.
     """
     if not isinstance(log, ClickLog):
         raise TypeError(f"log must be a ClickLog, got {log!r}")
@@ -260,8 +257,7 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
     0.9
 
     Source: A. Swaminathan, T. Joachims, "Counterfactual Risk Minimization", ICML 2015, for the weights; for items of
-    slates: S. Li, Y. Abbasi-Yadkori, B. Kveton, S. Muthukrishnan, V. Vinay, Z. Wen, "Offline Evaluation of Ranking
-    Policies with Click Models", KDD 2018.
+    slates: S. Li et al., "Offline Evaluation of Ranking Policies with Click Models", KDD 2018.
     """
     if not isinstance(log, ClickLog):
         raise TypeError(f"log must be a ClickLog, got {log!r}")

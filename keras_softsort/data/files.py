@@ -41,10 +41,7 @@ def named(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_aside(base: str) -> Iterator[str]:
-    """Yield a new folder for the files of `base` while they are not complete. It is removed with what is left in it.
-
-    Raises an error if `base` is a pattern, or if it or a shard of it exists.
-    """
+    """Yield a new folder for the files of `base`, removed at the end. A pattern or a name that exists is an error."""
     if any(character in base for character in "*?["):
         raise ValueError(f"path must be a file name, not a pattern, got {base!r}")
     existing = [name for name in [base, *tf.io.gfile.glob(f"{base}-*-of-*")] if tf.io.gfile.exists(name)]

@@ -76,9 +76,8 @@ def read_svmlight(
     >>> import keras_softsort as ks
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
     >>> _ = path.write_text("2 qid:7 1:0.5 3:1 # the first document of query 7\n0 qid:7 2:4\n1 qid:9 3:2\n")
-    >>> lists = ks.data.read_svmlight(path)
-    >>> lists.query_ids.tolist(), lists.labels.tolist(), lists.features.tolist()
-    ([7, 9], [2.0, 0.0, 1.0], [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> ks.data.read_svmlight(path).features.tolist()
+    [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]]
 
     Source: T. Joachims, SVMlight; T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 Datasets", 2013.
     """

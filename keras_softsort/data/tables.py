@@ -64,10 +64,8 @@ def from_frame(
     >>> import keras_softsort as ks
     >>> frame = {"day": ["mon", "tue", "mon"], "price": [3.0, 2.5, 4.0], "sales": [1, 0, 2]}
     >>> lists = ks.data.from_frame(frame, group="day", label="sales")
-    >>> lists.query_ids.tolist(), lists.sizes.tolist(), lists.labels.tolist(), lists.features.tolist()
-    (['mon', 'tue'], [2, 1], [1.0, 2.0, 0.0], [[3.0], [4.0], [2.5]])
-    >>> lists.in_row_order(-lists.features).tolist()
-    [-3.0, -2.5, -4.0]
+    >>> lists.sizes.tolist(), lists.features.tolist(), lists.in_row_order(-lists.features).tolist()
+    ([2, 1], [[3.0], [4.0], [2.5]], [-3.0, -2.5, -4.0])
     """
     rows = table(frame)
     roles = Roles(rows.names, group, label, features, weight, missing=missing)

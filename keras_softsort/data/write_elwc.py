@@ -30,8 +30,7 @@ def write_elwc(
 
     Each item becomes an example with float features: those named by `features`, `label`, and `weight` if there are
     weights. The context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type.
-    Numbers are rounded to float32. Files get their names when all of them are complete: they are written to a folder
-    `.writing-...` beside them, so a crash leaves no partial shard.
+    Numbers are rounded to float32. A crash leaves no partial shard: files get their names when all are complete.
 
     Args:
       lists: a `RankingDataset`, or an iterable of tuples: features `[n, f]`, labels `[n]` and perhaps weights `[n]`,
@@ -57,16 +56,12 @@ def write_elwc(
 
     Example:
 
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import tensorflow as tf
+    >>> import pathlib, tempfile
     >>> import keras_softsort as ks
-    >>> lists = ks.data.RankingDataset(np.eye(3), [1, 0, 2], sizes=[2, 1], query_ids=[7, 9])
-    >>> files = ks.data.write_elwc(lists, tempfile.mkdtemp() + "/train.tfrecord")
-    >>> spec = {"features": tf.io.FixedLenFeature([3], tf.float32), "label": tf.io.FixedLenFeature([], tf.float32)}
-    >>> batches = ks.data.elwc_batches(files, None, spec, "label", batch_size=2, boundaries=(2,), shuffle=False)
-    >>> next(batches.as_numpy_iterator())[1].tolist()
-    [[1.0, 0.0], [2.0, -1.0]]
+    >>> lists = ks.data.RankingDataset([[0.5], [0.2], [0.9]], [1, 0, 2], sizes=[2, 1], query_ids=[7, 9])
+    >>> files = ks.data.write_elwc(lists, tempfile.mkdtemp() + "/train", shards=2)
+    >>> [pathlib.Path(file).name for file in files]
+    ['train-00000-of-00002', 'train-00001-of-00002']
     """
     shards = arguments.positive_integer("shards", shards)
     base = os.fspath(path)

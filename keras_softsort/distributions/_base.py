@@ -1,7 +1,4 @@
-"""Base class of the distributions over orders, and checks of their arguments.
-
-Variables stay variables, as in all of TFP, so that they can be trained.
-"""
+"""Base class of the distributions over orders, and checks of arguments that may be variables, and then stay so."""
 
 from __future__ import annotations
 
@@ -20,11 +17,7 @@ VARIABLES = (tf.Variable, tfp.util.DeferredTensor)
 
 
 class OrderDistribution(tfd.AutoCompositeTensorDistribution):
-    """A distribution over orders with `logits` `[..., n]` and an optional mask. It is a composite tensor.
-
-    `parameters` are the arguments of the constructor, as TFP takes them. Each is an attribute, too. The dtype of
-    samples is that of the logits unless `dtype` is given.
-    """
+    """A distribution over orders with `logits` `[..., n]`, an optional mask and its `parameters` as attributes."""
 
     def __init__(
         self, parameters: dict[str, Any], *, reparameterization_type: Any, dtype: tf.DType | None = None

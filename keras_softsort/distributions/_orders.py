@@ -20,10 +20,7 @@ from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ComparedChoic
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
-    """The int32 items `[..., count]` with the largest keys; of equal keys, the first item comes first.
-
-    Items with a key of -inf come after all other valid items, and masked items come last.
-    """
+    """The int32 items `[..., count]` with the largest keys, in their order if tied; -inf, then masked items last."""
     keys = keys if mask is None else masked_last(keys, mask)
     if keys.shape[-1] is None or count != keys.shape[-1]:
         return tf.math.top_k(keys, count).indices
@@ -33,8 +30,7 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
 def ranks_in_orders(orders: tf.Tensor, size: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute the ranks `[B, size]` of all items in int32 `orders` `[B, k]`, and whether the orders are valid `[B]`.
 
-    A valid order holds items from 0 to size - 1, each at most once. The rank of an item that is not in it is k. The
-    ranks in other orders are arbitrary.
+    A valid order holds items from 0 to size - 1, each at most once. The rank of an item that is not in it is k.
     """
     is_item = tf.logical_and(orders >= 0, orders < size)
     items = tf.where(is_item, orders, tf.zeros_like(orders))
@@ -45,10 +41,7 @@ def ranks_in_orders(orders: tf.Tensor, size: Any) -> tuple[tf.Tensor, tf.Tensor]
 
 
 def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """The log-probability `[...]` of int32 orders `[..., k]` under `logits` `[..., n]`.
-
-    Leading axes broadcast. Rows of `orders` that repeat an item or hold a number outside 0 to n - 1 get -inf.
-    """
+    """The log-probability `[...]` of int32 orders `[..., k]` under `logits` `[..., n]`; -inf for others than orders."""
     orders, logits = broadcast_leading([orders, logits], [1, 1])
     size = logits.shape[-1]
     wide = logits if by_comparison(size) or is_at_most(size, FLOAT32_SIZE) else tf.cast(logits, tf.float64)

@@ -1,11 +1,9 @@
 """Samples of orders without replacement, the weight of each in an unbiased estimate, and marginal probabilities.
 
 The key of an order is its log-probability plus Gumbel noise, and the orders with the largest keys are a sample without
-replacement (Kool et al.). The keys of all n! orders are never computed. A beam search walks the tree of prefixes from
-the top: the key of a prefix is the largest key of the orders that start with it.
-
-Weights and marginal probabilities are integrals over an exponential time. With t = exp(-G) for a Gumbel key G of
-location 0, a key of location b is below G with probability exp(-t exp(b)).
+replacement (Kool et al.). A beam search finds them in the tree of prefixes: the key of a prefix is the largest key of
+the orders that start with it. Weights and marginal probabilities are integrals over an exponential time. With t =
+exp(-G) for a Gumbel key G of location 0, a key of location b is below G with probability exp(-t exp(b)).
 """
 
 from __future__ import annotations
@@ -74,9 +72,9 @@ def _given_maximum(keys: tf.Tensor, maximum: tf.Tensor) -> tf.Tensor:
 def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Weights of the members of a sample without replacement, from their log-probabilities `[S, ...]` float64.
 
-    The first result `[S, ...]` has the weights of an unbiased sum over the members: the unordered set estimator of
-    Kool et al. 2020, p(s) times the leave-one-out ratio. Row i of the second result `[S, S, ...]` has the weights of
-    the same sum given that member i was drawn first. That sum is a baseline for member i.
+    The first result `[S, ...]` has the weights of an unbiased sum over the members: the unordered set estimator of Kool
+    et al. 2020, p(s) times the leave-one-out ratio. Row i of the second result `[S, S, ...]` has the weights of the
+    same sum given that member i was drawn first, a baseline for member i.
     """
     is_allowed = log_probs > -math.inf
     log_rest = tfp.math.log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))
@@ -102,11 +100,10 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def expected_rank_weights(logits: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-    """The sum of the `rank_weights` [k] of the ranks, times the probability of the item at that rank.
+    """The sum of the `rank_weights` [k] of the ranks, times the probability of the item at that rank: [..., n].
 
-    Given an item's key, each other item is above it independently. A recursion over the other items gives the
-    distribution of how many are above. `logits` are float64 `[..., n]`, the result is `[..., n]`. Items with a logit of
-    -inf have no rank.
+    Given an item's key, each other item is above it independently. A recursion over the other items of float64 `logits`
+    gives the distribution of how many are above. Items with a logit of -inf have no rank.
     """
     count = tf.size(rank_weights) if rank_weights.shape[0] is None else rank_weights.shape[0]
     is_allowed = logits > -float("inf")
@@ -133,10 +130,7 @@ def expected_rank_weights(logits: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tens
 
 
 def _quadrature(count: int | tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The nodes log t and the logs of their weights, for the integral of `exp(-t) g(t)` over t > 0: float64 [nodes].
-
-    The integrand g counts up to `count` keys.
-    """
+    """The nodes log t and their log weights for the integral of `exp(-t) g(t)`, where g counts up to `count` keys."""
     count = tf.cast(count, tf.float64)
     step = STEP / tf.sqrt(1 + count / 2)
     log_times = tf.range(FIRST, tf.math.log(90 + 3 * count), step)

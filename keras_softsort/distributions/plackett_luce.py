@@ -21,9 +21,10 @@ from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists
 class PlackettLuce(OrderDistribution):
     """The Plackett-Luce distribution over orders: items are drawn one after another without replacement.
 
-    Each draw picks item j with probability `exp(a_j)` divided by the sum of `exp(a)` over the items that are left:
-    `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, for a = `logits` and i = 1..k. An event is an
-    integer order `[k]`: the numbers of the first k items. Without `top_k` it is an order of all n items.
+    Use it for policies that rank at random. Each draw picks item j with probability `exp(a_j)` divided by the sum of
+    `exp(a)` over the items that are left: `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, for a =
+    `logits` and i = 1..k. An event is an integer order `[k]`: the numbers of the first k items. Without `top_k` it is
+    an order of all n items.
 
     Args:
       logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf cannot be chosen.
@@ -43,10 +44,8 @@ class PlackettLuce(OrderDistribution):
     A sample is the order of `logits + Gumbel noise`. A seed of two integers gives the same samples each time; a single
     integer also depends on TensorFlow's state. `prob` and `log_prob` are differentiable, and lists of more than 1,000
     items are computed in float64. For gradients of expectations see `expected_cost` and `RelaxedPlackettLuce`.
-
     `entropy()` and `kl_divergence(other)` are exact, by enumeration, for a known n <= 8, and otherwise estimates from
-    1,000 samples with a fixed seed. Batch shapes broadcast. The distribution is a composite tensor, and its arguments
-    are attributes.
+    1,000 samples with a fixed seed. The distribution is a composite tensor, and its arguments are attributes.
 
     Raises:
       ValueError: `top_k` is out of range, `logits` is a scalar, `dtype` is neither int32 nor int64, or shapes or
@@ -60,10 +59,8 @@ class PlackettLuce(OrderDistribution):
 
     >>> import keras_softsort as ks
     >>> race = ks.distributions.PlackettLuce([0.0, 2.0, 1.0])
-    >>> race.mode().numpy().tolist(), race.sample(1000, seed=1).shape.as_list()
-    ([1, 2, 0], [1000, 3])
-    >>> round(float(race.prob([1, 2, 0])), 4)
-    0.4863
+    >>> race.mode().numpy().tolist(), round(float(race.prob([1, 2, 0])), 4)
+    ([1, 2, 0], 0.4863)
 
     Source: R. Plackett, "The Analysis of Permutations", 1975; R. Luce, "Individual Choice Behavior", 1959.
     """
@@ -187,10 +184,7 @@ class PlackettLuce(OrderDistribution):
             return _orders.Estimate(*(tf.cast(each, self.logits.dtype) for each in found))
 
     def _snapshot(self) -> PlackettLuce:
-        """This distribution with its logits read once, in the compute dtype.
-
-        TFP allows two reads of a variable per method, and sums over many orders need more than half precision.
-        """
+        """This distribution with its logits read once, as TFP asks, in the compute dtype, for sums of many orders."""
         return PlackettLuce(self._wide_logits(), top_k=self.top_k, mask=self.mask, name="snapshot")
 
     def _valid_logits(self) -> tf.Tensor:

@@ -25,10 +25,12 @@ class RelaxedPlackettLuce(OrderDistribution):
     As tau goes to 0, a sample becomes the matrix of an order drawn from `PlackettLuce(logits)`. Samples are
     differentiable with respect to `logits` and `tau` (reparameterized). There is no `log_prob`, since the density has
     no known formula. `relaxed_mode()` is the matrix without noise. An event is a matrix `[n, n]`, or `[top_k, n]`, in
-    the dtype of `logits`: row i holds the weights of the items at rank i.
+    the dtype of `logits`: row i holds the weights of the items at rank i. It is a composite tensor, and its arguments
+    are attributes.
 
     Args:
-      logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf counts as masked.
+      logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf counts as masked. A NaN or
+        +inf makes its list NaN.
       tau: temperature in units of `method` (see `soft_values`), positive: a number, tensor or variable whose shape
         broadcasts against the batch shape. A tensor that is not positive gives NaN.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
@@ -38,8 +40,6 @@ class RelaxedPlackettLuce(OrderDistribution):
       mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
       validate_args, allow_nan_stats: as for every TFP distribution; nothing more is checked.
       name: name of the distribution.
-
-    A NaN or +inf makes its list NaN. The distribution is a composite tensor, and its arguments are attributes.
 
     Raises:
       ValueError: `tau` or `power` is not positive, `method` is unknown, `top_k` is out of range, or shapes do not
@@ -51,12 +51,11 @@ class RelaxedPlackettLuce(OrderDistribution):
     Example:
 
     >>> import keras_softsort as ks
-    >>> soft = ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0])
-    >>> soft.sample(100, seed=1).shape.as_list()
+    >>> ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0]).sample(100, seed=1).shape.as_list()
     [100, 2, 3, 3]
 
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019, section 5.
+    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
+    section 5.
     """
 
     def __init__(

@@ -55,11 +55,11 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.SoftRankLayer(tau=1.0)
-    >>> [round(float(rank), 2) for rank in layer(tf.constant([[2.0, 5.0, 3.0]]))[0]]
+    >>> layer, scores = ks.SoftRankLayer(tau=1.0), tf.constant([[2.0, 5.0, 3.0]])
+    >>> [round(float(rank), 2) for rank in layer(scores)[0]]
     [2.69, 1.06, 2.26]
     >>> layer.tau = 0.1
-    >>> [round(float(rank), 2) for rank in layer(tf.constant([[2.0, 5.0, 3.0]]))[0]]
+    >>> [round(float(rank), 2) for rank in layer(scores)[0]]
     [3.0, 1.0, 2.0]
     """
 

@@ -16,7 +16,7 @@ AGGREGATION = "only_first_replica" if IS_KERAS_3 else tf.VariableAggregation.ONL
 
 
 def add_noise_state(layer: Any, seed: int | None) -> Any:
-    """Add the state as a weight of the layer: 256 times the number of calls that drew noise (two words), and the seed.
+    """Add a weight with 256 times the number of calls that drew noise (two words), and the seed.
 
     If `seed` is None, a seed is drawn from Python's generator, which `keras.utils.set_random_seed` sets.
     """

@@ -41,8 +41,7 @@ class Bilinear(keras.layers.Layer):
     >>> ks.Bilinear(2)((tf.ones([4, 8, 3]), tf.ones([4, 8, 5]))).shape
     TensorShape([4, 8, 2])
 
-    Source: L. Yan, Z. Qin, H. Zhuang, X. Wang, M. Bendersky, M. Najork, "Revisiting Two-Tower Models for Unbiased
-    Learning to Rank", SIGIR 2022.
+    Source: L. Yan et al., "Revisiting Two-Tower Models for Unbiased Learning to Rank", SIGIR 2022.
     """
 
     def __init__(self, units: int, **kwargs: Any) -> None:

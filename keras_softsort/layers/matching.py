@@ -21,19 +21,17 @@ from keras_softsort.ops.core.order import leading_columns
 class SinkhornLayer(TemperatureLayer):
     """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1.
 
-    The formula, edge cases, cost and source are those of `ops.sinkhorn`.
+    Use it to learn an order or a matching as a hidden variable. The formula, edge cases, cost and source are those of
+    `ops.sinkhorn`.
 
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.
-      num_iterations: number of Sinkhorn iterations; with a `tolerance`, the maximum number.
-      tolerance: stop once all row sums are within this distance of 1. None always runs `num_iterations`.
-      hard: whether to return the exact matching with the largest sum of logits, with the gradient of the soft one.
-      scale: `"std"` divides the logits of each matrix by their standard deviation. None does not.
+      num_iterations, tolerance, hard, scale: as in `ops.sinkhorn`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). The mask `[batch,
-    n]` marks valid rows. In a square matrix as many leading columns are valid as there are valid rows, unless the call
-    gives a `column_mask` `[batch, m]` (`layer(logits, mask=..., column_mask=...)`).
+    Input: entry (i, j) is the logit of assigning row i (say, an item) to column j (say, a position). The mask
+    `[batch, n]` marks valid rows. In a square matrix as many leading columns are valid as there are valid rows, unless
+    the call gives a `column_mask` `[batch, m]` (`layer(logits, mask=..., column_mask=...)`).
 
     Output: `[batch, n, m]`. It has no Keras mask, since masked entries are 0. To move items `[batch, n, d]` to their
     positions, use `tf.matmul(output, items, transpose_a=True)`.
@@ -42,8 +40,7 @@ class SinkhornLayer(TemperatureLayer):
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.SinkhornLayer(tau=0.1, hard=True)
-    >>> layer(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
+    >>> ks.SinkhornLayer(tau=0.1, hard=True)(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
     [[[0.0, 1.0], [1.0, 0.0]]]
     """
 
@@ -104,27 +101,18 @@ class GumbelSinkhornLayer(SinkhornLayer):
 
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.
-      num_iterations, tolerance: see `SinkhornLayer`.
-      noise_scale: factor of the Gumbel noise, at least 0.
-      num_samples: number of samples per matrix.
-      hard: whether to return exact matchings (of logits plus noise), with the gradient of the soft ones.
-      scale: see `SinkhornLayer`. The noise is added to the divided logits.
+      num_samples, noise_scale, num_iterations, tolerance, hard, scale: as in `ops.gumbel_sinkhorn`.
       seed: integer or None; see `TemperatureLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Output: `[batch, num_samples, n, m]`. In inference all samples are equal.
-
-    Cost: that of `SinkhornLayer`, per sample in training and once in inference.
+    Output: `[batch, num_samples, n, m]`. In inference all samples are equal, and only one is computed.
 
     Example:
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1)
-    >>> layer(tf.zeros([1, 2, 2]), training=True).shape.as_list()
+    >>> ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1)(tf.zeros([1, 2, 2]), training=True).shape.as_list()
     [1, 3, 2, 2]
-    >>> layer(tf.zeros([1, 2, 2])).numpy().tolist()[0][0]
-    [[0.5, 0.5], [0.5, 0.5]]
     """
 
     def __init__(

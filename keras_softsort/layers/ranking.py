@@ -19,7 +19,8 @@ from keras_softsort.layers._base import known_shape
 class ConcatFeatures(keras.layers.Layer):
     """Join features by name into one tensor `[batch, n, d]`, with the features of a list repeated for each item.
 
-    Features of lists come first, then those of the items, each in the order of their names.
+    For models whose inputs are dictionaries. Features of lists come first, then those of the items, each in the order
+    of their names.
 
     Args:
       **kwargs: arguments of `keras.layers.Layer`.
@@ -31,13 +32,11 @@ class ConcatFeatures(keras.layers.Layer):
 
     Output: `[batch, n, d]` in the dtype of the layer, where d is the total number of features of an item and its list.
     Padding gets zeros, even if its features are NaN. Axes after `[batch, n]`, or `[batch]`, are flattened. Keras masks
-    of the features are ignored, and the output has no mask.
+    of the features are ignored, and the output has no mask. O(n d) time and memory per list.
 
     Raises:
       TypeError: `example_features` or `context_features` is not a dictionary.
       ValueError: there are no example features.
-
-    Cost: O(n d) time and memory per list.
 
     Example:
 
@@ -131,10 +130,8 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
     >>> layer = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8, dropout=0.0)
-    >>> features = tf.random.stateless_normal([1, 4, 3], seed=[0, 0])
-    >>> attended = layer(features, mask=tf.constant([[True, True, True, False]]))
-    >>> attended.shape.as_list(), float(tf.reduce_max(tf.abs(attended[0, 3])))
-    ([1, 4, 8], 0.0)
+    >>> layer(tf.ones([1, 4, 3]), mask=tf.constant([[True, True, True, False]])).shape.as_list()
+    [1, 4, 8]
 
     Source: R. Pasumarthi et al., "Permutation Equivariant Document Interaction Network for Neural Learning-to-Rank",
     ICTIR, 2020.
@@ -208,7 +205,7 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     """Normalize features of items by the mean and variance of the valid items of a batch, as `BatchNormalization` does.
 
     `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, for each feature. Training takes the mean and variance of
-    the batch, and inference their moving averages.
+    the batch, and inference their moving averages. O(n d) time and memory per list.
 
     Args:
       **kwargs: the arguments of `keras.layers.BatchNormalization`, such as `momentum`.
@@ -218,8 +215,6 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
 
     Output: `[batch, n, d]`. Padding never affects the values of valid items or the moving averages, even if it is NaN.
     The values at padding are undefined. The output has no mask: pass the mask to the next layer that needs it.
-
-    Cost: O(n d) time and memory per list.
 
     Example:
 

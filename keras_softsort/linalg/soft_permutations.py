@@ -31,11 +31,7 @@ class _Gradient(_OperatorGradient):
 
 
 class SoftPermutation(tf.linalg.LinearOperator):
-    """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that.
-
-    `parameters` are the arguments of the constructor, as TensorFlow takes them. Each is an attribute, too. `eps` is the
-    share of each row's weight that may be left out; None for less than rounding error.
-    """
+    """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that."""
 
     __composite_gradient__ = _Gradient()
     _method: str  # of `ops.soft_values`, whose soft permutation it is
@@ -68,10 +64,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
         return sort_arguments(scores, tau, mask=mask, direction=self.direction, method=self._method)
 
     def _flat_arguments(self, *values: tf.Tensor) -> tuple[SortArguments, list[tf.Tensor], tf.Tensor]:
-        """Flatten leading axes: arguments with lists `[B, n]`, `values` `[..., n, d]` as `[B, n, d]`, and the axes.
-
-        Leading axes broadcast, and their number may be unknown.
-        """
+        """Flatten leading axes, which broadcast: lists `[B, n]`, `values` as `[B, n, d]`, and the axes."""
         own = {"scores": (arguments.dense_tensor("scores", self.scores), 1)}
         if self.mask is not None:
             own["mask"] = (self.mask, 1)
@@ -121,9 +114,9 @@ class SoftPermutation(tf.linalg.LinearOperator):
 class LinearOperatorNeuralSort(SoftPermutation):
     """NeuralSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.
 
-    Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. In the sorted
-    order the weights of a row decrease on both sides of its own item, so only a band of the matrix matters. `matmul`
-    computes with the blocks of this band.
+    Use it to sort many columns, or long lists, by the same scores. Row i of P, from 1, is
+    `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. In the sorted order the weights of a
+    row decrease on both sides of its own item, so only a band of the matrix matters, by whose blocks `matmul` computes.
 
     Args:
       scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
@@ -136,10 +129,8 @@ class LinearOperatorNeuralSort(SoftPermutation):
 
     `matmul` and `matvec` have first-order gradients with respect to scores, tau and the argument, and no second
     derivatives. Short lists use the dense matrix. A score that is not finite makes its list NaN. Half precision is
-    computed in float32. The batch shapes of scores and values broadcast.
-
-    The operator is a composite tensor, and `operator[0]` is the operator of the first list. The arguments are
-    attributes.
+    computed in float32. The batch shapes of scores and values broadcast. The operator is a composite tensor,
+    `operator[0]` is that of the first list, and the arguments are attributes.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
@@ -151,8 +142,7 @@ class LinearOperatorNeuralSort(SoftPermutation):
     Example:
 
     >>> import keras_softsort as ks
-    >>> operator = ks.linalg.LinearOperatorNeuralSort([2.0, 5.0, 3.0], tau=0.01)
-    >>> operator.matvec([20.0, 50.0, 30.0]).numpy().tolist()
+    >>> ks.linalg.LinearOperatorNeuralSort([2.0, 5.0, 3.0], tau=0.01).matvec([20.0, 50.0, 30.0]).numpy().tolist()
     [50.0, 30.0, 20.0]
 
     Source: see `ops.neural_sort`. The band is from this package.
@@ -180,22 +170,18 @@ class LinearOperatorSoftSort(SoftPermutation):
     """SoftSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.
 
     Row i of P is `softmax_j(-|sort(s)_i - s_j| / tau)`. The weights factor along the sorted order, so a product is two
-    first-order recurrences. For other powers of the distance, `ops.soft_sort` forms the matrix.
+    first-order recurrences: O(n log n) time and O(n) memory per list. For other powers of the distance, `ops.soft_sort`
+    forms the matrix. Gradients, numbers that are not finite, attributes and errors are as in
+    `LinearOperatorNeuralSort`.
 
     Args:
       scores, mask, direction, name: as in `LinearOperatorNeuralSort`.
-      tau: temperature in units of the scores, positive: a number, tensor or variable whose shape broadcasts against the
-        batch shape of `scores`.
-
-    Cost: O(n log n) time and O(n) memory per list.
-
-    Gradients, numbers that are not finite, attributes and errors are as in `LinearOperatorNeuralSort`.
+      tau: as in `LinearOperatorNeuralSort`, but in units of the scores.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> operator = ks.linalg.LinearOperatorSoftSort([2.0, 5.0, 3.0], tau=0.01)
-    >>> operator.matvec([20.0, 50.0, 30.0]).numpy().tolist()
+    >>> ks.linalg.LinearOperatorSoftSort([2.0, 5.0, 3.0], tau=0.01).matvec([20.0, 50.0, 30.0]).numpy().tolist()
     [50.0, 30.0, 20.0]
 
     Source: see `ops.soft_sort`. The recurrences are from this package.

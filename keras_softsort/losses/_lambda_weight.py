@@ -56,8 +56,8 @@ class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
     >>> round(float(ks.RankNetLoss(lambda_weight=weight)([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
     0.2485
 
-    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang, C. Li,
-    N. Golbandi, M. Bendersky, M. Najork, "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
+    Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang et al.,
+    "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.
     """
 
     _option_names = ("metric", *lambda_weights.OPTIONS)

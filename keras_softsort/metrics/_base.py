@@ -76,8 +76,7 @@ class RankingMetric(ListMetric):
 
     Args:
       options: `locals()` of the constructor: the options of `_measures`, and `no_relevant`.
-      no_relevant: see `NDCG`.
-      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
+      no_relevant, **kwargs: see `NDCG`.
     """
 
     predicts = "scores"

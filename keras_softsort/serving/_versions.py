@@ -36,10 +36,7 @@ def local_path(path: Path | str) -> Path | str:
 
 
 class NewVersion:
-    """A new version of the model in the folder `base`: a local `Path`, or a string for `tf.io.gfile`.
-
-    `base/version` appears complete or not at all. If `version` is `None`, it is the first free number at the end.
-    """
+    """A new version, the first free number or `version`, in `base`. It appears complete or not at all."""
 
     def __init__(self, base: Path | str, version: int | None) -> None:
         self._base = base

@@ -1,8 +1,6 @@
 """Records of lists parsed in graph, with operations of TensorFlow's core only, and errors that name the record.
 
-An ExampleListWithContext is the message of TensorFlow Serving's `input.proto`: examples are field 1 and the context is
-field 2, each a `tf.train.Example`, which `tf.io.decode_proto` reads as bytes. TensorFlow's errors name neither the file
-nor the number of a malformed record. `checked` finds them.
+The message of TensorFlow Serving's `input.proto` has examples in field 1 and the context in field 2.
 """
 
 from __future__ import annotations
@@ -35,20 +33,8 @@ def parse_elwc(
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Parse serialized `ExampleListWithContext` `[batch]` to features by name and the number of examples per list.
 
-    `list_size` is the number of examples to which each list is cut or padded; `None` takes the longest list of the
-    batch, at least 1. `record_names`, strings `[batch]`, name the records in errors. `decode` is another function than
-    `_decode_elwc`, for lists of serialized examples in another message.
-
-    Return context features `[batch, ...]` and example features `[batch, list_size, ...]` in one dictionary, padded with
-    the feature's default value (0 or the empty string without one), and int32 `[batch]`, the number of examples of each
-    list. A feature without a default value must be in each example.
-
-    Raises:
-      ValueError: `serialized` is not strings `[batch]`, there are no example features, or a name is in both specs.
-      TypeError: features that are not in a dictionary, or a feature that is not dense.
-      DataLossError: when run, a string that is not such a message.
-      InvalidArgumentError: when run, an example that is not a `tf.train.Example`, lacks a feature, or has it with
-        another type or length. The message names the example and the list.
+    Lists are cut or padded to `list_size` examples (None: the longest), with the default value of a feature, 0 or the
+    empty string. `record_names` name records in errors. `decode` reads another message than `_decode_elwc`.
     """
     check_mappings(context_features, example_features)
     context_features = dict(context_features or {})

@@ -1,8 +1,4 @@
-"""Lists of numbers as ExampleListWithContext records, one at a time.
-
-`parsing.py` describes the message. The examples of a list differ only in their numbers, so NumPy writes the numbers of
-all items at once into copies of one template.
-"""
+"""Lists of numbers as ExampleListWithContext records. NumPy writes the numbers into copies of one template."""
 
 from __future__ import annotations
 
@@ -17,10 +13,7 @@ from keras_softsort.data._ranking_dataset import PAIRS, RankingDataset, columns
 
 
 class Records:
-    """Makes records of lists that have the columns of the first: features, labels and perhaps weights.
-
-    `features` is the name of one feature of all columns, or one name per column.
-    """
+    """Makes records of lists that have the columns of the first. `features` is one name, or one name per column."""
 
     def __init__(self, features: str | Sequence[str], label: str = "label", weight: str = "weight") -> None:
         for role, name in (("label", label), ("weight", weight)):

@@ -21,19 +21,16 @@ from keras_softsort.ops.neighbors.soft_neighbors import checked_search
 class DkNNLayer(TemperatureLayer):
     """Map queries and candidates to the soft membership of each candidate in the k nearest neighbors of each query.
 
-    The formula, edge cases, errors, cost and source are those of `ops.soft_neighbor_membership`.
+    Use it to look up examples inside a model. The formula, edge cases, errors, cost and source are those of
+    `ops.soft_neighbor_membership`.
 
     Args:
-      k: number of neighbors, below the number of candidates.
+      k, method, power, scale, distance: as in `ops.soft_neighbor_membership`.
       tau: initial temperature in the units of `method`; see `TemperatureLayer`. For NeuralSort these are distances
         times the number of candidates, for SoftSort distances.
-      method: `"neural_sort"` or `"soft_sort"`.
-      power: exponent of SoftSort's distance of scores.
-      scale: `"std"` divides the distances of each query by their standard deviation. None does not.
       stochastic: whether to return, during training, the mean over relaxed Plackett-Luce samples, for which Gumbel
         noise is added to the negative distances.
       num_samples: number of samples per query, if `stochastic`.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`; see the function.
       seed: integer or None, if `stochastic`; see `TemperatureLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 

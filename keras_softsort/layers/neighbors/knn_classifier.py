@@ -23,36 +23,25 @@ from keras_softsort.ops.neighbors.nearest_neighbors import VOTES
 class KNNClassifier(LayerOptions, keras.layers.Layer):
     """Classify embeddings by a vote of their k nearest references, which the layer stores as weights.
 
-    `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the k nearest references j, with w_j = 1 or 1 / distance. Set
-    the references with `set_references` or `adapt` before the layer is called. They are not trained, and are saved and
-    exported with the model.
+    Use it after an encoder that `DkNNLoss` or `RetrievalLoss` has trained. Set the references with `set_references` or
+    `adapt` before the layer is called. They are not trained, and are saved and exported with the model. The formulas,
+    NaN and source are those of `ops.nearest_neighbors` and `ops.neighbor_votes`.
 
     Args:
       k: number of neighbors, at most the number of references.
       num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes the largest label of the first
         references plus 1.
-      votes: weight of a neighbor. `"count"`: 1. `"distance"`: 1 / distance; neighbors at distance 0 then outvote all
-        others. `"distance"` cannot be used with `distance="dot"`, which may be negative.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`; see `DkNNLoss`.
-      block_size: number of references that are compared with up to 256 queries at once.
-      approximate: whether to choose with `tf.math.approx_max_k` where to look, without a check that nothing was
-        missed. This is meant for TPUs. On a CPU it is no faster, and finds the same neighbors except where rounding
-        hides one.
+      votes: as in `ops.neighbor_votes`. `"distance"` cannot be used with `distance="dot"`, which may be negative.
+      distance, block_size, approximate: as in `ops.nearest_neighbors`.
       num_references, dimension: leave them None; they are set when a saved layer is loaded.
       **kwargs: arguments of `keras.layers.Layer`.
 
     Input: embeddings `[batch, d]`. Each row is a query of its own, so there is no mask.
 
-    Output: a dictionary.
-
-    - `"probabilities"` `[batch, num_classes]`;
-    - `"neighbors"` `[batch, k]`, int32: the numbers of the nearest references, from 0 in the order in which they were
-      given, the nearest first. References at equal distances are in the order of their numbers.
-    - `"distances"` `[batch, k]`.
-
-    A query has the same neighbors alone and in any batch: candidates are chosen by a bound on their distance, rounding
-    included, and then compared by differences. A query with NaN has NaN probabilities and distances. Half precision is
-    computed, returned and stored in float32.
+    Output: a dictionary. `"probabilities"` `[batch, num_classes]`; `"neighbors"` `[batch, k]`, int32, the numbers of
+    the nearest references, from 0 in the order in which they were given, the nearest first; and their `"distances"`
+    `[batch, k]`. A query has the same neighbors alone and in any batch. Half precision is computed, returned and stored
+    in float32.
 
     Raises:
       ValueError: an option is out of range; there are no references when the layer is called, or fewer than k;
@@ -60,10 +49,7 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
         references have another shape than the ones before; or batches are not pairs of inputs and labels.
       TypeError: an argument has another type, labels are not integers, or embeddings are not floating-point.
 
-    Cost: O(n d) time per query for n references, in one matrix product per block. It takes longer where very many
-    references are as far away as the k-th, such as copies of one. Memory in addition to the references, for 256 queries
-    at a time: `block_size` numbers per query, one number per query and 32 references, and 32 MB of references to
-    compare. Not intended as an index for many millions of references.
+    Cost: that of `ops.nearest_neighbors`. Not intended as an index for many millions of references.
 
     Example:
 
@@ -71,13 +57,8 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
     >>> import keras_softsort as ks
     >>> head = ks.KNNClassifier(k=3)
     >>> head.set_references(tf.constant([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 1, 1])
-    >>> found = head(tf.constant([[1.6]]))
-    >>> found["neighbors"].numpy().tolist(), found["probabilities"].numpy().round(3)
-    ([[2, 1, 0]], array([[0.667, 0.333]], dtype=float32))
-
-    Source: T. Cover, P. Hart, "Nearest Neighbor Pattern Classification", IEEE Transactions on Information Theory 13,
-    1967; weights: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Transactions on Systems, Man, and
-    Cybernetics 6, 1976.
+    >>> (3 * head(tf.constant([[1.6]]))["probabilities"].numpy()).round().tolist()
+    [[2.0, 1.0]]
     """
 
     # Known with the references.
@@ -115,10 +96,7 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
             self._add_references(num_references, dimension)
 
     def set_references(self, embeddings: Any, labels: Any) -> None:
-        """Set the references: `embeddings` [n, d] and integer `labels` [n].
-
-        They can be replaced later by references of the same shapes.
-        """
+        """Set the references: `embeddings` [n, d] and integer `labels` [n]. Later ones must have the same shapes."""
         self._set([checked_embeddings(embeddings)], labels)
 
     def adapt(
@@ -126,7 +104,7 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
     ) -> None:
         """Set the references from arrays or batches, optionally through an encoder, a batch at a time.
 
-        Inputs are read once and not kept. What is kept are the embeddings, up to twice while they become weights.
+        Inputs are read once. What is kept are the embeddings, up to twice while they become weights.
 
         Args:
           data: inputs `[n, ...]` with `labels`, a tuple of the two, or batches of (inputs, labels): a batched

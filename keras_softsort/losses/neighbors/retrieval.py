@@ -50,7 +50,7 @@ class RetrievalLoss(WeightedLoss):
     >>> round(float(ks.RetrievalLoss(tau=0.01)([0, 0, 1, 1], embeddings)), 3)
     -0.551
 
-    Source of the memory: X. Wang, H. Zhang, W. Huang, M. Scott, "Cross-Batch Memory for Embedding Learning", CVPR 2020.
+    Source of the memory: X. Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020.
     """
 
     def __init__(

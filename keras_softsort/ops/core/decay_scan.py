@@ -20,11 +20,9 @@ MOST_LEVELS = 4
 def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tf.Tensor:
     """Compute `S_i = sum_{j <= i} exp(positions_j - positions_i) values_j` for positions that do not decrease.
 
-    `positions` are `[L, n]`; `values` and the result are `[L, d, n]`. Positions may have a higher precision than
-    values. Exponentials of distances are computed in `dtype`, by default that of the values, and no exponent is above
-    0. Only without XLA, and where the positions of all blocks are near each other, exponents reach `SAFE_DISTANCE`.
-    O(n log 64) time and O(n) memory; the graph does not grow with n. Not meant for automatic differentiation, since
-    gradients are sums of the same kind.
+    `positions` are `[L, n]`; `values` and the result are `[L, d, n]`. Exponentials of distances are computed in
+    `dtype`, by default that of the values. No exponent is above 0, or without XLA above `SAFE_DISTANCE`. O(n log 64)
+    time and O(n) memory; the graph does not grow with n. Gradients are sums of the same kind.
     """
     size, compiled = positions.shape[-1], is_compiled()
     dtype = dtype or values.dtype
@@ -97,11 +95,7 @@ def _decay(difference: tf.Tensor, dtype: tf.DType, values: tf.Tensor) -> tf.Tens
 
 
 def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Compute `sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each.
-
-    The `positions` p `[L, n]` must not decrease. The `values` v are `[L, d, n]`. `dtype` is that of exponentials, see
-    `decay_scan`.
-    """
+    """Compute `sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each; see `decay_scan`."""
     size = positions.shape[1]
     if by_comparison(size):
         apart = tf.abs(positions[:, :, tf.newaxis] - positions[:, tf.newaxis, :])

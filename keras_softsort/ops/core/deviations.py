@@ -19,9 +19,8 @@ def checked_scale(scale: Any) -> str | None:
 class Deviations(NamedTuple):
     """The standard deviations of lists, as a factor without a gradient times a number near 1 with one: [..., 1] each.
 
-    No square of a deviation is computed, neither here nor in a gradient: it would overflow or underflow. Without
-    the gradient, a loss of divided scores would shrink all scores, which makes the next step larger, until they
-    collapse to 0.
+    No square of a deviation is computed, which could overflow or underflow. Without the gradient, a loss of divided
+    scores would shrink all scores until they collapse to 0.
     """
 
     origin: tf.Tensor  # the score nearest 0, without a gradient

@@ -14,9 +14,8 @@ def pairwise_distances(
 ) -> tf.Tensor:
     """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
 
-    `"dot"` is minus the inner product; `"cosine"` is 1 - cos, and 1 for a vector of zeros. The Euclidean ones multiply
-    differences to the mean of the finite candidates that `mask` [..., c] has, since embeddings far from 0 would lose
-    digits in the product.
+    The Euclidean ones multiply differences to the mean of the finite candidates that `mask` [..., c] has, since
+    embeddings far from 0 would lose digits in the product.
     """
     if distance == "cityblock":
         return cityblock_distances(queries, candidates)

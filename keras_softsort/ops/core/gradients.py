@@ -12,18 +12,14 @@ from keras_softsort.ops.core.tracing import is_watched
 def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
     """Return `hard` with the gradient of `soft`; NaN where `soft` is NaN.
 
-    `soft + stop_gradient(hard - soft)` would have rounding errors. There is no custom gradient, because
-    `tf.vectorized_map` drops it.
+    `soft + stop_gradient(hard - soft)` would round. `tf.vectorized_map` would drop a custom gradient.
     """
     is_infinite = tf.math.is_inf(soft)  # whose difference from itself is NaN
     return tf.stop_gradient(hard) + tf.where(is_infinite, tf.zeros_like(soft), soft - tf.stop_gradient(soft))
 
 
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
-    """Make `result` NaN where `failed` holds, with a NaN gradient for `result` and each of `anchors`.
-
-    The bool `failed` and the `anchors` broadcast against `result`. Other entries and their gradients do not change.
-    """
+    """Make `result` NaN where `failed` holds, with a NaN gradient for it and each of `anchors`, which broadcast."""
     poison = tf.where(failed, tf.constant(math.nan, result.dtype), tf.zeros([], result.dtype))
     for anchor in anchors:
         # Without the inner `tf.where`, the NaN would reach the gradient of other lists, since 0 * NaN is NaN.

@@ -23,10 +23,7 @@ def seed_tensor(seed: Any) -> tf.Tensor:
 
 
 def seed_of_call(state: tf.Tensor, replica: Any, num_replicas: Any) -> tf.Tensor:
-    """Return two integers that differ between the calls and the replicas that share a state.
-
-    The state holds `COUNTER_STEP` times the number of calls, in two words, and the seed.
-    """
+    """Return two integers that differ between the calls and the replicas that share a state."""
     counter, _, seed = tf.unstack(state)
     return tf.stack([seed, counter // COUNTER_STEP * num_replicas + tf.cast(replica, counter.dtype)])
 
@@ -49,8 +46,7 @@ def gumbel(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 def uniform(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Uniform numbers in the open interval (0, 1): midpoints of as many cells as the mantissa can distinguish.
 
-    They are computed from random integers, because TensorFlow draws the same integers with and without XLA. It does
-    not draw the same floats.
+    They come from random integers, which TensorFlow draws alike with and without XLA, unlike floats.
     """
     integer, signed, unused_bits = (tf.uint64, tf.int64, 12) if dtype == tf.float64 else (tf.uint32, tf.int32, 9)
     bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=integer, alg="philox")

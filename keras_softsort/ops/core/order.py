@@ -13,10 +13,7 @@ LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 1
 
 
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    """Gather along the lists of a batch: `values[b, indices[b, r]]`.
-
-    The `values` are [B, n, ...], and the `indices` [B, r] or [1, r] for all lists.
-    """
+    """Gather along the lists of a batch: `values[b, indices[b, r]]`, with `indices` [B, r], or [1, r] for all lists."""
     size = values.shape[1]
     if by_comparison(size):
         chosen = tf.equal(indices[:, :, tf.newaxis], tf.range(size))
@@ -49,7 +46,7 @@ def masked_last(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     """The rank of each item `[B, size]` in `order` [B, k], or k for an item that is not in it. `size` defaults to k.
 
-    It is a segment sum, which costs less than a second sort. Unlike a scatter, it works under `tf.vectorized_map`.
+    A segment sum costs less than a second sort, and unlike a scatter works under `tf.vectorized_map`.
     """
     batch, count = tf.shape(order)[0], list_size(order)
     # An item that is not in the order has the sum 0.

@@ -30,18 +30,11 @@ class Segments(NamedTuple):
 
 
 def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.Tensor]) -> Any:
-    """Call `function(*parts)` with padded lists, and return the result of each list at its first row.
+    """Call `function(*parts)` with padded lists, and return [rows]: the result of each list at its first row, else 0.
 
-    In a graph there are no second derivatives, and what `function` captures has no gradient.
-
-    Args:
-      function: it gets parts [lists, n, ...], 0 or False in the padding, and returns a result [lists], or a nest of
-        such results.
-      ids: [rows], the id of the list of each row.
-      parts: [rows, ...] each.
-
-    Returns:
-      [rows]: the results of the lists, and 0 at rows that are not the first of their list.
+    `ids` [rows] are the lists of the rows, and `parts` are [rows, ...]. The function gets them as [lists, n, ...], 0 or
+    False in the padding, and returns a result [lists], or a nest of them. In a graph there are no second derivatives,
+    and what it captures has no gradient.
     """
     size = tf.size(ids) if ids.shape[0] is None else ids.shape[0]
     segments = _segments(ids, size)
@@ -101,10 +94,7 @@ def _summed_over_classes(
     outputs: Any = None,
     compiled: bool = False,
 ) -> Any:
-    """The results [rows + 1] of `function`, at the first rows of the lists, or at their rows if they are per item.
-
-    In a graph `outputs` has the specs of the results and slopes that the function returns.
-    """
+    """The results [rows + 1] of `function`, at the first rows of the lists, or at their rows if they are per item."""
     parts = [tf.pad(part, [[0, 1]] + [[0, 0]] * (part.shape.rank - 1)) for part in parts]
     none: Any = None
     if outputs is not None:
@@ -121,10 +111,7 @@ def _summed_over_classes(
         return tf.nest.map_structure(lambda result: at_rows(result, rows), found)
 
     def of_class(low: int, high: int) -> Any:
-        """A Python list with the results of the lists with sizes in this class, empty if no list is known to be in it.
-
-        The first class always runs, so that an empty batch has outputs of the right shape.
-        """
+        """The results of the lists with sizes in this class, or [] if no list is in it. The first class always runs."""
         chosen = tf.logical_and(segments.sizes > low, segments.sizes <= high)
         if tf.executing_eagerly():
             return [results(_padded_rows(segments, chosen, size))] if low == 0 or tf.reduce_any(chosen) else []
@@ -142,10 +129,7 @@ def _summed_over_classes(
 
 
 def _by_block(results: Callable[[tf.Tensor], Any], rows: tf.Tensor, count: tf.Tensor, none: Any) -> Any:
-    """The sum of `results` of blocks of lists, of which the first `count` of `rows` [lists, n] exist.
-
-    XLA compiles one block, and as many run as are needed.
-    """
+    """The sum of `results` of the first `count` blocks of `rows` [lists, n]. XLA compiles one block."""
     lists, longest = rows.shape
     padding = tf.nest.flatten(none)[0].shape[0] - 1
     block = max(1, padding // BLOCKS // longest)

@@ -1,7 +1,6 @@
 """The device that a graph is traced for, which decides in which form lists are sorted and gathered.
 
-A tensor processor reads a whole tile of memory for each number that it gathers, and compares all pairs of a list in
-less time. A CPU gathers faster. Nothing else in the package asks for the device.
+A tensor processor compares all pairs of a list in less time than it gathers numbers, and a CPU does not.
 """
 
 from __future__ import annotations

@@ -16,10 +16,7 @@ def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
 
 
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first and the last rank [B, n] with the same key as each rank, for descending `sort_keys` [B, n].
-
-    NaN differs from itself.
-    """
+    """The first and the last rank [B, n] of each key in descending `sort_keys` [B, n]. NaN differs from itself."""
     groups = tie_groups(sort_keys)
     sizes = group_sums(tf.ones_like(groups), groups, list_size(groups))
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1

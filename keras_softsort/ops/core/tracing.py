@@ -38,10 +38,7 @@ def number_of_traces() -> int:
 
 
 def is_compiled() -> bool:
-    """Whether the operations being traced are for XLA, which fuses them: `jit_compile=True` of a caller.
-
-    It may decide between algorithms, never about results.
-    """
+    """Whether operations are traced for XLA. It may decide between algorithms, never about results."""
     return not tf.executing_eagerly() and bool(
         control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
     )
@@ -55,8 +52,7 @@ def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
 def below_forward_mode(function: Callable[..., Any], arguments: Iterable[Any]) -> Callable[..., Any]:
     """The `function`, in a graph of its own if `tf.autodiff.ForwardAccumulator` watches one of its `arguments`.
 
-    In the caller's graph forward mode ignores custom gradients, and cannot hash the attributes of some operations. The
-    derivative of a call of a graph is found from its gradient.
+    In the caller's graph forward mode ignores custom gradients, and cannot hash the attributes of some operations.
     """
     watched = is_watched([each for each in arguments if tf.is_tensor(each)])
     return tf.function(function, autograph=False) if watched else function
@@ -65,11 +61,9 @@ def below_forward_mode(function: Callable[..., Any], arguments: Iterable[Any]) -
 def traced_if_eager(function: Function) -> Function:
     """Run `function` as one traced function for all shapes when it is called eagerly.
 
-    A function is traced once per rank, dtype and static argument (a Python value). Sizes are unknown in the trace, so a
-    new list size needs no new trace. Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses
-    graphs that require it. After `tf.config.run_functions_eagerly(True)`, calls run op by op, as a debugger needs it.
-
-    First calls from several threads make one trace: the others wait for it. Later calls do not wait.
+    It is traced once per rank, dtype and static argument (a Python value), also by several threads, with unknown sizes.
+    Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses graphs that require it. After
+    `tf.config.run_functions_eagerly(True)`, calls run op by op, as a debugger needs it.
     """
     traced = tf.function(function, autograph=False)
     _TRACED.append(traced)
@@ -115,11 +109,7 @@ def traced_if_eager(function: Function) -> Function:
 
 
 def _of_unknown_sizes(leaf: Any) -> Any:
-    """Hide that a tensor is empty.
-
-    TensorFlow 2.21 rewrites a product with an empty constant, and divides by the size 0 on the way, which ends the
-    process. Sizes that are only known when the graph runs are safe.
-    """
+    """Hide that a tensor is empty: TensorFlow 2.21 divides by the size of an empty constant, which ends the process."""
     if not tf.is_tensor(leaf) or is_compiled() or leaf.shape.rank is None or 0 not in leaf.shape.as_list():
         return leaf
     return tf.compat.v1.placeholder_with_default(leaf, [None] * leaf.shape.rank)

@@ -67,8 +67,7 @@ def alpha_dcg(
     >>> round(float(ks.ops.alpha_dcg([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]])), 4)
     1.8155
 
-    Source: C. Clarke, M. Kolla, G. Cormack, O. Vechtomova, A. Ashkan, S. Buttcher, I. MacKinnon, "Novelty and Diversity
-    in Information Retrieval Evaluation", SIGIR 2008.
+    Source: C. Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation", SIGIR 2008.
     """
     options = metric_options(k=k, alpha=alpha, discount=discount)
     args, topics = topic_arguments(scores, labels, mask, weights)
@@ -117,7 +116,7 @@ def precision_ia(
     >>> float(ks.ops.precision_ia([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]], k=2))
     0.5
 
-    Source: C. Clarke, N. Craswell, I. Soboroff, "Overview of the TREC 2009 Web Track", TREC 2009.
+    Source: C. Clarke et al., "Overview of the TREC 2009 Web Track", TREC 2009.
     """
     options = metric_options(k=k, min_label=min_label, ties=ties)
     args, topics = topic_arguments(scores, labels, mask, weights)

@@ -1,7 +1,4 @@
-"""Upper bounds of minus the distance to references, by one matrix product per block of references.
-
-The bounds allow for the rounding of the product and of distances that are computed from differences.
-"""
+"""Upper bounds of minus the distance to references, by one matrix product per block, which allow for rounding."""
 
 from __future__ import annotations
 

@@ -53,10 +53,7 @@ class ExactSearch(NamedTuple):
 def nearest_references(
     queries: tf.Tensor, references: tf.Tensor, k: int, distance: str, *, block_size: int, approximate: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return ids and distances [q, k] of the k nearest of `references` [n, d], n static, to each of `queries` [q, d].
-
-    The nearest come first, and equal distances are in the order of the ids.
-    """
+    """Return ids and distances [q, k] of the k nearest of `references` [n, d] to `queries` [q, d], ties by ids."""
     count = references.shape[0]
     chunk_size = min(CHUNK_SIZE, block_size, count)
     size = max(min(block_size, -(-count // chunk_size) * chunk_size) // chunk_size, 1) * chunk_size
@@ -180,10 +177,7 @@ def _in_turn(function: Callable[[Any], tuple], count: int | tf.Tensor, templates
 
 
 def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Take the `count` chunks with the highest bounds.
-
-    Returns the other bounds, the chunks [q, count], and the highest of the other bounds [q, 1].
-    """
+    """Take the `count` chunks [q, count] with the highest bounds. Returns also the other bounds and their highest."""
     highest, chunks = tf.math.top_k(bounds, count)
     rows = tf.broadcast_to(tf.range(tf.shape(chunks)[0])[:, tf.newaxis], tf.shape(chunks))
     nothing = tf.fill(tf.shape(chunks), tf.constant(bounds.dtype.min / 2, bounds.dtype))

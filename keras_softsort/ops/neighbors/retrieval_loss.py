@@ -84,8 +84,7 @@ def retrieval_loss(
     >>> ks.ops.retrieval_loss([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=[0, 0, 1]).numpy().round(3).tolist()
     [-1.0, -1.0, -0.0]
 
-    Source: A. Brown, W. Xie, V. Kalogeiton, A. Zisserman, "Smooth-AP: Smoothing the Path Towards Large-Scale Image
-    Retrieval", ECCV 2020.
+    Source: A. Brown et al., "Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval", ECCV 2020.
     """
     queries = _embeddings("queries", queries)
     is_own = candidates is None

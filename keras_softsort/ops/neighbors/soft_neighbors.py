@@ -77,8 +77,8 @@ def soft_neighbor_membership(
     >>> ks.ops.soft_neighbor_membership([[0.1]], [[0.0], [1.0], [2.0]], k=2, tau=0.01).numpy().round(3).tolist()
     [[1.0, 1.0, 0.0]]
 
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019, section 6.3.
+    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
+    section 6.3.
     """
     queries = arguments.floating_tensor("queries", queries)
     candidates = arguments.floating_tensor("candidates", candidates)
@@ -241,10 +241,7 @@ def _options(queries: tf.Tensor, tau: Any, num_samples: Any, seed: Any, search: 
 def _sorted_candidates(
     queries: tf.Tensor, candidates: tf.Tensor, mask: tf.Tensor | None, options: SoftNeighborOptions
 ) -> SortArguments:
-    """The arguments for sorting the candidates of each query [samples, ..., q, c], the nearest first.
-
-    With noise the logits are negative distances plus Gumbel noise, a relaxation of Plackett-Luce samples.
-    """
+    """The arguments for sorting the candidates of each query [samples, ..., q, c] with noise, the nearest first."""
     of_any = None if mask is None else tf.reduce_any(mask, axis=-2)
     scores = -pairwise_distances(queries, candidates, options.distance, of_any)
     if options.scale is not None:  # before the noise, which is in the units of tau

@@ -68,9 +68,9 @@ def approx_ndcg_loss(
     >>> round(float(ks.ops.approx_ndcg_loss([0.3, 0.9, 0.4], [0, 2, 1])), 4)
     -0.9823
 
-    Source: T. Qin, T.-Y. Liu, H. Li, "A General Approximation Framework for Direct Optimization of Information
-    Retrieval Measures", Information Retrieval 13, 2010; S. Bruch, M. Zoghi, M. Bendersky, M. Najork, "Revisiting
-    Approximate Metric Optimization in the Age of Deep Neural Networks", SIGIR 2019.
+    Source: T. Qin et al., "A General Approximation Framework for Direct Optimization of Information Retrieval
+    Measures", Information Retrieval 13, 2010; S. Bruch et al., "Revisiting Approximate Metric Optimization in the Age
+    of Deep Neural Networks", SIGIR 2019.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, NDCGOptions(k, gain, discount, normalization))
@@ -110,8 +110,7 @@ def gumbel_approx_ndcg_loss(
     >>> round(float(ks.ops.gumbel_approx_ndcg_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
     -1.0
 
-    Source: S. Bruch, S. Han, M. Bendersky, M. Najork, "A Stochastic Treatment of Learning to Rank Scoring Functions",
-    WSDM 2020.
+    Source: S. Bruch et al., "A Stochastic Treatment of Learning to Rank Scoring Functions", WSDM 2020.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     options = NDCGOptions(k, gain, discount, normalization)

@@ -53,8 +53,8 @@ def approx_rank_mse_loss(
     >>> round(float(ks.ops.approx_rank_mse_loss([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
     0.7268
 
-    Source: F. Schlatt, M. Frobe, H. Scells, S. Zhuang, B. Koopman, G. Zuccon, B. Stein, M. Potthast, M. Hagen,
-    "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage Re-Ranking", ECIR 2025.
+    Source: F. Schlatt et al., "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage
+    Re-Ranking", ECIR 2025.
     """
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), discount)
 

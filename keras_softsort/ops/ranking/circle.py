@@ -56,8 +56,7 @@ def circle_loss(
     >>> round(float(ks.ops.circle_loss([0.9, 0.3, 0.6], [1.0, 0.0, 0.0])), 4)
     15.68
 
-    Source: Y. Sun, C. Cheng, Y. Zhang, C. Zhang, L. Zheng, Z. Wang, Y. Wei, "Circle Loss: A Unified Perspective of Pair
-    Similarity Optimization", CVPR 2020.
+    Source: Y. Sun et al., "Circle Loss: A Unified Perspective of Pair Similarity Optimization", CVPR 2020.
     """
     return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), margin)
 

@@ -53,8 +53,7 @@ def click_em_loss(
     >>> round(float(ks.ops.click_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)
     1.1463
 
-    Source: X. Wang, N. Golbandi, M. Bendersky, D. Metzler, M. Najork, "Position Bias Estimation for Unbiased Learning
-    to Rank in Personal Search", WSDM 2018.
+    Source: X. Wang et al., "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", WSDM 2018.
     """
     args = item_logit_arguments(logits, labels, mask, weights, count=2)
     return _click_em_losses(args, exam_loss_weight, rel_loss_weight, normalization)
@@ -109,8 +108,7 @@ def dual_learning_loss(
     >>> round(float(ks.ops.dual_learning_loss([[0.6, 0.9], [0.2, 0.4]], [0.0, 1.0])), 4)
     2.9585
 
-    Source: Q. Ai, K. Bi, C. Luo, J. Guo, W. B. Croft, "Unbiased Learning to Rank with Unbiased Propensity Estimation",
-    SIGIR 2018.
+    Source: Q. Ai et al., "Unbiased Learning to Rank with Unbiased Propensity Estimation", SIGIR 2018.
     """
     return _dual_learning_losses(item_logit_arguments(logits, labels, mask, weights, count=2), max_weight)
 
@@ -163,8 +161,7 @@ def mixture_em_loss(
     >>> round(float(ks.ops.mixture_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)
     1.3199
 
-    Source: L. Yan, Z. Qin, H. Zhuang, X. Wang, M. Bendersky, M. Najork, "Revisiting Two-tower Models for Unbiased
-    Learning to Rank", SIGIR 2022.
+    Source: L. Yan et al., "Revisiting Two-tower Models for Unbiased Learning to Rank", SIGIR 2022.
     """
     return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), alpha)
 

@@ -76,10 +76,7 @@ def relative_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callab
 
 
 def absolute_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable) -> tf.Tensor:
-    """The gains `[batch, n]` of labels: 2^label - 1, the label, or what a function makes of it; 0 where masked.
-
-    Labels are 0 where masked. Exponential gains without a finite sum are an error, except under XLA.
-    """
+    """The gains `[batch, n]` of labels, 0 where masked. Without XLA, exponential ones of no finite sum are an error."""
     if callable(gain):
         gains = tf.cast(gain(labels), labels.dtype)
         return gains if mask is None else tf.where(mask, gains, tf.zeros_like(gains))

@@ -45,8 +45,7 @@ def list_net_loss(
     >>> round(float(ks.ops.list_net_loss([0.5, -0.5], [1.0, 0.0])), 4)
     0.5822
 
-    Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
-    Approach", ICML 2007.
+    Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007.
     """
     return _list_net_losses(ranking_arguments(scores, labels, mask, weights, tau=tau), label_tau)
 

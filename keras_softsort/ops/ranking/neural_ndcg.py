@@ -108,8 +108,8 @@ def neural_ndcg_loss(
     -0.7552
 
     Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
-    Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey, A. Grover, B. Charron, S. Ermon, "PiRank: Scalable
-    Learning To Rank via Differentiable Sorting", NeurIPS 2021.
+    Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey et al., "PiRank: Scalable Learning To Rank via
+    Differentiable Sorting", NeurIPS 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     ndcg = NDCGOptions(k, gain, checked_discount("discount", discount), normalization)

@@ -49,8 +49,8 @@ def pairwise_hinge_loss(
     >>> round(float(ks.ops.pairwise_hinge_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
     0.8
 
-    Source: R. Herbrich, T. Graepel, K. Obermayer, "Large Margin Rank Boundaries for Ordinal Regression", Advances in
-    Large Margin Classifiers, 2000.
+    Source: R. Herbrich et al., "Large Margin Rank Boundaries for Ordinal Regression", Advances in Large Margin
+    Classifiers, 2000.
     """
     options = PairOptions("hinge", lambda_options(lambda_weight), normalization)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
@@ -121,8 +121,8 @@ def pairwise_soft_zero_one_loss(
     >>> round(float(ks.ops.pairwise_soft_zero_one_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
     0.452
 
-    Source: Y. Song, A. Schwing, R. Zemel, R. Urtasun, "Training Deep Neural Networks via Direct Loss Minimization",
-    ICML 2016, for the aim; R. Pasumarthi et al., "TF-Ranking", KDD 2019, for the smooth count.
+    Source: Y. Song et al., "Training Deep Neural Networks via Direct Loss Minimization", ICML 2016, for the aim;
+    R. Pasumarthi et al., "TF-Ranking", KDD 2019, for the smooth count.
     """
     options = PairOptions("soft_zero_one", lambda_options(lambda_weight), normalization)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
@@ -177,9 +177,8 @@ def yeti_logistic_loss(
     >>> round(float(ks.ops.yeti_logistic_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
     0.0
 
-    Source: I. Lyzhin, A. Ustimenko, A. Gulin, L. Prokhorenkova, "Which Tricks are Important for Learning to Rank?",
-    ICML 2023; A. Gulin, I. Kuralenok, D. Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning To Rank
-    Challenge with YetiRank", JMLR Workshop 14, 2011.
+    Source: I. Lyzhin et al., "Which Tricks are Important for Learning to Rank?", ICML 2023; A. Gulin et al., "Winning
+    The Transfer Learning Track of Yahoo!'s Learning To Rank Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
     options = PairOptions("logistic", lambda_options(lambda_weight or NEIGHBORS), normalization)
     args = pair_arguments(scores, labels, mask, weights, tau)

@@ -136,8 +136,8 @@ def permutation_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
 
-    For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at
-    rank i (tied items share their ranks evenly) and w_j is the item's weight.
+    For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
+    i (tied items share their ranks evenly) and w_j is the item's weight.
 
     Args:
       permutation: floating-point `[..., rank, item]`, all rows of a soft permutation or the first k. Samples
@@ -166,8 +166,8 @@ def permutation_cross_entropy_loss(
     >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
     0.285
 
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019, section 6.1.
+    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
+    section 6.1.
     """
     permutation = arguments.matrix_tensor("permutation", permutation)
     dtype = compute_dtype(permutation.dtype)

@@ -92,11 +92,10 @@ def plackett_luce_loss(
     >>> round(float(ks.ops.plackett_luce_loss([1.0986123, 0.0, 0.6931472], [2, 0, 1])), 4)  # log(6 / 3) + log(3 / 2)
     1.0986
 
-    Source: F. Xia, T.-Y. Liu, J. Wang, W. Zhang, H. Li, "Listwise Approach to Learning to Rank", ICML 2008; Y. Lan,
-    T.-Y. Liu, Z. Ma, H. Li, "Generalization Analysis of Listwise Learning-to-Rank Algorithms", ICML 2009 (k); F. Xia,
-    T.-Y. Liu, H. Li, "Statistical Consistency of Top-k Ranking", NIPS 2009 (k); Y. Lan, Y. Zhu, J. Guo, S. Niu,
-    X. Cheng, "Position-Aware ListMLE", UAI 2014; N. Breslow, "Covariance Analysis of Censored Survival Data",
-    Biometrics 30, 1974 (ties).
+    Source: F. Xia et al., "Listwise Approach to Learning to Rank", ICML 2008; Y. Lan et al., "Generalization Analysis
+    of Listwise Learning-to-Rank Algorithms", ICML 2009 (k); F. Xia et al., "Statistical Consistency of Top-k Ranking",
+    NIPS 2009 (k); Y. Lan et al., "Position-Aware ListMLE", UAI 2014; N. Breslow, "Covariance Analysis of Censored
+    Survival Data", Biometrics 30, 1974 (ties).
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, PlackettLuceOptions(k, ties, discount))
@@ -150,8 +149,7 @@ def coupled_rank_distil_loss(
     >>> round(float(ks.ops.coupled_rank_distil_loss(scores, teacher, seed=[1, 2])), 4)
     1.0986
 
-    Source: S. Reddi, R. Pasumarthi, A. Menon, A. Rawat, F. Yu, S. Kim, A. Veit, S. Kumar, "RankDistil: Knowledge
-    Distillation for Ranking", AISTATS 2021.
+    Source: S. Reddi et al., "RankDistil: Knowledge Distillation for Ranking", AISTATS 2021.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _distilled_losses(args, PlackettLuceOptions(k, ties="first"), noise_of(num_samples, 1.0, seed))

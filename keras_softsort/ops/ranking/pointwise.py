@@ -92,7 +92,7 @@ def sigmoid_cross_entropy_loss(
     >>> round(float(ks.ops.sigmoid_cross_entropy_loss([0.6, 0.8], [1.0, 0.0])), 4)
     0.8043
 
-    Source: W. Cooper, F. Gey, D. Dabney, "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
+    Source: W. Cooper et al., "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
     return _sigmoid_cross_entropy_losses(ranking_arguments(scores, labels, mask, weights), normalization)
 
@@ -134,9 +134,8 @@ def ordinal_loss(
     >>> round(float(ks.ops.ordinal_loss([[0.6, 0.2], [0.8, 0.3]], [1.0, 0.0])), 4)
     1.6305
 
-    Source: Z. Niu, M. Zhou, L. Wang, X. Gao, G. Hua, "Ordinal Regression with Multiple Output CNN for Age Estimation",
-    CVPR 2016; P. Pobrotyn, T. Bartczak, M. Synowiec, R. Bialobrzeski, J. Bojar, "Context-Aware Learning to Rank with
-    Self-Attention", SIGIR eCom 2020.
+    Source: Z. Niu et al., "Ordinal Regression with Multiple Output CNN for Age Estimation", CVPR 2016; P. Pobrotyn et
+    al., "Context-Aware Learning to Rank with Self-Attention", SIGIR eCom 2020.
     """
     return _ordinal_losses(item_logit_arguments(logits, labels, mask, weights), use_fraction_label, normalization)
 

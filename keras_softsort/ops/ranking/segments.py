@@ -59,8 +59,7 @@ def per_segment(
     >>> ks.ops.per_segment(ks.ops.ndcg, [0.5, 3.0, 0.2, 1.0], [1, 1, 0, 0], [7, 9, 7, 9]).numpy().tolist()
     [1.0, 1.0, 0.0, 0.0]
 
-    Source: the segments of R. Jagerman, X. Wang, H. Zhuang, Z. Qin, M. Bendersky, M. Najork, "Rax: Composable
-    Learning-to-Rank using JAX", KDD 2022.
+    Source: the segments of R. Jagerman et al., "Rax: Composable Learning-to-Rank using JAX", KDD 2022.
     """
     arguments.function("function", function)
     scores, labels = arguments.floating_tensor("scores", scores), arguments.real_tensor("labels", labels)

@@ -75,10 +75,9 @@ def softmax_loss(
     >>> round(float(ks.ops.softmax_loss([1.0986123, 0.0, 1.3862944], [1.0, 0.0, 0.0])), 4)
     0.9808
 
-    Source: Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li, "Learning to Rank: From Pairwise Approach to Listwise
-    Approach", ICML 2007; S. Bruch, X. Wang, M. Bendersky, M. Najork, "An Analysis of the Softmax Cross Entropy Loss for
-    Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng, M. Tan, C. Liu, E. Cubuk, X. Shi, S. Cheng,
-    D. Anguelov, "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
+    Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007; S. Bruch et al.,
+    "An Analysis of the Softmax Cross Entropy Loss for Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng et
+    al., "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _losses(args, SoftmaxOptions(lambda_options(lambda_weight), poly_epsilon))
@@ -137,7 +136,7 @@ def calibrated_softmax_loss(
     >>> round(float(ks.ops.calibrated_softmax_loss([0.6, 0.8], [1.0, 0.0], virtual_label=0.1)), 4)
     1.1808
 
-    Source: L. Yan, Z. Qin, X. Wang, M. Bendersky, M. Najork, "Scale Calibration of Deep Ranking Models", KDD 2022.
+    Source: L. Yan et al., "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     return _calibrated_losses(args, virtual_label, SoftmaxOptions(lambda_options(lambda_weight)))
