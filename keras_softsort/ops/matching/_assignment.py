@@ -1,7 +1,8 @@
 """The exact assignment of a batch of masked matrices, by shortest augmenting paths (Jonker and Volgenant).
 
 Rounds of bids pair most rows, and a search pairs each of the others. Only the duals v of the columns are stored. The
-reduced cost of a row and a column is `cost - v`. Two statements always hold. A pair has the smallest reduced cost of
+reduced cost of a row and a column is `cost - v`, in float64: what is scanned is a few rows at a time, so that no matrix
+is held in float64 that came in float32. Two statements always hold. A pair has the smallest reduced cost of
 its row. In a matrix with more columns than rows, v is 0 at free columns.
 
 A search labels columns with their distances from a row without a column. A step of the loop scans one column of every
@@ -15,7 +16,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.temperature import is_nan_or_infinity
@@ -23,20 +23,12 @@ from keras_softsort.ops.core.tracing import traced_if_eager
 
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix. Chosen by the time that random
 # matrices of 16 to 500 rows take under XLA.
-ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS = 16, 4, 16
+ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS = 8, 4, 16
 ROWS_PER_ROUND, FEWEST_ROUNDS = 4, 16
 # The cost of a pair that is never made and the distance of a column that is not reached. Half of it counts as such.
 NEVER = tf.float64.max / 8
-
-
-@export
-class MatchResult(NamedTuple):
-    """The pairs of a matching of rows (targets) and columns (predictions)."""
-
-    columns: tf.Tensor  # int32 [..., m]: the column of each row, 0 for a row without one
-    row_matched: tf.Tensor  # bool [..., m]: whether a row has a column
-    rows: tf.Tensor  # int32 [..., n]: the row of each column, 0 for a column without one
-    column_matched: tf.Tensor  # bool [..., n]: whether a column has a row
+# Larger costs count as this one, so that sums of costs stay far from `NEVER`.
+LARGEST = {tf.float32: 0.99 * tf.float32.max, tf.float64: NEVER / 1e6}
 
 
 @traced_if_eager
@@ -44,36 +36,33 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     """Compute `linear_assignment` for checked arguments: the column [..., n] of each row, -1 for none."""
     shape = tf.shape(scores)[:-1]
     static_shape = scores.shape[:-1]
-    scores = tf.cast(flatten_lists(tf.stop_gradient(scores), inner=2), tf.float64)
+    scores = flatten_lists(tf.stop_gradient(scores), inner=2)
+    scores = scores if scores.dtype in LARGEST else tf.cast(scores, tf.float32)
     valid = _valid_pairs(scores, row_mask, column_mask)
-    size = tf.shape(scores)
-    # The algorithm reduces over both axes, which TensorFlow refuses for an axis that is empty at run time.
-    padding = [[0, 0], [0, tf.cast(size[1] < 1, tf.int32)], [0, tf.cast(size[2] < 1, tf.int32)]]
-    valid = tf.pad(valid, padding)
+    height, width = (scores.shape[axis] or tf.shape(scores)[axis] for axis in (1, 2))
+    if not scores.shape[1:].is_fully_defined() or 0 in scores.shape[1:]:
+        # The algorithm reduces over both axes, which TensorFlow refuses for an axis that is empty at run time.
+        padding = [[0, 0], [0, tf.cast(height < 1, tf.int32)], [0, tf.cast(width < 1, tf.int32)]]
+        scores, valid = tf.pad(scores, padding), tf.pad(valid, padding)
     # The algorithm pairs every row, so the rows must be the shorter side.
-    is_tall = size[1] > size[2]
-    axes = tf.where(is_tall, [0, 2, 1], [0, 1, 2])
-    cost = tf.transpose(tf.pad(-scores, padding), axes)
-    pairs, complete = _solve(_costs(cost, tf.transpose(valid, axes)))
-    lacking = tf.maximum(size[1] - tf.shape(pairs.column_of)[1], 0)
-    columns = tf.pad(pairs.column_of, [[0, 0], [0, lacking]])[:, : size[1]]
-    columns = tf.where(is_tall, pairs.row_of[:, : size[1]], columns)
+    is_tall = height > width
+    cost, pairable = (_transposed_if(is_tall, each) for each in (-scores, valid))
+    pairs, complete = _solve(_costs(cost, pairable))
+    columns = pairs.column_of
+    if is_tall is not False:
+        lacking = tf.maximum(height - tf.shape(columns)[1], 0)
+        columns = tf.where(is_tall, pairs.row_of[:, :height], tf.pad(columns, [[0, 0], [0, lacking]])[:, :height])
     # A masked column that stands in for a missing one is no partner.
-    is_pair = tf.gather(valid[:, : size[1]], tf.clip_by_value(columns, 0, tf.shape(valid)[2] - 1), batch_dims=2)
-    is_pair = is_pair & (columns >= 0) & complete[:, tf.newaxis]
-    return tf.ensure_shape(tf.reshape(tf.where(is_pair, columns, -1), shape), static_shape)
+    is_partner = tf.equal(columns[:, :height, tf.newaxis], tf.range(tf.shape(valid)[2])) & valid[:, :height]
+    is_pair = tf.reduce_any(is_partner, axis=2) & complete[:, tf.newaxis]
+    columns = tf.where(is_pair, columns[:, :height], -1)
+    return tf.ensure_shape(tf.reshape(columns, shape), static_shape)
 
 
-@traced_if_eager
-def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> MatchResult:
-    """Compute `match` for checked arguments."""
-    columns = assign(-cost, row_mask, column_mask)
-    row_matched = columns >= 0
-    row_numbers, column_numbers = tf.range(tf.shape(cost)[-2]), tf.range(tf.shape(cost)[-1])
-    pairs = tf.equal(columns[..., tf.newaxis], column_numbers)  # [..., m, n], none in a row of -1
-    # A column has one row at most, so the sum is the number of that row.
-    rows = tf.reduce_sum(tf.where(pairs, row_numbers[:, tf.newaxis], 0), axis=-2)
-    return MatchResult(tf.maximum(columns, 0), row_matched, rows, tf.reduce_any(pairs, axis=-2))
+def _transposed_if(is_tall: bool | tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
+    if isinstance(is_tall, bool):  # a converter needs to know the axes
+        return tf.transpose(matrices, [0, 2, 1]) if is_tall else matrices
+    return tf.transpose(matrices, tf.where(is_tall, [0, 2, 1], [0, 1, 2]))
 
 
 def _valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
@@ -89,11 +78,19 @@ def _valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.
 def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:
     """Return the costs of valid pairs. Masked columns of cost 0 stand in if there are too few valid ones."""
     rows, columns = tf.reduce_any(valid, axis=2), tf.reduce_any(valid, axis=1)
-    lacking = tf.math.count_nonzero(rows, axis=1) - tf.math.count_nonzero(columns, axis=1)
-    stands_in = ~columns & (tf.cumsum(tf.cast(~columns, tf.int64), axis=1) <= lacking[:, tf.newaxis])
+    lacking = tf.reduce_sum(tf.cast(rows, tf.int32), axis=1) - tf.reduce_sum(tf.cast(columns, tf.int32), axis=1)
+    stands_in = ~columns & (tf.cumsum(tf.cast(~columns, tf.int32), axis=1) <= lacking[:, tf.newaxis])
     pairs = rows[:, :, tf.newaxis] & stands_in[:, tf.newaxis, :]
-    others = tf.where(pairs, tf.zeros_like(cost), tf.constant(NEVER, cost.dtype))
-    return Costs(tf.where(valid & _is_possible(cost), cost, others), rows, lacking < 0)
+    others = tf.where(pairs, tf.zeros_like(cost), tf.constant(cost.dtype.max, cost.dtype))
+    largest = tf.constant(LARGEST[cost.dtype], cost.dtype)
+    possible = valid & (cost <= cost.dtype.max)
+    return Costs(tf.where(possible, tf.clip_by_value(cost, -largest, largest), others), rows, lacking < 0)
+
+
+def _rows_of(costs: Costs, rows: tf.Tensor) -> tf.Tensor:
+    """The costs [B, r, s] of `rows` [B, r], in float64."""
+    cost = take(costs.cost, rows)
+    return tf.where(cost < cost.dtype.max, tf.cast(cost, tf.float64), tf.constant(NEVER, tf.float64))
 
 
 def _is_possible(costs: tf.Tensor) -> tf.Tensor:
@@ -104,7 +101,7 @@ def _is_possible(costs: tf.Tensor) -> tf.Tensor:
 class Costs(NamedTuple):
     """Matrices of k <= s rows, all of which get a column unless they are masked."""
 
-    cost: tf.Tensor  # [B, k, s] float64, `NEVER` for pairs that are never made
+    cost: tf.Tensor  # [B, k, s] float32 or float64, the largest number for pairs that are never made
     rows: tf.Tensor  # [B, k] bool, False for masked rows
     spare: tf.Tensor  # [B] bool: whether there are more columns than unmasked rows
 
@@ -151,7 +148,7 @@ def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
 
 def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     """End the searches that have found the nearest free column, flip a pair of each path, and scan the next column."""
-    never = tf.constant(NEVER, costs.cost.dtype)
+    never = tf.constant(NEVER, tf.float64)
     distance, is_scanned, before, active, end, working = search
     free = pairs.row_of < 0
     ending = tf.where(free, distance, never)
@@ -175,7 +172,7 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     scans = active[:, tf.newaxis] & _is_possible(nearest)
     column = tf.where(scans, _first_true(tf.equal(open_to_scan, nearest))[:, tf.newaxis], 0)
     row = tf.where(start, _first_true(unpaired)[:, tf.newaxis], tf.maximum(take(pairs.row_of, column), 0))
-    reduced = take(costs.cost, row)[:, 0] - pairs.v
+    reduced = _rows_of(costs, row)[:, 0] - pairs.v
     # Not below 0, so that rounding never makes a cycle of columns that shorten each other.
     further = nearest + tf.maximum(reduced - take(reduced, column), tf.zeros_like(reach))
     lengths = tf.where(start, reduced, further)
@@ -208,21 +205,21 @@ def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf
 def _initial_pairs(costs: Costs) -> Pairs:
     """Pair most rows, by rounds of bids. The other rows need a search.
 
-    All free rows bid in the first round, and some of them in each later one. Without later rounds an assignment of
-    random matrices of 100 to 300 rows takes 1.1 to 1.8 times as long (benchmarks/operators/variants.py).
+    Without them an assignment of random matrices of 100 to 300 rows takes 1.1 to 1.8 times as long
+    (benchmarks/operators/variants.py).
     """
-    cost = costs.cost
-    batch, height, width = tf.unstack(tf.shape(cost))
-    least = tf.reduce_min(cost, axis=1)
+    batch, height, width = tf.unstack(tf.shape(costs.cost))
+    least = tf.reduce_min(costs.cost, axis=1)
     # With more columns than rows, duals of free columns must be 0, and it is not known yet which columns stay free.
-    v = tf.where(costs.spare[:, tf.newaxis] | ~_is_possible(least), tf.zeros_like(least), least)
+    none = costs.spare[:, tf.newaxis] | (least >= least.dtype.max)
+    v = tf.cast(tf.where(none, tf.zeros_like(least), least), tf.float64)
     nobody = Pairs(v, tf.fill([batch, width], -1), tf.fill([batch, height], -1))
     bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS)
     rounds = FEWEST_ROUNDS + height // ROWS_PER_ROUND
     _, _, pairs = tf.while_loop(
         lambda count, is_changed, _: (count < rounds) & is_changed,
         lambda count, _, pairs: (count + 1, *_bid(costs, pairs, bidders)),
-        (0, *_bid(costs, nobody, height)),
+        (0, tf.constant(True), nobody),
         parallel_iterations=1,
     )
     return pairs
@@ -235,16 +232,16 @@ def _bid(costs: Costs, pairs: Pairs, bidders: tf.Tensor) -> tuple[tf.Tensor, Pai
     column falls to where the row likes its second best column as much. This is the augmenting row reduction of Jonker
     and Volgenant, for several rows at once.
     """
-    batch, height, width = tf.unstack(tf.shape(costs.cost))
-    matrix, numbers = tf.range(batch)[:, tf.newaxis], tf.range(width)
+    _, height, width = tf.unstack(tf.shape(costs.cost))
+    numbers, row_numbers = tf.range(width), tf.range(height)
     waiting = tf.pad(
-        tf.where(_unpaired_rows(costs, pairs), tf.range(height), height),
+        tf.where(_unpaired_rows(costs, pairs), row_numbers, height),
         [[0, 0], [0, -height % bidders]],
         constant_values=height,
     )
-    rows = tf.reduce_min(tf.reshape(waiting, [batch, -1, bidders]), axis=1)  # [B, bidders], the height for none
+    rows = tf.reduce_min(tf.reshape(waiting, [tf.shape(waiting)[0], -1, bidders]), axis=1)  # the height for none
     row = tf.minimum(rows, height - 1)
-    reduced = take(costs.cost, row) - pairs.v[:, tf.newaxis, :]
+    reduced = _rows_of(costs, row) - pairs.v[:, tf.newaxis, :]
     best = tf.reduce_min(reduced, axis=2)
     # Among equal reduced costs a row prefers free columns, and among these the first from its own number on. Otherwise
     # rows of equal costs would all bid for one column.
@@ -253,22 +250,20 @@ def _bid(costs: Costs, pairs: Pairs, bidders: tf.Tensor) -> tuple[tf.Tensor, Pai
     turn = tf.reduce_min(tf.where(tf.equal(reduced, best[:, :, tf.newaxis]), turn, 2 * width), axis=2)
     column = tf.math.floormod(turn + row, width)
     is_column = tf.equal(numbers, column[:, :, tf.newaxis])
-    fall = tf.reduce_min(tf.where(is_column, tf.constant(NEVER, reduced.dtype), reduced), axis=2) - best
+    fall = tf.reduce_min(tf.where(is_column, tf.constant(NEVER, tf.float64), reduced), axis=2) - best
     # A row that can have at most one column is left to the search. So is a row that would take a column from another
     # one without changing a dual.
     counts = (rows < height) & _is_possible(fall) & _is_possible(best) & ((turn < width) | (fall > 0))
 
     # The first of the rows that bid for a column gets it, and the row that had it is free again.
-    winner = tf.math.unsorted_segment_min(tf.where(counts, row, height), column + width * matrix, batch * width)
-    winner = tf.reshape(winner, [batch, width])
+    winner = tf.reduce_min(tf.where(is_column & counts[:, :, tf.newaxis], row[:, :, tf.newaxis], height), axis=1)
     wins = counts & tf.equal(take(winner, column), row)
-    drop = tf.where(wins, fall, tf.zeros_like(fall))
-    drop = tf.math.unsorted_segment_sum(drop, column + width * matrix, batch * width)
+    drop = tf.where(is_column & wins[:, :, tf.newaxis], fall[:, :, tf.newaxis], tf.zeros([], tf.float64))
     is_outbid = (pairs.column_of >= 0) & take(winner < height, tf.maximum(pairs.column_of, 0))
-    won = tf.math.unsorted_segment_max(tf.where(wins, column, -1), row + height * matrix, batch * height)
-    won = tf.reshape(won, [batch, height])
+    is_winner = tf.equal(row[:, :, tf.newaxis], row_numbers) & wins[:, :, tf.newaxis]
+    won = tf.reduce_max(tf.where(is_winner, column[:, :, tf.newaxis], -1), axis=1)
     return tf.reduce_any(wins), Pairs(
-        v=pairs.v - tf.reshape(drop, [batch, width]),
+        v=pairs.v - tf.reduce_max(drop, axis=1),
         row_of=tf.where(winner < height, winner, pairs.row_of),
         column_of=tf.where(won >= 0, won, tf.where(is_outbid, -1, pairs.column_of)),
     )

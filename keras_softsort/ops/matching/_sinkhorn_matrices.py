@@ -67,7 +67,8 @@ def sinkhorn_matrices(
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
         columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
         paddings = [[0, 0], [0, 1], [0, 1]]
-        is_slack = tf.pad(tf.zeros_like(scores, tf.bool), paddings, constant_values=True)
+        # onnxruntime pads no bool.
+        is_slack = tf.pad(tf.zeros_like(scores), paddings, constant_values=1) > 0
         scores = tf.where(is_slack, level, tf.pad(scores, paddings))
         has_unit_sums = False
     scores, rows, columns = _of_one_shape(scores, rows, columns)

@@ -1,6 +1,8 @@
 """`linear_assignment`: the best total, against SciPy and against all permutations; masks, -inf, NaN, modes, errors."""
 
 import itertools
+import math
+import re
 
 import numpy as np
 import pytest
@@ -9,12 +11,15 @@ from scipy.optimize import linear_sum_assignment
 from support.cases.matching.linear_assignment import KINDS
 
 from keras_softsort.ops import linear_assignment
+from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.matching._assignment import MOST_BIDDERS
 
 pytestmark = pytest.mark.default_stack_only
 
 # Traced once for all shapes; XLA compiles anew for each, so it gets few of them.
 MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]
 any_shape = tf.function(linear_assignment, input_signature=MATRICES)
+float32_scores = tf.function(linear_assignment, input_signature=[tf.TensorSpec([None, None, None])])
 any_masks = tf.function(
     lambda scores, rows, columns: linear_assignment(scores, row_mask=rows, column_mask=columns),
     input_signature=MATRICES + 2 * [tf.TensorSpec([None, None], tf.bool)],
@@ -119,6 +124,30 @@ def test_modes_dtypes_and_leading_axes(mode):
         assert found.dtype == tf.int32
         assert found.shape == (2, 3, 7)
         check_best(scores.reshape(6, 7, 9), found.numpy().reshape(6, 7))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "products"])
+def test_best_total_of_float32_scores_is_scipys(kind):
+    for shape in [(2, 12, 12), (2, 12, 20)]:
+        scores = KINDS[kind](RANDOM, shape).astype("float32")
+        check_best(scores.astype("float64"), float32_scores(scores))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_lowest_number_is_a_score_and_minus_infinity_is_none(dtype):
+    for low, is_possible in (np.finfo(dtype).min, True), (-np.inf, False):
+        scores = np.array([[[low, low], [1, low]]], dtype)
+        np.testing.assert_array_equal(linear_assignment(scores), [[1, 0]] if is_possible else [[-1, -1]])
+
+
+@pytest.mark.parametrize("target", ["cpu", "tpu"])
+def test_matrices_of_float32_are_not_held_in_float64(target):
+    with lowering_for(target):
+        run = tf.function(lambda scores: linear_assignment(scores), jit_compile=True)  # noqa: PLW0108 - has one argument
+        program = run.experimental_get_compiler_ir(tf.zeros([3, 64, 50]))(stage="hlo")
+    sizes = [math.prod(map(int, shape.split(","))) for shape in re.findall(r"f64\[([\d,]+)\]", program)]
+    assert max(sizes) <= 3 * MOST_BIDDERS * 64
+    assert re.findall(r"[su]64\[\d", program) == []
 
 
 @pytest.mark.slow
