@@ -48,9 +48,17 @@ WRONG = {
     **dict.fromkeys(["labels", "candidate_labels", "weights", "min_label", "first", "second"], REAL),
     "seed": (1.5, "a"),
     "axis": (1.5,),
+    **dict.fromkeys(["virtual_label", "exam_loss_weight", "rel_loss_weight"], (-1.0, "a")),
+    **dict.fromkeys(["max_weight", "alpha"], (-1.0, "a")),
+    **dict.fromkeys(["use_fraction_label", "skip_nan"], FLAG),
+    "class_loss": (3,),
+    "unmatched_weight": (-1.0, "a"),
+    "layer_axis": ("a",),
+    **dict.fromkeys(["references", "distances"], FLOATING),
+    "neighbors": (np.array([0.5]),),
 }
-# Keras' and TensorFlow Probability's own.
-NOT_OURS = {"name", "options", "validate_args", "allow_nan_stats", "kwargs"}
+# Keras' and TensorFlow Probability's own, and what goes to the caller's functions as it is.
+NOT_OURS = {"name", "options", "validate_args", "allow_nan_stats", "kwargs", "targets", "predictions"}
 # Keras makes the dtype of a metric, and its error; TensorFlow Probability takes the seed of a distribution.
 THEIRS = {("expected_cost", "seed"), *((name, "dtype") for name in ks.metrics.__all__)}
 
@@ -168,7 +176,12 @@ def test_keras_tensors(name):
             function(**{**valid, argument: tf.keras.Input(np.shape(valid[argument])[1:])})
 
 
-def test_every_entry_is_of_an_argument():
-    names = {argument for function in public().values() for argument in arguments_of(function)}
-    assert set(WRONG) <= names
+def test_every_argument_has_wrong_values():
+    takers = {argument: name for name, function in public().items() for argument in arguments_of(function)}
+    missing = [f'"{name}": ("a",),  # of {takers[name]}' for name in sorted(takers.keys() - WRONG.keys() - NOT_OURS)]
+    assert not missing, "\n".join(
+        ["add to WRONG in tests/test_bad_arguments.py, with all kinds of wrong values:", *missing]
+    )
+    unknown = sorted(WRONG.keys() - takers.keys())
+    assert not unknown, f"remove from WRONG in tests/test_bad_arguments.py what is no argument: {unknown}"
     assert len(public()) > 50

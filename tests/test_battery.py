@@ -1,18 +1,15 @@
 """The contract of every Keras object of the package, whatever it computes."""
 
-import inspect
 import json
 import pathlib
-import re
-import types
 import warnings
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from support import models
-from support.cases import collect, objects
-from support.cases.keras_case import LayerCase, LossCase
+from support.cases import objects
+from support.cases.keras_case import LayerCase, LossCase, constructor_arguments
 from support.processes import json_from
 
 import keras_softsort as ks
@@ -60,108 +57,6 @@ def repeat_noise(case):
     """Draw the same numbers after each call, where any are drawn."""
     if case.draws_noise:
         tf.random.set_seed(0)
-
-
-def registered():
-    known = keras.utils.get_custom_objects()
-    return {cls for name, cls in known.items() if name.startswith("keras_softsort>")}
-
-
-# Base classes to derive from, which compute nothing.
-BASES = {ks.layers.TemperatureLayer, ks.losses.ListLoss, ks.losses.ScoreLoss}
-
-
-def public_classes():
-    names = [(module, name) for module in (ks.layers, ks.losses, ks.metrics) for name in module.__all__]
-    return {getattr(module, name) for module, name in names} - BASES
-
-
-def test_every_object_is_registered_and_has_a_case():
-    assert registered() == public_classes() | BASES
-    assert public_classes() == {case.cls for case in objects.ALL}
-
-
-def names_in(file):
-    """The public names that a file of cases is about."""
-    losses = getattr(file, "LOSSES", [])
-    subjects = [each for kind in ("LAYERS", "METRICS", "LAMBDA_WEIGHTS") for each in getattr(file, kind, [])]
-    names = {operation.name for operation in getattr(file, "OPERATIONS", [])} | {loss.operator for loss in losses}
-    return (names | {subject.cls.__name__ for subject in [*subjects, *losses]}) - {None}
-
-
-def complaints(files):
-    """The faults of the files of cases."""
-    operators = {name for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)}
-    classes = {cls.__name__ for cls in public_classes()} | set(ks.linalg.__all__)
-    held = [(file.__name__.rpartition(".")[2], names_in(file)) for file in files]
-    for file in files:
-        if (hasattr(file, "OPERATIONS") or hasattr(file, "LOSSES")) and not hasattr(file, "ORACLE"):
-            yield f"{file.__name__} has no ORACLE: name there its float64 truth, from tests/support/oracles"
-    for name in sorted(operators | classes):
-        found = [stem for stem, names in held if name in names]
-        if not found:
-            yield f"{name} has no case: write tests/support/cases/SUBJECT/{file_name(name)}.py as those beside it"
-        elif len(found) != 1 or (name in operators and found != [name]):
-            yield f"{name} has cases in {found}: keep them in one file, with the name of the operator"
-    for stem, names in held:
-        if stem.replace("_", "") not in {name.replace("_", "").lower() for name in names}:
-            yield f"{stem}.py has cases of {sorted(names)}: give it the name of one of them"
-
-
-def file_name(name):
-    """The name of the file of cases: that of the operator of a loss or metric."""
-    return name if name.islower() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
-def test_every_operator_and_class_has_one_file_of_cases():
-    found = [*complaints(collect.modules())]
-    assert not found, "\n".join(found)
-
-
-def test_a_file_of_cases_too_few_too_many_or_of_another_name_is_found():
-    files = collect.modules()
-    (harden,) = [file for file in files if file.__name__.endswith(".harden")]
-    others = [file for file in files if file is not harden]
-    file = "tests/support/cases/SUBJECT/harden.py"
-    assert [*complaints(others)] == [f"harden has no case: write {file} as those beside it"]
-    twice = "harden has cases in ['harden', 'harden']: keep them in one file, with the name of the operator"
-    assert [*complaints([*files, harden])] == [twice]
-    without = types.SimpleNamespace(__name__="cases.harden", OPERATIONS=harden.OPERATIONS)
-    (complaint,) = complaints([*others, without])
-    assert complaint.startswith("cases.harden has no ORACLE: name there")
-    renamed = types.SimpleNamespace(__name__="cases.hard", OPERATIONS=harden.OPERATIONS, ORACLE=harden.ORACLE)
-    of_operator, of_file = complaints([*others, renamed])
-    assert of_operator.startswith("harden has cases in ['hard']: keep")
-    assert of_file == "hard.py has cases of ['harden']: give it the name of one of them"
-
-
-# The tests of losses and metrics named test_shared_arguments.py try these with every class, tests/losses/
-# test_set_loss.py the last one, which needs predictions of another shape, and tests/test_scale.py the scale of scores.
-SHARED = {"dtype", "lists", "padding", "layer_axis"}
-
-
-def test_every_argument_has_a_case_away_from_its_default():
-    for cls in public_classes():
-        tried = {name: set() for name in constructor_arguments(cls)}
-        for case in objects.ALL:
-            if case.cls is cls:
-                for name, value in case.arguments.items():
-                    tried.setdefault(name, set()).add(repr(value))
-        for name, default in constructor_arguments(cls).items():
-            if name in SHARED or (name == "scale" and issubclass(cls, ks.losses.ScoreLoss)):
-                continue
-            assert tried[name] - {repr(default)}, f"{cls.__name__}: no case of {name} differs from {default!r}"
-
-
-def constructor_arguments(cls):
-    """The arguments of our own classes and their defaults, through `**kwargs`, without those of Keras."""
-    found = {}
-    for base in reversed(cls.__mro__):
-        if base.__module__.startswith("keras_softsort") and "__init__" in vars(base):
-            parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
-            found.update({p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD})
-    found.pop("options", None)  # by which the base class of losses gets the arguments of the others
-    return found
 
 
 @pytest.mark.parametrize("case", objects.ALL, ids=str)

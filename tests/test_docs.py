@@ -6,6 +6,7 @@ import re
 import types
 
 import pytest
+import tensorflow as tf
 from support.cases import objects
 from support.readme import README
 
@@ -105,6 +106,27 @@ def test_operators_and_losses_are_listed_by_subject(monkeypatch):
         )
 
 
+def test_every_loss_is_in_the_tables_of_losses():
+    """A user finds it by the data, and compares its cost."""
+    bases = {ks.losses.ListLoss, ks.losses.ScoreLoss}
+    losses = {each for each in map(vars(ks.losses).get, ks.losses.__all__) if issubclass(each, tf.keras.losses.Loss)}
+    choice, _, costs = (DOCS / "choosing-a-loss.md").read_text().partition("## What they cost")
+    costs = costs.partition("## Normalization")[0]
+    for text, row in ((choice, "`X`, with the data it is for"), (costs, "`X`, with its time and memory")):
+        missing = sorted(each.__name__ for each in losses - bases if f"`{each.__name__}" not in text)
+        assert not missing, f"add {missing} to a row of docs/choosing-a-loss.md: {row}"
+
+
+def test_every_loss_of_scores_has_a_name_for_tf_ranking():
+    """Read from its source, since TF-Ranking is not installed here."""
+    source = (README.parent / "keras_softsort" / "tf_ranking" / "_losses.py").read_text()
+    losses = [each for each in map(vars(ks.losses).get, ks.losses.__all__) if issubclass(each, ks.losses.ListLoss)]
+    others = {ks.losses.ListLoss, ks.losses.ScoreLoss, ks.PermutationCrossEntropyLoss}
+    missing = [each for each in losses if each not in others and f": losses.{each.__name__}," not in source]
+    lines = [f'"{each._operator.__name__}": losses.{each.__name__},' for each in missing]
+    assert not lines, "\n".join(["add to LOSSES of keras_softsort/tf_ranking/_losses.py:", *lines])
+
+
 def test_every_normalization_is_in_one_table():
     table = (DOCS / "choosing-a-loss.md").read_text().partition("## Normalization\n")[2].partition("\n## ")[0]
     values, defaults = {}, {}
@@ -115,12 +137,16 @@ def test_every_normalization_is_in_one_table():
         values |= {name: [*values.get(name, []), value] for name in names}
     ours = {name: inspect.signature(getattr(ks.losses, name)).parameters for name in ks.losses.__all__}
     wanted = {name: each["normalization"].default for name, each in ours.items() if "normalization" in each}
-    assert defaults == {name: f'"{default}"' for name, default in wanted.items()}
+    wrong = {name: f'"{each}"' for name, each in wanted.items() if defaults.pop(name, None) != f'"{each}"'}
+    place = "the table under Normalization in docs/choosing-a-loss.md"
+    assert not wrong, f'write each loss with its default, as in | `X` | `"list"` (default) |, into {place}: {wrong}'
+    assert not defaults, f"remove from {place} what has no normalization: {[*defaults]}"
     for name, found in values.items():
         with pytest.raises(ValueError, match="normalization must be one of") as error:
             objects.SUBJECTS[getattr(ks.losses, name)].cases[0].make(normalization="of")
         allowed = re.findall(r"'\w+'", str(error.value).partition(", got")[0])
-        assert sorted(found) == sorted(value.replace("'", '"') for value in allowed), name
+        allowed = sorted(value.replace("'", '"') for value in allowed)
+        assert sorted(found) == allowed, f"give {name} a row for each of {allowed} in {place}"
 
 
 # Operator -> what a method must have to be one of its methods.
@@ -139,7 +165,8 @@ def test_every_method_of_sorting_is_described(method):
     pages = (DOCS / "choosing-an-operator.md", DOCS / "concepts" / "temperature.md")
     texts = {page.name: page.read_text() for page in pages}
     texts |= {name: getattr(ks.ops, name).__doc__ for name, needs in TAKING_A_METHOD.items() if has(method, needs)}
-    assert [name for name, text in texts.items() if f'"{method}"' not in text] == []
+    missing = [name for name, text in texts.items() if f'"{method}"' not in text]
+    assert not missing, f'name the method "{method}" in {missing}: in the tables of pages, in docstrings of operators'
 
 
 def has(method, capability):
@@ -154,7 +181,8 @@ def test_every_page_is_in_the_contents():
         for block in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), flags=re.DOTALL):
             names = [line for line in block.splitlines() if line and not line.startswith(":")]
             listed |= {(index.parent / name).relative_to(DOCS).as_posix() for name in names}
-    assert pages <= listed
+    missing = sorted(pages - listed)
+    assert not missing, f"add a line for each of {missing} to a toctree of docs/index.md, or of the index of its folder"
 
 
 @pytest.mark.default_stack_only
@@ -170,8 +198,9 @@ def test_long_lists_begin_where_the_code_says():
 
 def test_every_page_of_results_is_linked():
     text = (DOCS / "benchmarks.md").read_text()
-    for page in (README.parent / "benchmarks" / "results").glob("*.md"):
-        assert f"](../benchmarks/results/{page.name})" in text
+    links = [f"](../benchmarks/results/{page.name})" for page in (README.parent / "benchmarks/results").glob("*.md")]
+    missing = [link for link in links if link not in text]
+    assert not missing, "\n".join(["add a link to docs/benchmarks.md, as [what it measures] and then:", *missing])
 
 
 def test_notebooks_of_the_gallery_are_short_and_draw():
@@ -224,7 +253,8 @@ def long_lines(text):
 def test_code_fits_the_page(page):
     if page.parent.name == "results":  # copies
         return
-    assert long_lines(page.read_text()) == []
+    found = long_lines(page.read_text())
+    assert not found, "\n".join([f"break lines of code in {page.name} at {WIDEST} columns:", *found])
 
 
 def test_long_lines_are_found():

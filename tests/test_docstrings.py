@@ -64,7 +64,12 @@ def test_each_argument_has_an_entry(name):
 def test_a_loss_refers_to_its_operator():
     losses = [getattr(ks.losses, name) for name in ks.losses.__all__]
     operators = {each: f"ops.{each._operator.__name__}" for each in losses if hasattr(each, "_operator")}
-    assert [each.__name__ for each, name in operators.items() if f"`{name}`" not in each.__doc__] == []
+    found = [
+        f"add to {each.__name__}'s docstring: The formula, edge cases, errors, cost and source are those of `{name}`."
+        for each, name in operators.items()
+        if f"`{name}`" not in each.__doc__
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_a_lost_line_is_found():

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from support import models, modes
+from support import models, modes, rules
 from support.cases import objects
 from support.data.graded_lists import LABELS, SCORES, WEIGHTS
 from support.gradients import central_differences, fixed_weights
@@ -56,7 +56,7 @@ def test_value_and_gradient(case, mode):
     def wanted(scores):
         return subject.truth(LABELS, scores, WEIGHTS, frozen=base, **arguments)
 
-    np.testing.assert_allclose(value, wanted(base), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(value, wanted(base), rtol=1e-9, atol=1e-12, err_msg=rules.ORACLE)
     (slopes,) = central_differences(wanted, [base], weights)
     message = f"Set `has_frozen_scores` of the case of {subject.cls.__name__} if its gradient holds a part constant"
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7, err_msg=message)
@@ -67,16 +67,16 @@ def test_value_and_gradient(case, mode):
 def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
     subject, arguments = CASES[case]
     value, gradient = value_and_gradient(subject.cls, LABELS, SCORES, **arguments)
-    np.testing.assert_array_equal(gradient[LABELS < 0], 0)
+    np.testing.assert_array_equal(gradient[LABELS < 0], 0, err_msg=rules.PADDING)
     # Under a Keras mask what the labels hold is padding too.
     places, fill = [1, 3, 4, 6, 8], -1 if how == "labels" else np.nan
     labels, mask = np.full((len(LABELS), 9), fill), np.zeros((len(LABELS), 9), bool)
     scores = np.tile([7.0, 0, np.inf, 0, 0, -np.inf, 0, np.nan, 0], (len(LABELS), 1))
     labels[:, places], scores[:, places], mask[:, places] = LABELS, SCORES, True
     wide, slopes = value_and_gradient(subject.cls, labels, scores, mask=None if how == "labels" else mask, **arguments)
-    np.testing.assert_allclose(wide, value, rtol=1e-13)
-    np.testing.assert_allclose(slopes[:, places], gradient, rtol=1e-11, atol=1e-14)
-    np.testing.assert_array_equal(slopes[~mask], 0)
+    np.testing.assert_allclose(wide, value, rtol=1e-13, err_msg=rules.PADDING)
+    np.testing.assert_allclose(slopes[:, places], gradient, rtol=1e-11, atol=1e-14, err_msg=rules.PADDING)
+    np.testing.assert_array_equal(slopes[~mask], 0, err_msg=rules.PADDING)
 
 
 @pytest.mark.parametrize("case", [case for case, (_, arguments) in CASES.items() if arguments.get("ties") != "first"])
@@ -87,8 +87,8 @@ def test_the_order_of_the_items_is_no_matter(case):
     value, gradient = value_and_gradient(subject.cls, LABELS, scores, **arguments)
     order = [3, 0, 4, 2, 1]
     shuffled, slopes = value_and_gradient(subject.cls, LABELS[:, order], scores[:, order], **arguments)
-    np.testing.assert_allclose(shuffled, value, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(shuffled, value, rtol=1e-10, atol=1e-12, err_msg=rules.ORDER)
+    np.testing.assert_allclose(slopes, gradient[:, order], rtol=1e-9, atol=1e-12, err_msg=rules.ORDER)
 
 
 @each_loss
@@ -119,12 +119,12 @@ def test_scores_and_temperatures_of_any_size(cls, tau, scale):
     arguments = {**few(cls), "tau": tau}
     value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), **arguments)
     in_case = f"of the case of {cls.__name__}"
-    assert np.isfinite(value).all() or (LOSSES[cls].grows_with_scores and scale / tau > 1e38), (
-        f"the loss must be finite, got {value}. Set `grows_with_scores` {in_case} if it has no limit as scores grow"
-    )
     may_overflow = f"Set `overflows_at` {in_case} to the scores over tau from which on it computes no number"
-    assert not np.isnan(value).any(), f"the loss must be a number, got {value}. {may_overflow}"
-    assert np.isfinite(gradient).all(), f"the gradient must be finite, got {gradient}. {may_overflow}"
+    assert not np.isnan(value).any(), f"{rules.SIZES} Got the losses {value}. {may_overflow}"
+    assert np.isfinite(value).all() or (LOSSES[cls].grows_with_scores and scale / tau > 1e38), (
+        f"{rules.SIZES} Got the losses {value}. Set `grows_with_scores` {in_case} if it has no limit as scores grow"
+    )
+    assert np.isfinite(gradient).all(), f"{rules.SIZES} Got the gradient {gradient}. {may_overflow}"
 
 
 @pytest.mark.parametrize("tau", [1e-30, 1.0])
@@ -132,10 +132,10 @@ def test_scores_and_temperatures_of_any_size(cls, tau, scale):
 def test_equal_scores(cls, tau):
     arguments = {**few(cls), "tau": tau}
     value, gradient = value_and_gradient(cls, np.float32(LABELS), np.ones(LABELS.shape, "float32"), **arguments)
-    assert np.isfinite(value).all()
+    assert np.isfinite(value).all(), f"{rules.EQUAL_SCORES} Got the losses {value} with tau={tau}"
     if tau == 1.0:
-        assert np.isfinite(gradient).all()
-        assert np.abs(gradient[0]).max() > 1e-3
+        assert np.isfinite(gradient).all(), f"{rules.EQUAL_SCORES} Got {gradient}"
+        assert np.abs(gradient[0]).max() > 1e-3, f"{rules.EQUAL_SCORES} Got {gradient[0]}"
 
 
 @each_quick_case
@@ -147,10 +147,10 @@ def test_what_is_no_number_spoils_its_own_list_alone(case):
         labels, scores = LABELS[:3].copy(), SCORES[:3].copy()
         (labels if where == "label" else scores)[1, 2] = what
         value, gradient = value_and_gradient(subject.cls, labels, scores, **arguments)
-        np.testing.assert_array_equal(np.isnan(value), ~others)
-        np.testing.assert_allclose(value[others], clean[others], rtol=1e-12)
-        np.testing.assert_allclose(gradient[others], slopes[others], rtol=1e-12)
-        assert np.isnan(gradient[1]).any()
+        np.testing.assert_array_equal(np.isnan(value), ~others, err_msg=rules.NOT_FINITE)
+        np.testing.assert_allclose(value[others], clean[others], rtol=1e-12, err_msg=rules.NOT_FINITE)
+        np.testing.assert_allclose(gradient[others], slopes[others], rtol=1e-12, err_msg=rules.NOT_FINITE)
+        assert np.isnan(gradient[1]).any(), f"{rules.NOT_FINITE} Got the gradient {gradient[1]} of that list"
 
 
 @each_loss
@@ -160,7 +160,7 @@ def test_reductions_and_weights_of_lists(cls):
     np.testing.assert_allclose(cls(**few(cls)).call(LABELS, SCORES), values, rtol=1e-14)
     weights = np.arange(7.0)
     weighted = cls(reduction="sum", **few(cls))(LABELS, SCORES, weights[:, np.newaxis])
-    assert float(weighted) == pytest.approx(np.sum(weights * values), rel=1e-12)
+    assert float(weighted) == pytest.approx(np.sum(weights * values), rel=1e-12), rules.WEIGHTS
     assert float(cls(**few(cls))(LABELS, SCORES)) == pytest.approx(values.mean(), rel=1e-12)
 
 
@@ -173,7 +173,7 @@ def test_weights_of_as_many_lists_as_items(case):
     for weights in (np.float64(2.5), each, each[:, np.newaxis]):
         per_item = np.broadcast_to(weights[:, np.newaxis] if weights.ndim == 1 else weights, (5, 5))
         wanted = subject.truth(labels, scores, per_item, **arguments)
-        np.testing.assert_allclose(loss(labels, scores, weights), wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(loss(labels, scores, weights), wanted, rtol=1e-9, atol=1e-12, err_msg=rules.WEIGHTS)
 
 
 @each_loss

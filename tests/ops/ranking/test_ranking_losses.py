@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import tensorflow as tf
-from support import modes
+from support import modes, rules
 from support.cases import objects
 from support.data import graded_lists
 from support.gradients import check_gradients
@@ -41,7 +41,7 @@ def test_value(name):
     rows = [0, 1, 3] if name == "permutation_cross_entropy_loss" else [0, 1, 2, 3]
     arguments = (LABELS[rows], SCORES[rows], WEIGHTS[rows], MASK[rows])
     found = LOSSES[name](arguments[1], arguments[0], mask=arguments[3], weights=arguments[2])
-    np.testing.assert_allclose(found, expected(name, *arguments), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found, expected(name, *arguments), rtol=1e-9, atol=1e-12, err_msg=rules.ORACLE)
 
 
 @each_loss
@@ -50,12 +50,12 @@ def test_leading_axes(name):
     whole = LOSSES[name](SCORES, LABELS, mask=MASK, weights=WEIGHTS).numpy()
     folded = [array.reshape(2, 2, 5) for array in (SCORES, LABELS, MASK, WEIGHTS)]
     found = LOSSES[name](folded[0], folded[1], mask=folded[2], weights=folded[3])
-    assert found.shape == (2, 2)
+    assert found.shape == (2, 2), rules.AXES
     if name not in NOISY:  # whose noise is of the whole batch
-        np.testing.assert_allclose(found, whole.reshape(2, 2), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found, whole.reshape(2, 2), rtol=1e-9, atol=1e-12, err_msg=rules.AXES)
         one = LOSSES[name](SCORES[3], LABELS[3], mask=MASK[3], weights=WEIGHTS[3])
-        assert one.shape == ()
-        np.testing.assert_allclose(one, whole[3], rtol=1e-9)
+        assert one.shape == (), rules.AXES
+        np.testing.assert_allclose(one, whole[3], rtol=1e-9, err_msg=rules.AXES)
 
 
 @each_loss
@@ -63,8 +63,9 @@ def test_weights_of_lists_broadcast(name):
     weights = np.float64([[1.0], [2.0], [0.5], [3.0]])
     found = LOSSES[name](SCORES, LABELS, mask=MASK, weights=weights)
     every = LOSSES[name](SCORES, LABELS, mask=MASK, weights=np.broadcast_to(weights, LABELS.shape))
-    np.testing.assert_allclose(found, every, rtol=1e-12)
-    np.testing.assert_allclose(found, weights[:, 0] * LOSSES[name](SCORES, LABELS, mask=MASK), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found, every, rtol=1e-12, err_msg=rules.WEIGHTS)
+    wanted = weights[:, 0] * LOSSES[name](SCORES, LABELS, mask=MASK)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12, err_msg=rules.WEIGHTS)
 
 
 @pytest.mark.slow
@@ -78,7 +79,7 @@ def test_a_temperature_per_list(name):
         alone = [
             float(LOSSES[name](SCORES[i], LABELS[i], tau=tf.constant(tau[i]), mask=MASK[i])) for i in range(len(tau))
         ]
-        np.testing.assert_allclose(found, alone, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found, alone, rtol=1e-9, atol=1e-12, err_msg=rules.TEMPERATURE)
     check_gradients(lambda t: LOSSES[name](SCORES, LABELS, tau=t, mask=MASK), tau, rtol=1e-5, atol=1e-6)
 
 
@@ -92,9 +93,9 @@ def test_masked_junk_changes_nothing(name):
         if mode == "unknown_shape" and name in NOISY:
             continue  # the noise is another; its gradient is checked eagerly
         found, (slopes,) = run(name, scores, labels, weights, mode=mode)
-        np.testing.assert_allclose(found, value, rtol=1e-9)
-        np.testing.assert_allclose(slopes, gradient, rtol=1e-7, atol=1e-12)
-        np.testing.assert_array_equal(slopes.numpy()[~MASK], 0)
+        np.testing.assert_allclose(found, value, rtol=1e-9, err_msg=rules.PADDING)
+        np.testing.assert_allclose(slopes, gradient, rtol=1e-7, atol=1e-12, err_msg=rules.PADDING)
+        np.testing.assert_array_equal(slopes.numpy()[~MASK], 0, err_msg=rules.PADDING)
 
 
 def run(name, scores, labels, weights, mode="op_by_op"):

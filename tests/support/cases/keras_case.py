@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,17 @@ from support.oracles import ranking
 def by_name(name, *options):
     """Arguments by a name that tells them."""
     return {", ".join([name, *(f"{key}={value}" for key, value in each.items())]): each for each in options}
+
+
+def constructor_arguments(cls):
+    """The arguments of our own classes and their defaults, through `**kwargs`, without those of Keras."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("keras_softsort") and "__init__" in vars(base):
+            parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
+            found.update({p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD})
+    found.pop("options", None)  # by which the base class of losses gets the arguments of the others
+    return found
 
 
 @dataclass(frozen=True, eq=False)
