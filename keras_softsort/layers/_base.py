@@ -122,7 +122,6 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
         return shapes
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {**super().get_config(), "tau": self._initial_tau}
 
 

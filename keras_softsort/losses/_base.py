@@ -89,7 +89,6 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
 
     @property
     def given_dtype(self) -> tf.DType | None:
-        """The `dtype` of the constructor."""
         return None if self._given_dtype is None else tf.as_dtype(self._given_dtype)
 
     def options(self, dtype: tf.DType) -> dict[str, Any]:
@@ -113,7 +112,6 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
         return self.weighted_losses(y_true, y_pred, None).values
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         own = {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype}
         return {**super().get_config(), **own}
 
@@ -249,7 +247,6 @@ class ListLoss(WeightedLoss):
         return weighted_list_losses(list_losses, lists, y_pred)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {**super().get_config(), "lists": self.lists, "padding": self.padding}
 
 

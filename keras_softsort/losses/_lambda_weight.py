@@ -63,10 +63,8 @@ class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
     _option_names = ("metric", *lambda_weights.OPTIONS)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {name: written_option(getattr(self, name)) for name in self._option_names}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LambdaWeight:
-        """The weight with these arguments."""
         return cls(**read_options(config))

@@ -83,7 +83,6 @@ class ScoreLoss(ListLoss):
         return in_deviations(scores, lists.given_mask, from_origin=not self._depends_on_offset)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {**super().get_config(), "scale": self.scale}
 
 

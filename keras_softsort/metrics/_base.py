@@ -49,7 +49,6 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
 
     @tf.autograph.experimental.do_not_convert  # which takes Keras 2 longer than the rest
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Add a batch."""
         return self.add_lists(*self.resolved(y_true, y_pred, sample_weight))
 
     def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Lists, tf.Tensor]:
@@ -136,7 +135,6 @@ class SortMetric(ListMetric):
         raise NotImplementedError
 
     def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
-        """The value and the weight of each list."""
         if y_pred.shape.rank == 4:
             y_pred = tf.reduce_mean(y_pred, axis=1)
         weights = arguments.optional(arguments.non_negative_tensor)("weights", lists.given_weights)

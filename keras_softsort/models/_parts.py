@@ -31,7 +31,6 @@ class ScorerInputs(NamedTuple):
 
 
 def scorer_inputs(example_features: Features, context_features: Any, mask_name: str | None) -> ScorerInputs:
-    """Make the inputs for these features."""
     context = _inputs("context_features", context_features or {}, ())
     masks = {} if mask_name is None else {mask_name: keras.Input((None,), dtype="bool", name=mask_name)}
     is_single = not isinstance(example_features, Mapping)

@@ -34,7 +34,6 @@ def checked_names(names: Sequence[str], inputs: ModelInputs) -> list[str]:
 
 
 def write_names(folder: Path, names: list[str]) -> None:
-    """Write `names` to the folder of a SavedModel."""
     (folder / FEATURE_NAMES).parent.mkdir(exist_ok=True)
     (folder / FEATURE_NAMES).write_text(json.dumps(names))
 
@@ -61,7 +60,6 @@ def check_same(expected: tuple[str, ...] | None, received: Any) -> None:
 
 
 def serving_api() -> Any:
-    """Import the messages of tensorflow-serving-api."""
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2  # noqa: PLC0415  (an extra)
     except ImportError as error:

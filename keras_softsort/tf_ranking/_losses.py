@@ -122,6 +122,5 @@ class SumOfLosses(keras.losses.Loss):
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
-        """The sum."""
         parts = zip(self.losses, self._weights, strict=True)
         return sum(weight * loss(y_true, y_pred, sample_weight) for loss, weight in parts)

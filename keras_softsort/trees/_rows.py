@@ -22,7 +22,6 @@ class Rows(NamedTuple):
     sizes: np.ndarray  # [lists], their sum is the number of rows
 
     def list_numbers(self) -> np.ndarray:
-        """The number of the list of each row."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
 

@@ -180,7 +180,6 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
         self.labels.assign(checked.astype("int32"))
 
     def _add_references(self, num_references: Any, dimension: Any) -> None:
-        """Create the weights."""
         count = arguments.positive_integer("num_references", num_references)
         dimension = arguments.positive_integer("dimension", dimension)
         if self.k > count:

@@ -22,15 +22,11 @@ RESULTS = ("membership", "values", "weights")
 class SoftRankLayer(SortingLayer):
     """Compute the soft rank of each item of a list, where 1 is the first.
 
-    The formula, edge cases, errors, cost and source are those of `ops.soft_rank`.
+    Use it to train on ranks. The formula, edge cases, errors, cost and source are those of `ops.soft_rank`.
 
     Args:
       tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_rank`.
-      method: a method with ranks, see `ops.soft_rank`.
-      power: exponent of the distance of scores, positive, for a method that has one.
-      hard: whether to return exact ranks, with the gradient of the soft ones.
-      direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
-      scale: `"std"` divides the scores by their standard deviation per list. None does not.
+      method, power, hard, direction, scale: as in `ops.soft_rank`.
       axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
@@ -81,14 +77,13 @@ class SoftRankLayer(SortingLayer):
 class SoftQuantileLayer(SortingLayer):
     """Compute soft quantiles of each list of scores, such as the soft median for `q=0.5`.
 
-    The formula, edge cases, errors, cost and source are those of `ops.soft_quantile`.
+    Use it for means that outliers do not move. The formula, edge cases, errors, cost and source are those of
+    `ops.soft_quantile`.
 
     Args:
       q: the quantile, a number in [0, 1], or a sequence of them. A number counts as a sequence of one.
       tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_quantile`.
-      method: a method with a permutation matrix, see `ops.soft_quantile`.
-      power: exponent of the distance of scores, positive, for a method that has one.
-      scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      method, power, scale: as in `ops.soft_quantile`.
       axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
@@ -140,24 +135,19 @@ class SoftQuantileLayer(SortingLayer):
 class SoftTopKLayer(SortingLayer):
     """Compute the k largest (or smallest) scores of each list softly, or the items that they belong to.
 
-    The formulas, edge cases, errors, cost and source are those of `ops.soft_top_k` and `ops.soft_top_k_membership`.
+    Use it to select k items inside a model. The formulas, edge cases, errors, cost and source are those of
+    `ops.soft_top_k` and `ops.soft_top_k_membership`.
 
     Args:
       k: number of items, from 1 to n.
       tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_top_k`.
-      method: a method with a permutation matrix, or for `"membership"` one with memberships. None takes the default of
-        the function.
-      power: exponent of the distance of scores, positive, for a method that has one.
+      method, power, hard, direction, scale: as in the function. A method of None takes its default.
       returns: the result. `"values"`: the k scores `[batch, k]`. `"weights"`: the first k rows of the soft permutation
         `[batch, k, n]`. `"membership"`: how much each item belongs to the first k, `[batch, n]`, which sums to k.
-      hard: whether to return the exact result, with the gradient of the soft one.
-      direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
       axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    The output has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`. If fewer than k items are
-    valid, the remaining values are 0, and the remaining weight is on masked items.
+    The output has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`.
 
     Example:
 

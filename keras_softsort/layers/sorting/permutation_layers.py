@@ -77,8 +77,9 @@ class PermutationLayer(SortingLayer):
 class NeuralSortLayer(PermutationLayer):
     """Sort scores softly with NeuralSort: a soft permutation matrix, sorted values or soft ranks.
 
-    The formula, edge cases, errors, cost and source are those of `ops.neural_sort`. Values and ranks are those of
-    `ops.soft_values` and `ops.soft_rank`, which need no matrix on long lists.
+    Use it to train through a sort inside a model. The formula, edge cases, errors, cost and source are those of
+    `ops.neural_sort`. Values and ranks are those of `ops.soft_values` and `ops.soft_rank`, which need no matrix on long
+    lists.
 
     Args:
       tau: initial temperature in units of the scores times the list size n; see `TemperatureLayer`. For scores with a
@@ -86,9 +87,7 @@ class NeuralSortLayer(PermutationLayer):
       returns: the result. `"permutation"`: the matrix P `[batch, rank, item]`, with the weights of the items at each
         rank. `"values"`: the sorted scores `[batch, n]`. `"ranks"`: the soft ranks `[batch, n]`, where 1 is the first.
       top_k: number of first ranks to return, for `"permutation"` and `"values"`; None returns all.
-      hard: whether to use the exact permutation, with the gradient of the soft one (straight-through).
-      direction: `"DESCENDING"` (largest first) or `"ASCENDING"`.
-      scale: `"std"` divides the scores by their standard deviation per list. None does not. Values keep their scale.
+      hard, direction, scale: as in `ops.neural_sort`. Values keep their scale.
       axis: the axis of the items in scores `[batch, ...]` of any rank. It cannot be 0, the batch. The ranks take its
         place, and the items are the last axis of a matrix. The default, -1, takes scores `[batch, n]` or
         `[batch, n, 1]`. A Keras mask has the leading axes of the scores.
@@ -101,8 +100,7 @@ class NeuralSortLayer(PermutationLayer):
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.NeuralSortLayer(tau=0.01, returns="values")
-    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    >>> ks.NeuralSortLayer(tau=0.01, returns="values")(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[5.0, 3.0, 2.0]]
     """
 
@@ -117,7 +115,8 @@ class NeuralSortLayer(PermutationLayer):
 class SoftSortLayer(PermutationLayer):
     """Sort scores softly with SoftSort: a soft permutation matrix, sorted values or soft ranks.
 
-    The formula and source are those of `ops.soft_sort`. The rest is as in `NeuralSortLayer`.
+    Its temperature does not depend on the list size. The formula and source are those of `ops.soft_sort`. The rest is
+    as in `NeuralSortLayer`.
 
     Args:
       tau: initial temperature in units of the scores to the `power`; see `TemperatureLayer`. For scores with a spread
@@ -130,8 +129,7 @@ class SoftSortLayer(PermutationLayer):
 
     >>> import tensorflow as tf
     >>> import keras_softsort as ks
-    >>> layer = ks.SoftSortLayer(tau=0.01, returns="ranks")
-    >>> layer(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+    >>> ks.SoftSortLayer(tau=0.01, returns="ranks")(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
     [[3.0, 1.0, 2.0]]
     """
 

@@ -135,7 +135,6 @@ class SetLoss(WeightedLoss):
 
 
 def _layer_axis(value: Any) -> int | None:
-    """Check that `value` is None, 0 or 1."""
     if value is None or arguments.integer("layer_axis", value) in (0, 1):
         return value
     raise ValueError(f"layer_axis must be None, 0 or 1, got {value!r}")

@@ -51,7 +51,6 @@ class EmbeddingMemory:
         )
 
     def save(self, store: MutableMapping[str, Any]) -> None:
-        """Write the memory."""
         if self.embeddings is not None:
             store["embeddings"], store["labels"] = self.embeddings.numpy(), self.labels.numpy()
 

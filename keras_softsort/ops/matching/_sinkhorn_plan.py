@@ -20,10 +20,7 @@ STORED = 64
 
 
 class Plan(NamedTuple):
-    """The plan of iterations: `segments` of `length`, at most `num_iterations` in total.
-
-    The iterations of a segment stand in the graph one after the other.
-    """
+    """The plan of iterations: `segments` of `length`, unrolled in the graph, at most `num_iterations` in total."""
 
     num_iterations: int
     tolerance: float | None
@@ -37,7 +34,6 @@ class Plan(NamedTuple):
 
     @property
     def segments(self) -> int:
-        """The number of segments."""
         return ceil_division(self.num_iterations, self.length)
 
     @property
@@ -56,7 +52,6 @@ class Plan(NamedTuple):
 
 
 def checked_plan(*, num_iterations: Any, tolerance: Any, implicit_gradient: Any = False) -> Plan:
-    """Check the arguments of a plan."""
     return Plan(
         num_iterations=arguments.positive_integer("num_iterations", num_iterations),
         tolerance=None if tolerance is None else arguments.non_negative_number("tolerance", tolerance),

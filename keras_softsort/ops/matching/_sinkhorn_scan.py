@@ -19,13 +19,10 @@ def scan(
     reverse_from: tf.Tensor | None = None,
     is_running: Callable[..., tf.Tensor] | None = None,
 ) -> tuple[tuple, tuple]:
-    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or from `reverse_from - 1` back to 0.
+    """Run `step(t, state, *inputs[t])` for t from 0 to `length - 1`, or from `reverse_from - 1` back to 0, in a loop.
 
-    Return the state and the outputs.
-
-    A step returns its new state and outputs with the shapes of `outputs_like`, which are stacked along a new first
-    axis. The graph does not grow with `length`. The loop ends once `is_running(t, state)` is false; the remaining
-    outputs are 0.
+    A step returns its new state and outputs with the shapes of `outputs_like`, which are stacked along a new first axis
+    and returned with the last state. The loop ends once `is_running(t, state)` is false; later outputs are 0.
     """
 
     def time(count: tf.Tensor) -> tf.Tensor:

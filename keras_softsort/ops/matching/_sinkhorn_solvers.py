@@ -34,17 +34,13 @@ class Gradients(NamedTuple):
 
 
 class Scalings(NamedTuple):
-    """Iterations on scalings u, v of a kernel K, whose weights are u_i K_ij v_j.
-
-    An iteration is u = rows / (K v), v = columns / (K^T u).
-    """
+    """Iterations u = rows / (K v), v = columns / (K^T u) on scalings of a kernel K. The weights are u_i K_ij v_j."""
 
     kernel: tf.Tensor  # [B, N, M]
     rows: tf.Tensor  # [B, N]: the sums
     columns: tf.Tensor  # [B, M]
 
     def step(self, plan: Plan, t: Any, state: State) -> State:
-        """The state after iteration t."""
         products = self._times(state.columns)
         u = _scaling(self.rows, products)
         v = _scaling(self.columns, self._times(u, axis=1))
@@ -62,8 +58,7 @@ class Scalings(NamedTuple):
         """The gradients before the iterations from number `first` on; `states` are those before and after each.
 
         For the gradient d of log v after an iteration, y = d / columns, and the column step adds -W_ij y_j to the
-        gradient of log K_ij and -W y to that of log u, where W are the weights after it. The row step is alike. The
-        terms of all iterations are one matrix product.
+        gradient of log K_ij and -W y to that of log u, where W are the weights after it. The row step is alike.
         """
         d_columns, d_row_sums, d_column_sums = gradients[1:4]
         left, right = [], []
@@ -97,8 +92,7 @@ class Scalings(NamedTuple):
 class Potentials(NamedTuple):
     """Iterations on potentials f, g for any range of logits L. The weights are exp(L_ij + f_i + g_j).
 
-    An iteration is f_i = rho (log rows_i - logsumexp_j(L_ij + g_j)), g_j = rho (log columns_j - logsumexp_i(L_ij +
-    f_i)). The exponent rho is 1 if the sums must hold.
+    An iteration is f_i = rho (log rows_i - logsumexp_j(L_ij + g_j)), and alike for g. rho is 1 if the sums must hold.
     """
 
     matrices: SinkhornMatrices
@@ -196,8 +190,7 @@ def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: 
 
         rows a + P b = sum_j(P U),   P^T a + columns b = sum_i(P U).
 
-    Without a this is a symmetric system for b, which conjugate gradients solve: their number grows as the square root
-    of that of Sinkhorn iterations.
+    Without a this is a symmetric system for b, which conjugate gradients solve in fewer steps than Sinkhorn's.
     """
     rows, columns = tf.reduce_sum(weights, axis=2), tf.reduce_sum(weights, axis=1)
     products = weights * upstream

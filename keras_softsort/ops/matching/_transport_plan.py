@@ -19,7 +19,7 @@ RELAXATION = 1.5
 class TransportProblem(NamedTuple):
     """Transport at finite costs [B, N, M] between weights a [B, N] and b [B, M], at temperatures tau [B, 1, 1].
 
-    The weights sum to 1, or are all 0. Points with the weight 0 take no part. If it is symmetric, a and b are equal.
+    The weights sum to 1, or are all 0, and a and b are equal if it is symmetric.
     """
 
     costs: tf.Tensor
@@ -48,8 +48,8 @@ def transport_value(problem: TransportProblem, plan: Plan) -> tuple[tf.Tensor, t
     """The cost [B], and the largest error of a row sum [B].
 
     The cost is the dual one of the last potentials f and g,
-    `sum(a f) + sum(b g) - tau sum(a b^T (exp((f + g - costs) / tau) - 1))`, which is at most the exact cost for any f
-    and g, and whose error is quadratic in theirs. Its gradient at fixed potentials is that of the exact cost.
+    `sum(a f) + sum(b g) - tau sum(a b^T (exp((f + g - costs) / tau) - 1))`: at most the exact cost, with an error that
+    is quadratic in theirs. Its gradient at fixed potentials is that of the exact cost.
     """
 
     @tf.custom_gradient
@@ -95,8 +95,7 @@ def _reduced(problem: TransportProblem) -> tuple[TransportProblem, tuple[tf.Tens
 def _potentials(problem: TransportProblem, plan: Plan) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """The potentials f [B, N] and g [B, M] after the iterations, tau, and the largest error of a row sum [B].
 
-    The first iterations are made at higher temperatures. A tau of which the costs have no digits counts as one of which
-    they do.
+    The first iterations are made at higher temperatures. tau is at least one of which the costs have digits.
     """
     a, b, count = problem.a, problem.b, plan.num_iterations
     used = (a[:, :, tf.newaxis] > 0) & (b[:, tf.newaxis, :] > 0)

@@ -52,15 +52,14 @@ def sinkhorn(
     tau goes to 0, it becomes the permutation matrix of `linear_assignment(logits)`. Columns are normalized last and sum
     to 1. The rows sum to 1 up to the residual, which grows as tau falls: 20 iterations may leave 0.06 if tau is a tenth
     of the spread of the logits, and 1.0 if it is a hundredth. Check it with `return_residual=True`, or set a tolerance.
-
     If there are more columns than rows, the rows sum to 1 and the columns to at most 1: a slack row with uniform logits
     takes the rest. If there are more rows than columns, it is the other way round.
 
-    With `row_sums` and `column_sums` the result is a transport plan: `sinkhorn(-costs, tau, row_sums=a,
-    column_sums=b)`. If one side has more mass, its sums are upper bounds (partial transport). With a `marginal_penalty`
-    p the sums need not hold (unbalanced transport): P has the largest `sum(P * logits) + tau entropy(P) - p KL(row sums
-    of P, row_sums) - p KL(column sums of P, column_sums)`, with `entropy(P) = -sum(P log(P) - P)` and
-    `KL(x, y) = sum(x log(x / y) - x + y)`.
+    With `row_sums` and `column_sums` the result is a transport plan:
+    `sinkhorn(-costs, tau, row_sums=a, column_sums=b)`. If one side has more mass, its sums are upper bounds (partial
+    transport). With a `marginal_penalty` p the sums need not hold (unbalanced transport): P has the largest `sum(P *
+    logits) + tau entropy(P) - p KL(row sums of P, row_sums) - p KL(column sums of P, column_sums)`, with `entropy(P) =
+    -sum(P log(P) - P)` and `KL(x, y) = sum(x log(x / y) - x + y)`.
 
     Args:
       logits: floating-point `[..., n, m]`. A pair with -inf is never matched.
@@ -102,23 +101,19 @@ def sinkhorn(
 
     Cost: O(n m) time per iteration: two exponentials of the matrix for every tenth and with a penalty for all, two
     matrix-vector products for the others. Memory is O(n m) plus (n + m) for each of up to 64 iterations, or for every
-    tenth of more. An `implicit_gradient` takes O(n m) per step of conjugate gradients, of
-    which there are fewer than iterations. `hard` adds the cost of `linear_assignment`.
+    tenth of more. An `implicit_gradient` takes O(n m) per step of conjugate gradients, of which there are fewer than
+    iterations. `hard` adds the cost of `linear_assignment`.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> logits = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
-    >>> (100 * ks.ops.sinkhorn(logits).numpy()).round().tolist()
+    >>> (100 * ks.ops.sinkhorn([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).numpy()).round().tolist()
     [[58.0, 21.0, 21.0], [21.0, 58.0, 21.0], [21.0, 21.0, 58.0]]
-    >>> plan = ks.ops.sinkhorn(logits, row_sums=[0.5, 0.25, 0.25], column_sums=[0.2, 0.4, 0.4])
-    >>> [round(float(total), 4) for total in plan.numpy().sum(axis=0)]
-    [0.2, 0.4, 0.4]
 
-    Source: G. Mena, D. Belanger, S. Linderman, J. Snoek, "Learning Latent Permutations with Gumbel-Sinkhorn Networks",
-    ICLR 2018; R. Sinkhorn, P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices", 1967; B.
-    Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport Problems", 2019; L. Chizat, G.
-    Peyre, B. Schmitzer, F.-X. Vialard, "Scaling Algorithms for Unbalanced Transport Problems", 2018 (penalty).
+    Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018; R. Sinkhorn,
+    P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices", 1967; B. Schmitzer, "Stabilized Sparse
+    Scaling Algorithms for Entropy Regularized Transport Problems", 2019; L. Chizat et al., "Scaling Algorithms for
+    Unbalanced Transport Problems", 2018 (penalty).
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance, implicit_gradient=implicit_gradient)
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
@@ -159,30 +154,22 @@ def gumbel_sinkhorn(
 
     Args:
       logits, num_iterations, tolerance, row_mask, column_mask: as in `sinkhorn`.
-      tau: temperature in units of the logits, as in `sinkhorn`. Logits plus noise are divided by it.
+      tau: as in `sinkhorn`. Logits plus noise are divided by it.
       seed: two integers, the stateless seed of the noise.
-      num_samples: number of samples per matrix.
+      num_samples: number of samples per matrix, at least 1.
       noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `sinkhorn`.
       hard: whether to return exact matchings of logits plus noise, with the gradient of the soft ones.
       scale: as in `sinkhorn`. The noise is added to the divided logits.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases of `sinkhorn`.
-
-    Raises:
-      TypeError, ValueError: `seed` does not hold two integers, `num_samples` is below 1, `noise_scale` is below 0, or
-        an error of `sinkhorn`.
-
-    Cost: that of `sinkhorn`, per sample.
+      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases and errors of `sinkhorn`, and its cost
+      and source per sample.
 
     Example:
 
     >>> import keras_softsort as ks
-    >>> samples = ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5)
-    >>> samples.shape.as_list()
+    >>> ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()
     [5, 2, 2]
-
-    Source: see `sinkhorn`.
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
@@ -218,7 +205,6 @@ class SinkhornArguments(NamedTuple):
 def _checked(
     logits: Any, tau: Any, row_mask: Any, column_mask: Any, *, plan: Plan, hard: Any, scale: Any
 ) -> SinkhornArguments:
-    """Check the arguments of `sinkhorn`."""
     logits = arguments.matrix_tensor("logits", logits)
     tau = arguments.temperature(tau, compute_dtype(logits.dtype), logits, inner=2)
     # TensorFlow's forward mode fails for conditionals that a tape has already differentiated.

@@ -23,14 +23,12 @@ class Segment(NamedTuple):
 
 
 class Sinkhorn(NamedTuple):
-    """Sinkhorn iterations for any range of logits. The first of a segment is made on potentials.
+    """Sinkhorn iterations for any range of logits. The first of a segment is made on potentials, the state before it.
 
     The weights after it are a kernel, on whose scalings the others are made. Its rows have at least 1 / N of the sums
     that they should have, and no later iteration changes a sum by more, which keeps the scalings of a segment within
     the numbers of float32. Iterations on potentials alone take 1.3 to 3.1 times as long
     (benchmarks/operators/variants.py). With a penalty all are made so, since no kernel keeps its range.
-
-    The states between segments are potentials.
     """
 
     potentials: Potentials
@@ -137,10 +135,7 @@ def _moved(state: State, scalings: State) -> State:
 
 
 def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor, tf.Tensor]:
-    """The weights [B, N, M] after the iterations, and their largest error of a row sum [B], which has no gradient.
-
-    The weights are differentiable with respect to the logits, the sums and the exponent.
-    """
+    """The weights [B, N, M] after the iterations, and their largest error of a row sum [B], which has no gradient."""
 
     @tf.custom_gradient
     def weights(logits: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, *exponents: tf.Tensor) -> tuple:
@@ -173,12 +168,9 @@ def _summed_like(gradient: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
 def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float) -> tf.Tensor:
     """Normalize soft permutations [..., n, n], whose rows sum to 1, until their columns sum to 1 as well.
 
-    A matrix stops once its row sums are within `tolerance` of 1. The gradient is that of the iterations made. A block
-    of masked rows and items needs no mask, if it is a soft permutation of its own.
-
-    Every row and every column of a soft permutation has its largest weight at a pair of its own. So scalings stay
-    moderate: for NeuralSort and SoftSort of any scores and temperature, a row and a column scaling multiply to at most
-    about n. float32 is enough, and weights that underflow do not matter.
+    A matrix stops once its row sums are within `tolerance` of 1. A block of masked rows and items needs no mask, if it
+    is a soft permutation of its own. Each row and column of a soft permutation has its largest weight at a pair of its
+    own, so scalings multiply to at most about n, and weights that underflow do not matter.
     """
     plan = Plan(num_iterations, tolerance)
 

@@ -36,10 +36,10 @@ def transport_cost(
 ) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
     """Compute the entropic cost of transporting the points x to the points y.
 
-    `cost = min_P sum(P * C) + tau sum(P log(P / (a b^T)))` over plans P with row sums a and column sums b. C holds the
-    distances, and a and b the weights, divided by their sums. As tau goes to 0 it becomes the exact cost of transport.
-    For large tau it becomes the mean distance. Sinkhorn iterations find the plan, first at higher temperatures if tau
-    is small compared with the distances.
+    Use it to compare clouds of points. `cost = min_P sum(P * C) + tau sum(P log(P / (a b^T)))` over plans P with row
+    sums a and column sums b. C holds the distances, and a and b the weights, divided by their sums. As tau goes to 0 it
+    becomes the exact cost of transport, and for large tau the mean distance. Sinkhorn iterations find the plan, first
+    at higher temperatures if tau is small compared with the distances.
 
     Args:
       x: points `[..., n, d]`, floating-point.
@@ -50,7 +50,7 @@ def transport_cost(
       y_weights: weights of y, `[m]` or `[..., m]`.
       x_mask: bool `[..., n]`, True for valid points.
       y_mask: bool `[..., m]`, True for valid points.
-      distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"`, `"cosine"` or `"dot"`, see `nearest_neighbors`.
+      distance: as in `nearest_neighbors`.
       num_iterations: maximum number of Sinkhorn iterations, at most half of them at higher temperatures.
       tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
       return_residual: whether to return a pair of the cost and the residual.
@@ -74,12 +74,11 @@ def transport_cost(
     Example:
 
     >>> import keras_softsort as ks
-    >>> x, y = [[0.0], [1.0]], [[3.0], [2.0]]
-    >>> round(float(ks.ops.transport_cost(x, y, tau=0.01)), 2)
+    >>> round(float(ks.ops.transport_cost([[0.0], [1.0]], [[3.0], [2.0]], tau=0.01)), 2)
     4.01
 
-    Source: M. Cuturi, "Sinkhorn Distances", NIPS 2013; A. Genevay, G. Peyre, M. Cuturi, "Learning Generative Models
-    with Sinkhorn Divergences", AISTATS 2018.
+    Source: M. Cuturi, "Sinkhorn Distances", NIPS 2013; A. Genevay et al., "Learning Generative Models with Sinkhorn
+    Divergences", AISTATS 2018.
     """
     source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
     tau, distance = _checked_tau(source, target, tau), arguments.one_of("distance", distance, DISTANCES)
@@ -108,17 +107,12 @@ def sinkhorn_divergence(
     `divergence = cost(x, y) - cost(x, x) / 2 - cost(y, y) / 2`, with the costs of `transport_cost`. Unlike these it has
     no bias: it is positive for clouds that differ, and its gradient moves x to y instead of to the center of y. As tau
     goes to 0 it becomes the exact cost of transport; for large tau and squared distances, the squared distance of the
-    means.
+    means. NaN, empty clouds, residuals, gradients and errors are as there, and the cost is three times as much.
 
     Args:
-      x, y, x_weights, y_weights, x_mask, y_mask, num_iterations, tolerance: as in `transport_cost`.
-      tau: temperature in units of the distances, as in `transport_cost`.
+      x, y, tau, x_weights, y_weights, x_mask, y_mask, num_iterations, tolerance: as in `transport_cost`.
       distance: as in `transport_cost`. Only `"squared_euclidean"`, `"euclidean"` and `"cityblock"` make it positive.
       return_residual: whether to return a pair of the divergence and the largest residual of the three costs.
-
-    Cost: three times that of `transport_cost`, for n * m, n * n and m * m pairs.
-
-    NaN, empty clouds, residuals, gradients and errors are as in `transport_cost`.
 
     Example:
 
@@ -126,8 +120,7 @@ def sinkhorn_divergence(
     >>> round(float(ks.ops.sinkhorn_divergence([[0.0, 1.0], [2.0, 0.0]], [[3.0, 4.0], [5.0, 3.0]])), 4)
     18.0
 
-    Source: J. Feydy, T. Sejourne, F.-X. Vialard, S. Amari, A. Trouve, G. Peyre, "Interpolating between Optimal
-    Transport and MMD using Sinkhorn Divergences", AISTATS 2019.
+    Source: J. Feydy et al., "Interpolating between Optimal Transport and MMD using Sinkhorn Divergences", AISTATS 2019.
     """
     source, target = _cloud("x", x, x_weights, x_mask), _cloud("y", y, y_weights, y_mask)
     tau, distance = _checked_tau(source, target, tau), arguments.one_of("distance", distance, DISTANCES)

@@ -27,11 +27,9 @@ def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
 
 @tf.custom_gradient
 def _choice_weights(ratio: tf.Tensor, peak: tf.Tensor) -> tuple:
-    """Compute the softmax over the last axis.
+    """Compute the softmax over the last axis: 0 where the `peak` [..., 1] of the keys is -inf, NaN where it is +inf.
 
-    It is 0 where the `peak` [..., 1] of the keys is -inf, and NaN where the peak is +inf or NaN. TensorFlow's softmaxes
-    do not agree on the other weights of a list with +inf. Weights of 0 get no gradient, even if the gradient of their
-    result is not finite.
+    Weights of 0 get no gradient, even if the gradient of their result is not finite.
     """
     weights = tf.where(is_nan_or_infinity(peak), tf.constant(math.nan, ratio.dtype), tf.nn.softmax(ratio))
     zero = tf.zeros([], ratio.dtype)
@@ -98,11 +96,7 @@ def _below_peak(alpha: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
 
 @tf.custom_gradient
 def scaled(drop: tf.Tensor, tau: tf.Tensor) -> tuple:
-    """Compute `drop / tau` with a finite result and a finite gradient.
-
-    The automatic gradient of the quotient contains `drop / tau^2`, which overflows. At ties the gradients of k
-    softmaxes grow as tau^-k.
-    """
+    """Compute `drop / tau` with a finite result and a finite gradient, in which `drop / tau^2` would overflow."""
     floor = _floor(drop.dtype)
     beyond = tf.abs(drop) > -floor * tf.minimum(tau, 1)
     value = tf.where(beyond, -floor * tf.sign(drop), tf.where(beyond, tf.zeros_like(drop), drop) / tau)
@@ -144,7 +138,7 @@ def threshold_memberships(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor
     """Compute soft memberships `[..., n]` in the k largest keys, each at most 1, with sum k.
 
     tau is `[..., 1]`, and bool `open_items` `[..., n]` marks more than k items. The memberships are
-    `sigmoid((keys - t) / tau)`, with the threshold t for which they sum to k. They maximize
+    `sigmoid((keys - t) / tau)` with the threshold t for which they sum to k, and maximize
     `sum(m * keys) + tau * entropy(m)` over all m in [0, 1] with sum k, where entropy is that of n independent coins.
     """
     dtype = keys.dtype
@@ -167,10 +161,7 @@ def threshold_memberships(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor
 
 
 def _newton(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """One step of Newton's method, which about squares the error of the threshold if it is below 1.
-
-    If all memberships round to 0 or 1, their derivative is 0, and there is no step.
-    """
+    """One step of Newton's method, which about squares an error below 1; no step if the derivative rounds to 0."""
     memberships = _memberships(ratio, threshold, open_items)
     excess = tf.reduce_sum(memberships, axis=-1, keepdims=True) - k
     slope = tf.reduce_sum(memberships * (1 - memberships), axis=-1, keepdims=True)
@@ -183,11 +174,7 @@ def _memberships(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor) 
 
 
 def _bisect(ratio: tf.Tensor, gap: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
-    """Find the threshold `[..., 1]` within 0.1 by bisection, for the k-th key at 0 and the next one at `gap`, below 0.
-
-    At the threshold t the first k items lack as much as the other ones have. They lack from sigmoid(t) to k times that,
-    and the others have from sigmoid(gap - t) to n times that. So t is within log(n) of gap / 2.
-    """
+    """Find the threshold `[..., 1]` within 0.1 by bisection, for the k-th key at 0 and the next at `gap`, below 0."""
     middle, half = gap / 2, tf.math.log(tf.cast(tf.shape(ratio)[-1], ratio.dtype))
     for _ in range(HALVINGS):
         half /= 2

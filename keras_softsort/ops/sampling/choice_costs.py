@@ -76,8 +76,8 @@ class ChoicesAgainstLater(NamedTuple):
 class ComparedChoices(NamedTuple):
     """Choices in any order of the items, by pairs: each from the items with a lower key and the tied ones that count.
 
-    The compilers of a TPU and of an H100 make less of pairs than of an order: for `plackett_luce_loss` of 64 lists of
-    128 items the one expects 3 us, not 10, and the other launches 7 kernels, not 26 (benchmarks/accelerators).
+    A TPU expects 3 us for `plackett_luce_loss` of 64 lists of 128 items by pairs, and 10 us by an order; an H100
+    launches 7 kernels, not 26 (benchmarks/accelerators).
     """
 
     keys: tf.Tensor  # [B, n]
@@ -104,8 +104,8 @@ SortedChoices = OrderedChoices | ChoicesAgainstLater
 def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices | ComparedChoices) -> tf.Tensor:
     """Compute `sum_i w_i (logsumexp_j a_j - a_i)` over the choices i, with the alternatives j of each: [B].
 
-    The scores a [B, n] may be `excluded`, or -inf. Weights of None are 1. A choice of weight 0 costs 0, and so does one
-    all of whose alternatives are excluded.
+    The scores a [B, n] may be `excluded`, or -inf. A choice of weight 0 costs 0, and so does one all of whose
+    alternatives are excluded.
     """
     if isinstance(choices, ComparedChoices):
         terms = _by_pairs(scores, choices)
@@ -159,8 +159,7 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
 def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """The costs [B, n] of choices, and the gradient [B, n] of their weighted sum; `given` are scores and any weights.
 
-    Second derivatives are computed within the branch that they need. XLA does not compile the gradient of a condition
-    of which a branch gathers.
+    XLA compiles no gradient of a condition that gathers, so second derivatives are computed within its branches.
     """
     scores = given[0]
     # The largest score may be -inf, from which -inf cannot be subtracted.
@@ -192,10 +191,7 @@ def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SortedChoices) -> t
 
 
 def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
-    """Compute the costs [B, n], and the gradient [B, n] of their weighted sum, in linear time.
-
-    `relative` are the scores relative to the largest of their list, within `SAFE_RANGE`.
-    """
+    """The costs [B, n] and slopes in linear time, for scores within `SAFE_RANGE` of the largest of their list."""
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms

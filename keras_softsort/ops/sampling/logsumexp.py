@@ -11,12 +11,7 @@ from keras_softsort.ops.core.temperature import excluded
 
 
 class ScaledSums(NamedTuple):
-    """Sums of exponentials, `total * exp(peak)`. An empty sum has a total of 0 and the lowest peak.
-
-    Exponents far below that peak, as `excluded` and -inf, add nothing.
-
-    Peaks have no gradient. The gradient of `log(total)` is that of the logarithm of the sum.
-    """
+    """Sums of exponentials, `total * exp(peak)`; peaks have no gradient. Empty sums are 0 at the lowest peak."""
 
     peak: tf.Tensor  # the largest exponent
     total: tf.Tensor
@@ -29,10 +24,7 @@ class ScaledSums(NamedTuple):
 
 
 def scaled_sums(exponents: tf.Tensor, factors: tf.Tensor | None = None) -> ScaledSums:
-    """Compute `sum_k f_k exp(x_k)` over the last axis, for `exponents` x of any range. The `factors` f are 1 or more.
-
-    The factor of an empty sum is 0.
-    """
+    """Compute `sum_k f_k exp(x_k)`, 0 if empty, over the last axis, for exponents of any range and factors above 1."""
     peak = tf.maximum(tf.stop_gradient(tf.reduce_max(exponents, axis=-1)), exponents.dtype.min / 8)
     terms = tf.exp(exponents - peak[..., tf.newaxis])
     return ScaledSums(peak, tf.reduce_sum(terms if factors is None else factors * terms, axis=-1))

@@ -23,7 +23,7 @@ def expected_reward(
     """Compute the mean over samples of `sum_{i < k} rank_weights_i rewards_{z_i}`: `[batch]`.
 
     `keys` `[samples, batch, n]` are `logits` `[batch, n]` plus Gumbel noise, and z is their order. `rank_weights` are
-    `[k]` with k <= n. `rewards` are `[batch, n]`, 0 where masked. Rewards and rank weights must not be negative.
+    `[k]` with k <= n, and `rewards` `[batch, n]`, 0 where masked. Neither may be negative.
     """
     shape = tf.shape(keys)
     count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
@@ -52,12 +52,11 @@ def expected_reward(
 
 
 def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-    """Compute PL-Rank's estimate of the gradient of the expected reward, from each of `orders` `[lists, k]`.
+    """Compute PL-Rank's estimate [lists, n] of the gradient of the expected reward, from each of `orders` `[lists, k]`.
 
-    The estimate for item d is `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`. r is
-    the rank of d, or k if d is not among the first k. Z_i is the sum of exp(logit) over the items that are left at
-    rank i. `later_i = sum_{j >= i} w_j rewards_{z_j}` is the reward from rank i on. The result is `[lists, n]` in the
-    dtype of `logits`.
+    The estimate for item d is `later_{r + 1} + sum_{i <= min(r, k)} exp(s_d) / Z_i (w_i rewards_d - later_i)`. r is the
+    rank of d, or k if d is not among the first k. Z_i is the sum of exp(logit) over the items that are left at rank i.
+    `later_i = sum_{j >= i} w_j rewards_{z_j}` is the reward from rank i on.
     """
     peak = tf.reduce_max(logits, axis=-1, keepdims=True)
     below = logits - tf.maximum(peak, logits.dtype.min / 8)

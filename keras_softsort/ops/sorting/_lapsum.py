@@ -1,7 +1,7 @@
 """LapSum: ranks and memberships by sums of Laplace distributions around the scores, in O(n log n).
 
-Sums over all other items decay exponentially along the sorted list. The scores are used in units of tau and in float64,
-or in float32 on a TPU, so that scores far from 0 and low temperatures keep their precision.
+Sums over all other items decay exponentially along the sorted list. They are computed in float64, or in float32 on a
+TPU, so that scores far from 0 and low temperatures keep their precision.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from keras_softsort.ops.sorting._ordering import OrderedLists
 
 
 def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
-    """`1/2 + sum_j F((s_j - s_i) / tau)` over the valid items j, with the Laplace distribution function F: [L, n].
+    """The rank `1/2 + sum_j F((s_j - s_i) / tau)` of valid items, with the Laplace distribution function F: [L, n].
 
-    Masked items get 0. `F(t)` is `1 - exp(-t) / 2` for t >= 0 and `exp(t) / 2` below. So the rank is the middle rank of
-    the item's ties, plus half the decaying sum over the scores below it, minus half the one over the scores above.
+    It is the middle rank of an item's ties, plus half the decaying sum over lower scores, minus half that over higher
+    ones.
     """
     positions, valid = _positions(lists)
     weights = tf.cast(valid, lists.scores.dtype)
@@ -51,8 +51,7 @@ def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
 def _near(positions: tf.Tensor, values: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple:
     """`sum_j exp(-|p_j - p_i|) v_j` over all ranks, for rising positions p and values v, with ties `first` to `last`.
 
-    The gradients of `_near` and `_behind` use each other, so both can be differentiated any number of times. They copy
-    their arguments, because the gradient of a gradient cannot use tensors of the outer graph.
+    The gradients of `_near` and `_behind` use each other, and copy their arguments for gradients of gradients.
     """
     positions, values, first, last = map(tf.identity, (positions, values, first, last))
     before, after = _from_both_sides(positions, values)
@@ -118,9 +117,8 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
 def _attached(threshold: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     """Give `threshold` the gradient with respect to `positions` for which the sum stays k.
 
-    The gradient is the mean of the movements of the positions, weighted by the densities. A softmax computes these
-    weights, because all densities may underflow. There is no custom gradient: adding weights times 0 works in every
-    mode, and with the trapezoid rule also for second derivatives.
+    It is the mean of the movements of the positions, weighted by the densities. A softmax computes these weights,
+    because all densities may underflow. Adding weights times 0 works in every mode, unlike a custom gradient.
     """
     moved = positions - tf.stop_gradient(positions)  # 0
 

@@ -52,7 +52,6 @@ class Lists:
         return self.keys if self.mask is None else masked_last(self.keys, self.mask)
 
     def in_order(self) -> OrderedLists:
-        """The lists with their order."""
         keys, order = descending(self.sort_keys())
         return OrderedLists(self.scores, self.tau, self.mask, self.keys, order, inverse(order), keys)
 
@@ -73,9 +72,9 @@ class OrderedLists(Lists):
         return take(self.order, tf.minimum(ranks, tf.maximum(self.valid_counts() - 1, 0)))
 
     def positions(self, origin: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Minus the sorted scores [B, n] in units of tau, in the working dtype, and which ranks are valid.
+        """Minus the sorted scores [B, n] over tau, relative to that at `origin` [B, 1], and which ranks are valid.
 
-        They are relative to the score at the rank `origin` [B, 1]. Masked items have the last valid one's position.
+        Masked items have the last valid one's position.
         """
         scores = take(self.scores, self.order_of_valid())
         padded = tf.pad(scores, [[0, 0], [0, 1]])  # there is an origin in an empty list too
@@ -102,10 +101,7 @@ class OrderedLists(Lists):
         return tied_ranks(self.ordered_keys)
 
     def gradient_of_sorted_scores(self, d_rows: tf.Tensor, ranks: tf.Tensor | None = None) -> tf.Tensor:
-        """Turn a gradient [B, r] of the sorted scores at `ranks`, or at all, into one of the items [B, n].
-
-        Tied items share it evenly.
-        """
+        """Turn a gradient [B, r] of the sorted scores, at `ranks` or all, into one of items [B, n], even among ties."""
         batch, size = tf.unstack(tf.shape(self.scores))
         groups = tie_groups(self.ordered_keys) + size * tf.range(batch)[:, tf.newaxis]
         sums = tf.math.unsorted_segment_sum(d_rows, groups if ranks is None else take(groups, ranks), batch * size)

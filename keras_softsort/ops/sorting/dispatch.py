@@ -1,8 +1,7 @@
 """Soft permutations and their products, by the algorithm that suits the method and the list size.
 
-The matrix itself is dense. On long lists products do not form it. Results that a method computes without a matrix, such
-as ranks, come from the method. Lists are flattened and sorted first, and get their leading axes and dtype back at the
-end. Called eagerly, each function here is one trace for all list sizes with the same algorithm.
+The matrix itself is dense. On long lists products do not form it. Lists are flattened and sorted first, and get their
+axes and dtype back at the end. Called eagerly, each function here is one trace for all list sizes of an algorithm.
 """
 
 from __future__ import annotations

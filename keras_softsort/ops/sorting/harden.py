@@ -18,8 +18,9 @@ from keras_softsort.ops.core.tracing import traced_if_eager
 def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     """Turn a soft permutation into an exact one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 
-    One rank after another takes the item with the largest weight that no earlier rank has taken; of equal weights, the
-    first. So no item is taken twice, as could happen at ties with the argmax of each row.
+    Use it for matrices from elsewhere: `neural_sort(..., hard=True)` knows the scores, so it only needs a sort. One
+    rank after another takes the item with the largest weight that no earlier rank has taken; of equal weights, the
+    first.
 
     Args:
       permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks. Weights of -inf are equal and
@@ -34,7 +35,7 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
       TypeError: `permutation` is not floating-point, or `mask` is not bool.
       ValueError: `permutation` has fewer than two axes or more ranks than items, or `mask` has another shape.
 
-    Cost: r sequential steps of O(n). `neural_sort(..., hard=True)` knows the scores, so it only needs a sort.
+    Cost: r sequential steps of O(n).
 
     Example:
 
@@ -42,7 +43,7 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     >>> ks.ops.harden([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
-    Source: Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients Through Stochastic Neurons", 2013.
+    Source: Y. Bengio et al., "Estimating or Propagating Gradients Through Stochastic Neurons", 2013.
     """
     permutation = arguments.floating_tensor("permutation", permutation)
     shape = permutation.shape

@@ -1,7 +1,4 @@
-"""The methods of soft sorting: what each provides, their names, and the checked arguments that choose one.
-
-No other module of the package uses the name of a method.
-"""
+"""The methods of soft sorting by name, which only this module uses, and the checked arguments that choose one."""
 
 from __future__ import annotations
 
@@ -31,10 +28,8 @@ from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks
 class Method(NamedTuple):
     """A method of soft sorting. Functions that it does not have are None, and follow from its matrix if it has one.
 
-    A method with a matrix gives either the logits of its rows or the matrix itself.
-
-    All functions take lists `[B, n]`, and all but `logits` also their descending order, with masked items last.
-    NeuralNDCG divides a matrix by the sums of its columns, of which none may underflow to 0.
+    It gives the logits of the rows or the matrix itself. All take lists `[B, n]`, all but `logits` also their
+    descending order, masked items last. No sum of a column of a matrix may underflow to 0.
     """
 
     name: str

@@ -26,9 +26,9 @@ def neural_sort(
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of NeuralSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
-    Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. Every row sums
-    to 1 and is largest at the item of that rank. As tau goes to 0, P becomes the permutation matrix that sorts. Scores
-    are taken relative to a middle score of their list, so large offsets and outliers cost no precision.
+    Use it to train through a sort. Row i of P, from 1, is `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with
+    `B_j = sum_k |s_j - s_k|`. Every row sums to 1 and is largest at the item of that rank. As tau goes to 0, P becomes
+    the permutation matrix that sorts. Large offsets and outliers of the scores cost no precision.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -46,8 +46,8 @@ def neural_sort(
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Masked items never affect the valid ones, and come
       last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
-      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows. Empty lists give
-      `[..., 0, 0]`. Half precision is computed in float32.
+        gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows. Empty lists give
+        `[..., 0, 0]`. Half precision is computed in float32.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
@@ -62,8 +62,7 @@ def neural_sort(
     >>> (100 * ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0).numpy()).round().tolist()
     [[1.0, 88.0, 12.0], [24.0, 9.0, 67.0], [73.0, 0.0, 27.0]]
 
-    Source: A. Grover, E. Wang, A. Zweig, S. Ermon, "Stochastic Optimization of Sorting Networks via Continuous
-    Relaxations", ICLR 2019.
+    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019.
     """
     args = sort_arguments(scores, tau, mask=mask, direction=direction, scale=scale, top_k=top_k, axis=axis)
     return dispatch.permutation(args, top_k, arguments.boolean("hard", hard))
@@ -85,17 +84,14 @@ def soft_sort(
     """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
     Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. For the sorted values, which other libraries call
-    `soft_sort`, see `soft_values`.
+    `soft_sort`, see `soft_values`. The shape, masked items, ties, empty lists, errors and cost are as in `neural_sort`.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, top_k, hard, mask, direction, scale, axis: as in `neural_sort`.
       tau: temperature in units of the scores to the `power`, positive: a number, or a tensor that broadcasts against
         the leading axes. For scores with a spread of about 1 start with 0.1 to 1. A tensor that is not positive gives
         NaN.
       power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
-      top_k, hard, mask, direction, scale, axis: as in `neural_sort`.
-
-    The shape, masked items, ties, empty lists, errors and cost are as in `neural_sort`.
 
     Example:
 

@@ -35,14 +35,9 @@ def soft_quantile(
     `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, power, mask, scale: as in `soft_values`.
       q: a Python or NumPy number in [0, 1], or a one-dimensional sequence of them.
-      tau: temperature in units of `method`, as in `soft_values`.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
-      mask: bool `[..., n]`, True for valid items.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
-        Values keep their scale.
       axis: the axis of the n items in `scores` and `mask`. The quantiles take its place.
 
     Returns:
@@ -107,8 +102,7 @@ def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
 def _places(args: SortArguments, quantiles: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The ranks below and then those above the quantiles, [..., 2 q], and the share [..., q] of the upper ones.
 
-    In float64: a product with the number of items would leave no digit of a share in float32. If the list size is known
-    the numbers for all counts of valid items are constants, since LiteRT has no float64.
+    Float32 would leave no digit of a share. Constants for all counts of a known list size spare LiteRT the float64.
     """
     size, known = args.scores.shape[-1], tf.get_static_value(quantiles)
     if args.mask is None:

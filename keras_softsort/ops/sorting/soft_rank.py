@@ -35,13 +35,12 @@ def soft_rank(
     nearest to `-scores / tau`. Neighbors in the sorted list that are further apart than tau have exact ranks and no
     gradient, so choose tau well above the distance of neighbors. The others are pooled in blocks, in which a rank is
     the mean rank minus (score - block mean) / tau. With `"projection_kl"` the point is that nearest to
-    `exp(-scores / tau)` by Kullback-Leibler divergence.
-
-    With `"lapsum"` they are `1/2 + sum_j F((s_j - s_i) / tau)` over all valid j, where F is the distribution function
-    of the Laplace distribution: the expected ranks with Laplace noise. Every rank depends on all scores.
+    `exp(-scores / tau)` by Kullback-Leibler divergence. With `"lapsum"` they are `1/2 + sum_j F((s_j - s_i) / tau)`
+    over all valid j, where F is the distribution function of the Laplace distribution: the expected ranks with Laplace
+    noise.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, scale: as in `neural_sort`.
       tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Its unit is scores
         times list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, and scores for the others.
       method: `"neural_sort"`, `"soft_sort"`, `"projection"`, `"projection_kl"` or `"lapsum"`.
@@ -49,7 +48,6 @@ def soft_rank(
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
       mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
       axis: the axis of the n items in `scores`, `mask` and the ranks.
 
     Returns:
@@ -67,14 +65,12 @@ def soft_rank(
     Example:
 
     >>> import keras_softsort as ks
-    >>> ks.ops.soft_rank([2.0, 2.0, 3.0], tau=0.01).numpy().tolist()
-    [2.5, 2.5, 1.0]
     >>> ks.ops.soft_rank([5.0, 1.0, 2.0], 2.0, method="projection", direction="ASCENDING").numpy().tolist()
     [3.0, 1.25, 1.75]
 
-    Source: M. Blondel, O. Teboul, Q. Berthet, J. Djolonga, "Fast Differentiable Sorting and Ranking", ICML 2020, for
-    projections; L. Struski, M. Bednarczyk, I. Podolak, J. Tabor, "LapSum - One Method to Differentiate Them All:
-    Ranking, Sorting and Top-k Selection", ICML 2025; otherwise see `neural_sort` and `soft_sort`.
+    Source: M. Blondel et al., "Fast Differentiable Sorting and Ranking", ICML 2020, for projections; L. Struski et al.,
+    "LapSum - One Method to Differentiate Them All: Ranking, Sorting and Top-k Selection", ICML 2025; otherwise see
+    `neural_sort` and `soft_sort`.
     """
     args = sort_arguments(
         scores,

@@ -41,16 +41,11 @@ def soft_top_k(
     one number per item, see `soft_top_k_membership`.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, tau, power, mask, scale: as in `soft_values`.
       k: number of items, from 1 to n.
-      tau: temperature in units of `method`, as in `soft_values`.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
       hard: whether to return exact values and one-hot weights, with the gradient of the soft ones.
-      mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
-        Values keep their scale.
       axis: the axis of the n items in `scores` and `mask`. The k ranks take its place, and the items are the last axis
         of the weights.
 
@@ -68,9 +63,8 @@ def soft_top_k(
     Example:
 
     >>> import keras_softsort as ks
-    >>> values, weights = ks.ops.soft_top_k([2.0, 5.0, 3.0], k=2, tau=0.01)
-    >>> values.numpy().tolist(), weights.numpy().tolist()
-    ([5.0, 3.0], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> ks.ops.soft_top_k([2.0, 5.0, 3.0], k=2, tau=0.01).values.numpy().tolist()
+    [5.0, 3.0]
 
     Source: that of `neural_sort` and `soft_sort`.
     """
@@ -98,25 +92,22 @@ def soft_top_k_membership(
 ) -> tf.Tensor:
     """Compute how much each item belongs to the k largest (or smallest): numbers that sum to k.
 
-    With `"lapsum"`, `p_i = F((s_i - b) / tau)`, where F is the distribution function of the Laplace distribution, and b
-    is the threshold for which the memberships sum to k. With `"projection"`, `p_i = clip(s_i / tau - b, 0, 1)`: the
-    vector of memberships nearest to the scores. Items that are far enough from the threshold get exactly 0 or 1, and no
-    gradient. With `"projection_kl"`, `p_i = min(exp(s_i / tau - b), 1)`: exactly 1 for the first items, and above 0 for
-    the others. With `"neural_sort"` and `"soft_sort"`, they are the column sums of `P[..., :k, :]`, which may exceed 1
-    at a high tau.
+    Use it to select k of n items. With `"lapsum"`, `p_i = F((s_i - b) / tau)`, where F is the distribution function of
+    the Laplace distribution, and b is the threshold for which the memberships sum to k. With `"projection"`,
+    `p_i = clip(s_i / tau - b, 0, 1)`: the vector of memberships nearest to the scores. Items that are far enough from
+    the threshold get exactly 0 or 1, and no gradient. With `"projection_kl"`, `p_i = min(exp(s_i / tau - b), 1)`:
+    exactly 1 for the first items, and above 0 for the others. With `"neural_sort"` and `"soft_sort"`, they are the
+    column sums of `P[..., :k, :]`, which may exceed 1 at a high tau.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, power, mask, scale: as in `soft_rank`.
       k: number of items, from 1 to n. An integer, or an integer tensor that is a scalar or holds one per list. With a
         tensor the matrix methods take O(n^2) time.
       tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
         For `"neural_sort"` and `"soft_sort"` see `soft_values`.
       method: `"lapsum"`, `"projection"`, `"projection_kl"`, `"neural_sort"` or `"soft_sort"`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
       hard: whether to return 1 for the first k items and 0 for the others, with the gradient of the soft memberships.
-      mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
       axis: the axis of the n items in `scores`, `mask` and the memberships. A tensor k has the other axes.
 
     Returns:

@@ -1,8 +1,7 @@
 """NeuralSort's logits, `((n + 1 - 2 i) s_j - sum_k |s_j - s_k|) / tau` of the rows i = 1, ..., n.
 
-Scores count relative to a middle score u of their list, and the sum relative to the same sum for u: what item k adds is
-then 0 unless its score lies between u and s_j. So neither an offset of all scores nor the size of a score far from the
-others costs digits.
+Scores and the sum count relative to a middle score of their list, so that neither an offset of all scores nor the size
+of a score far from the others costs digits.
 """
 
 from __future__ import annotations

@@ -70,8 +70,7 @@ class SoftRows(NamedTuple):
     def _differentiable(self, function: Callable[..., tuple], *values: tf.Tensor) -> tf.Tensor:
         """The result of a function of logits, weights and `values`, with its gradient for scores, tau and values.
 
-        The function also returns the function from an upstream gradient to those of the logits, whose rows sum to 0,
-        and of the values.
+        The function also returns one from an upstream gradient to those of the logits, whose rows sum to 0, and values.
         """
 
         @tf.custom_gradient
@@ -133,8 +132,7 @@ def _softmax_gradient(weights: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
 def _centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """`sum_d u_id (w_jd - (P w)_id)` of values w [B, n, d], means P w and u [B, r, d]: [B, r, n].
 
-    Adding a constant to a row leaves its softmax unchanged. The difference of close values is exact, and the product
-    with either of them would be rounded.
+    A constant in a row does not change its softmax. Differences of close values are exact, products with them round.
     """
     if values.shape[2] == 1:
         return upstream * (tf.linalg.matrix_transpose(values) - means)

@@ -5,11 +5,8 @@ of the row, which is at j = i, by
 
     drop(i, j) = F_j - F_i - 2 i (G_j - G_i) >= 0,    G_j = sum_{p < j} d_p,    F_j = sum_{p < j} (2 p + 1) d_p.
 
-It grows with the distance of j from i on both sides. So the smallest drop between a block of rows and a block of
-columns is the one at the corner where they are closest.
-
-Exponentials are computed in the requested dtype, and their sums in float64, because prefix sums over the whole list
-accumulate rounding errors of sums that are 0.
+It grows with the distance of j from i, so two blocks are closest at a corner. Exponentials are computed in the
+requested dtype, and sums in float64, because prefix sums accumulate rounding errors.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 With logits l_ij of sorted lists, P = softmax_j(l) and a form sum_ij u_i P_ij w_j, the gradient with respect to l_ij is
 `A_ij = P_ij u_i (w_j - (P w)_i)`. The algorithms compute P w, P^T u, and the sums of A that make up the gradient of the
-scores; the rest is here. All tensors have the shape of the lists: nothing grows with n^2.
+scores; the rest is here.
 """
 
 from __future__ import annotations
@@ -76,10 +76,7 @@ class MatrixFree(NamedTuple):
 
 
 def sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Descending scores [L, n] in float64, with masked ones as the lowest valid one; and [L, n, 1]: 1, or 0 if masked.
-
-    If a list has a valid score that is not finite, all its valid entries are NaN.
-    """
+    """Descending scores [L, n] in float64, and [L, n, 1]: 1, 0 where masked, NaN in a list whose tau is NaN."""
     ordered = tf.cast(take(scores, lists.order_of_valid()), tf.float64)
     number = tf.where(tf.math.is_nan(tau), tau, tf.ones_like(tau))
     valid = tf.range(tf.shape(scores)[1]) < lists.valid_counts()
@@ -87,10 +84,7 @@ def sorted_scores(lists: OrderedLists, scores: tf.Tensor, tau: tf.Tensor) -> tup
 
 
 def normalized(sums: tf.Tensor, valid: tf.Tensor, reference: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """P w, and 1 / the sum of each row's weights, from the weighted sums of w - `reference` and of 1 [..., d + 1].
-
-    Both are 0 for a rank of masked items.
-    """
+    """P w, and 1 / the sum of each row's weights, from sums of w - `reference` and of 1 [..., d + 1]; 0 if masked."""
     masked = tf.equal(valid, 0)
     norms = tf.where(masked, tf.zeros_like(valid), valid / tf.where(masked, tf.ones_like(valid), sums[:, :, -1:]))
     return tf.where(masked, tf.zeros_like(valid), sums[:, :, :-1] * norms + reference), norms

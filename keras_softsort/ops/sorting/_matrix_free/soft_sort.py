@@ -1,7 +1,6 @@
 """Products with SoftSort's matrix of power 1 in O(n log n): exp(-|t_i - t_j|) factors along the sorted order.
 
-A sum over all items is a sum over earlier items, a sum over later items and the item's own term: two first-order
-recurrences. Sums are computed in float64, so that values of different size keep their precision.
+A sum over all items is one over earlier items, one over later items and the item's own term, in float64.
 """
 
 from __future__ import annotations

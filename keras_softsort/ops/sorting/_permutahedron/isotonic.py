@@ -1,13 +1,12 @@
 """Isotonic regression: the blocks of the optimum, by a few rounds of pooling, or else by divide and conquer.
 
-Each position 0, ..., n - 1 of a list has a number x, and each run of positions has a level f(run). The optimum is the
-partition into blocks whose levels do not rise, as pooling adjacent violators finds it. If the rounds of `_pooled` do
-not end with it for every list of the batch, halves of 1, 2, 4, ... positions are merged. Both halves are solved, so
-only one block across the middle can change. A block of the left half belongs to it exactly if the level of the run that
-follows the block, up to the last block of the right half with a higher level, is above its own level. The rule for the
-right half is the mirror image. The block is not part of that run, because if levels are soft maxima, a dominant block
-would hide the others in the sum. Each position decides by one binary search, so a merge is O(log n) vector operations.
-No loop goes over the positions.
+Each run of positions of a list has a level. The optimum is the partition into blocks whose levels do not rise, as
+pooling adjacent violators finds it. If the rounds of `_pooled` do not end with it for every list of the batch, halves
+of 1, 2, 4, ... positions are merged, in which only one block across the middle can change. A block of the left half
+belongs to it exactly if the level of the run that follows the block, up to the last block of the right half with a
+higher level, is above its own level; the right half is the mirror image. The block is not part of that run, because a
+dominant one would hide the others in a soft maximum. Each position decides by one binary search, so a merge is O(log n)
+vector operations. No loop goes over the positions.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ class PooledBlocks(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The level of a run: the mean or the soft minimum of its numbers, plus a part that depends only on its positions.
-
-    The soft minimum is `-log sum exp(-number)`.
-    """
+    """The level of a run: the mean of its numbers or `-log sum exp(-number)`, plus a part that its positions decide."""
 
     is_soft: bool
     of_positions: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # of the first and the last position of a run
@@ -84,11 +80,10 @@ class _Solved(NamedTuple):
 
 
 def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first and the last position [L, n] int32 of the block of each position of the lists `x` [L, n].
+    """The first and the last position [L, n] int32 of the block of each position of the sorted lists `x` [L, n].
 
-    Only the first `valid_counts` [L, 1] positions of a list are joined; each of the others is its own block. The result
-    is exact up to the rounding of levels in the dtype of `x`. Lists are sorted, either way, and finite or NaN. O(n)
-    time where pooling ends soon for all of them, otherwise O(n log^2 n) in O(log^2 n) steps; O(n) memory; no gradient.
+    Positions from `valid_counts` [L, 1] on are blocks of their own. O(n) time where pooling ends soon for all lists,
+    otherwise O(n log^2 n) in O(log^2 n) steps; O(n) memory; no gradient.
     """
     lists, size = tf.unstack(tf.shape(x))
     positions = tf.reshape(tf.broadcast_to(tf.range(size), [lists, size]), [-1])
@@ -156,10 +151,7 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
 def _leading_of_the_other_half(
     solved: _Solved, is_left: tf.Tensor, other: tf.Tensor, stop: tf.Tensor, half: tf.Tensor
 ) -> tf.Tensor:
-    """The number of positions from `other` on, in the other half, with a higher level (or equal, for the right half).
-
-    Levels do not rise in a solved half, so a binary search finds them.
-    """
+    """The number of positions from `other` on, in the other half, of a higher level (or equal, for the right half)."""
 
     def narrow(step: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         position = other + count + step - 1
@@ -178,8 +170,7 @@ def _at(values: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
 def _pooled(x: tf.Tensor, origin: tf.Tensor, stop: tf.Tensor, level: Level) -> tuple[PooledBlocks, tf.Tensor]:
     """The blocks of the positions of all lists [N] after up to `ROUNDS` rounds, and whether they are the optimum.
 
-    A round joins all neighbors whose levels rise. At most temperatures lists hold one long run of violators or few of
-    them, and a few rounds solve them. In between, a block may grow by one position a round, which would take thousands.
+    A round joins all neighbors whose levels rise. Most temperatures need a few rounds, and some would need thousands.
     `origin` is the first position of the list of each number `x`, and `stop` follows its last one that is joined.
     """
     positions = tf.range(tf.size(x))

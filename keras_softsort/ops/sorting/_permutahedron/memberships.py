@@ -1,7 +1,7 @@
 """Projections onto the memberships in the k largest: the permutahedron of k ones and zeros.
 
-Scores are used in float64, in units of tau and relative to the k-th largest: z. The items at 0 and at 1 are found
-without a gradient. The memberships of the others are then a differentiable function of their scores.
+Scores are used in float64, over tau and relative to the k-th largest: z. The items at 0 and at 1 are found without a
+gradient, and the memberships of the others differentiably.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ def _shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
 
 
 def _entropic_shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
-    """`min(exp(z_i - b), 1)` of sorted z [L, n]: 1 for the first items, and a softmax of the others times what is left.
-
-    An item is one of the others if the sum of exp(z) from it on is at least k minus its rank times its own.
-    """
+    """`min(exp(z_i - b), 1)` of sorted z [L, n]: 1 for the first items, and for the others a softmax times the rest."""
     held, k = tf.stop_gradient(z), tf.cast(k, z.dtype)
     _, sums = laplace_sums(-held, tf.cast(valid, z.dtype)[:, tf.newaxis])
     ranks = tf.cast(tf.range(tf.shape(z)[1]), z.dtype)

@@ -1,7 +1,6 @@
 """Projections onto the permutahedron: the ranks and the sorted scores of fast soft sort.
 
-Both follow from the blocks of an isotonic regression over the sorted list. The blocks are found without a gradient, in
-float64, so that scores far from 0 keep their precision. Ranks and values are then differentiable sums over blocks.
+Both are differentiable sums over the blocks of an isotonic regression, found in float64 without a gradient.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from keras_softsort.ops.sorting._permutahedron.isotonic import Level, PooledBloc
 def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """The projection of `-scores / tau` onto the permutahedron of the ranks 1, ..., n: [L, n], 0 for masked items.
 
-    Within a block, a rank is the mean rank minus (score - block mean) / tau. With `entropic`, the sum of the ranks of
-    the block is divided by a softmax of `-scores / tau`.
+    Within a block, a rank is the mean rank minus (score - block mean) / tau, or if `entropic` its share of the sum by a
+    softmax of `-scores / tau`.
     """
     scores = take(lists.scores, lists.order)
     dtype = working_dtype(scores)
@@ -44,8 +43,8 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
 def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """The projection of `(n, ..., 1) / tau` onto the permutahedron of the scores [L, n]; 0 after the valid ones.
 
-    Within a block, a value is the block mean minus (rank - block center) / tau. With `entropic` the means are
-    log-sum-exp, of the scores and of minus the ranks, because the scores are projected as logarithms.
+    Within a block, a value is the block mean minus (rank - block center) / tau, with log-sum-exp for means if
+    `entropic`.
     """
     scores = _shared_by_ties(lists)
     lists_count, size = tf.unstack(tf.shape(scores))
