@@ -433,7 +433,10 @@ def leaning(source):
 TESTS = Path(__file__).parent
 
 
-@pytest.mark.parametrize("folder", [ROOT, TESTS, TESTS.parent / "examples"], ids=lambda folder: folder.name)
+OTHERS = [TESTS.parent / name for name in ("benchmarks", "examples")]
+
+
+@pytest.mark.parametrize("folder", [ROOT, TESTS, *OTHERS], ids=lambda folder: folder.name)
 def test_docstrings_and_comments_stand_on_their_own(folder):
     assert {path.name: found for path in folder.rglob("*.py") if (found := leaning(path.read_text()))} == {}
 

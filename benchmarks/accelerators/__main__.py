@@ -1,4 +1,4 @@
-"""What the compilers of a TPU v5e and of an H100 make of each operator, loss and metric, without either of them.
+"""Compile each operator, loss and metric for a TPU v5e and an H100, without either of them, and count the result.
 
     python benchmarks/accelerators --programs neural_sort soft_rank --shapes 64x128 --targets tpu
     python benchmarks/accelerators                                                 # all: hours on two cores
@@ -66,7 +66,7 @@ class Compiler:
             sys.exit(f"{self.target}: {self.versions['error']}; does {python} have jax and the plugin?")
 
     def compiled(self, folder: Path) -> dict[str, Any]:
-        """What became of the program in a folder, once no other process compiles for this target."""
+        """Compile the program in a folder, once no other process compiles for this target. Return what was found."""
         with open(Path(tempfile.gettempdir()) / f"compiler_{self.target}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             assert self.process.stdin

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Row = dict[str, Any]
-# What a compiler tells of a program.
+# The figures of a compiled program.
 COLUMNS = ("us", "unknown", "kernels", "loops", "KiB", "float64", "int64", "seconds", "error", "kinds")
 # No launch takes less than this, in microseconds.
 FLOOR = 5.0

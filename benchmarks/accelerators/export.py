@@ -49,7 +49,7 @@ def export(
     tensors = [tf.constant(array) for array in programs.arrays(program, *map(int, shape.split("x")))]
     run = step(program.formula if formula and program.formula else program.function)
     with lowering_for(target):
-        # What is lowered for a GPU holds nothing of a GPU, and TensorFlow for CPUs lowers for no TPU.
+        # A TPU gets this HLO, too: it has no part of a GPU, and TensorFlow for CPUs lowers for no TPU.
         hlo = run.experimental_get_compiler_ir(*tensors)(stage="hlo_serialized", platform_name="GPU")
     folder = folder / "-".join([name, shape, *["formula"] * formula, target])
     folder.mkdir(parents=True, exist_ok=True)

@@ -236,7 +236,7 @@ _METRICS = {
     "spearman_correlation": Program(ks.ops.spearman_correlation, ("scores", "scores")),
 }
 PROGRAMS: dict[str, Program] = {**_SORTING, **_MATCHING, **_SAMPLING, **_NEIGHBORS, **_RANKING, **_METRICS}
-# What `keras_softsort.ops` names besides, and why it has no program.
+# Names of `keras_softsort.ops` that have no program -> the reason.
 EXCEPTIONS = {
     "MatchResult": "a tuple of results",
     "NearestNeighbors": "a tuple of results",

@@ -1,4 +1,4 @@
-"""From which list size on products without the matrix are faster than the dense engine, forward and backward.
+"""Find the list size from which products without the matrix are faster than the dense engine, forward and backward.
 
 For `min_size` in `keras_softsort/ops/sorting/methods.py`. Softly sorted values and soft ranks by each engine, with
 about `--items` items in all lists together; the two alternate within one process and the figures are medians.

@@ -2,9 +2,9 @@
 
 The peers are NeuralSort as published, in plain TensorFlow, with B_j as a sum of absolute differences in O(n^2), not by
 the O(n^3) product of the reference code, and with distances by a matrix product. `whole` makes the n x n matrix of each
-query and takes its first k rows, as the reference code does; `rows` makes only the first k rows. Where n^2 numbers for
-all queries together would not fit, a peer takes a query at a time; where there are more than `--max-numbers` of them in
-all it is left out. The candidates take turns in one process and the figures are medians, as ratios to ours; values and
+query and takes its first k rows, as the reference code does; `rows` makes only the first k rows. A peer takes a query
+at a time if n^2 numbers for all queries together would not fit. It is left out if there are more than `--max-numbers`
+of them in all. The candidates take turns in one process and the figures are medians, as ratios to ours; values and
 gradients are compared first. Memory is what a process of its own grew by.
 
     python benchmarks/operators/dknn.py

@@ -1,9 +1,9 @@
-"""What a new list size costs an eager call: every public operator and loss, with its gradient, on lists of one batch.
+"""Measure the cost of a new list size for eager calls of every public operator and loss, with its gradient.
 
-The first call of all; then calls with `--count` other sizes below `--largest`, in random order and each made twice, as
-far as `--seconds` reach. Of those, the slowest, and by how much at most the first of the two took longer than the
-second: apart where it made a new trace, since lists of another length have another algorithm, and where it did not.
-Traces are those of operators; memory is what the process grew by between the first call and the last.
+After the first call, calls with `--count` other sizes below `--largest` are made in random order, each twice, as far as
+`--seconds` reach. The table has the slowest of them, and the largest excess of a first call over its second: once for
+sizes that needed a new trace, because longer lists have another algorithm, and once for the others. Traces are those of
+operators. Memory is the growth of the process between the first call and the last.
 
     python benchmarks/operators/eager_calls.py
 """
@@ -46,7 +46,7 @@ OPERATORS: dict[str, Callable] = {
     "harden": lambda s: ks.ops.harden(s[:, tf.newaxis]),
     "gumbel_softmax": lambda s: ks.gumbel_softmax(s, seed=SEED),
     "ranknet_lambdas": lambda s: ks.ops.ranknet_lambdas(s, tf.abs(s)),
-    # Of a matrix of two rows.
+    # The scores are a matrix of two rows.
     "sinkhorn": ks.sinkhorn,
     "gumbel_sinkhorn": lambda s: ks.ops.gumbel_sinkhorn(s, seed=SEED),
     "linear_assignment": ks.linear_assignment,

@@ -1,10 +1,10 @@
 """The losses of TF-Ranking, Keras-RS and Rax beside ours: time and memory of a loss and its gradient.
 
 Each library is measured where it is installed, in turns with ours in one process: TF-Ranking in a plain graph of
-TensorFlow 2.15, Keras-RS in a plain graph and by XLA, Rax by `jax.jit` beside ours by XLA. Where both compute the same,
+TensorFlow 2.15, Keras-RS in a plain graph and by XLA, Rax by `jax.jit` beside ours by XLA. If both have one formula,
 their gradients are compared first, each divided by its largest number. Memory is what a process of its own grew by.
-Scores are standard normal; labels are 0 to 4, or 0 and 1 for losses of clicks. What stands in `--json` is not run
-again, so that a run may be stopped by `--seconds` and continued, and the runs of several environments meet in one file.
+Scores are standard normal; labels are 0 to 4, or 0 and 1 for losses of clicks. Rows in `--json` are not run again, so
+that a run may be stopped by `--seconds` and continued, and the runs of several environments meet in one file.
 
     python benchmarks/operators/ranking_losses.py --json benchmarks/results/ranking_losses.json
 """

@@ -7,8 +7,8 @@
 
 Costs are those of a detector: the L1 distance of boxes minus the probability of the class ("boxes"), or standard normal
 numbers. The candidates take turns in one process; figures are medians. Every total is asserted to be SciPy's, but that
-of keras-hub, whose excess has a column. What is not installed, or took more than `--limit` seconds a call at the batch
-before, is left out.
+of keras-hub, whose excess has a column. Libraries that are not installed, and calls after one of more than `--limit`
+seconds at the batch before, are left out.
 
 With `--layers`: the loss of the sets of all decoder layers, 52 sets of 300 predictions with 20 targets each, in one
 call of `SetLoss(layer_axis=0)`, in a call per layer, and in a call per set.

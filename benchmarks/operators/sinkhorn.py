@@ -29,12 +29,13 @@ from steps import runner
 import keras_softsort as ks
 
 TAU = 0.5
-# Of matrices and gradients. The implicit gradient is that of the fixed point, which iterations only approach.
+# Largest errors of matrices and gradients. The implicit gradient is that of the fixed point, which iterations only
+# approach.
 IMPLICIT = ("ott-jax scaling", "ours with implicit gradient, XLA", "ours with implicit gradient, TF")
 TOLERANCES = {**dict.fromkeys(IMPLICIT, (1e-3, 5e-2)), "others": (1e-4, 1e-3)}
 OPERATORS: dict[str, Callable] = {
     "ours": lambda logits, iterations: ks.sinkhorn(logits, TAU, num_iterations=iterations),
-    # Of a tolerance that is never reached.
+    # The tolerance is never reached.
     "ours with implicit gradient": lambda logits, iterations: ks.sinkhorn(
         logits, TAU, num_iterations=iterations, tolerance=0.0, implicit_gradient=True
     ),
@@ -58,7 +59,7 @@ def tensorflow_run(operator: Callable, iterations: int, jit: bool, arrays: Array
 
 
 def ott_run(iterations: int, arrays: Arrays) -> Callable:
-    """The same by ott-jax."""
+    """The matrices and gradients of ott-jax."""
     import jax  # noqa: PLC0415  (an optional peer)
 
     @jax.jit

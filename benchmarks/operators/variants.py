@@ -1,4 +1,4 @@
-"""What each second algorithm for the same result saves, forward and backward.
+"""Measure the time that each second algorithm for one result saves, forward and backward.
 
 Comments in the code cite these ratios: the time with one algorithm alone over the time with both. The two alternate
 within one process, and the figures are ratios of medians. A variant is switched off by replacing what selects it.

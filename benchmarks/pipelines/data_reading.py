@@ -38,7 +38,7 @@ def generated(documents: int, seed: int = 0):
 
 
 def write_svmlight(path: Path, documents: int) -> None:
-    """As MSLR-WEB30K is written, with each feature in each line."""
+    """Write a file like MSLR-WEB30K, with each feature in each line."""
     features, labels, queries = generated(documents)
     form = " ".join(f"{i}:%g" for i in range(1, FEATURES + 1))
     with path.open("w") as file:
@@ -47,7 +47,7 @@ def write_svmlight(path: Path, documents: int) -> None:
 
 
 def frame(documents: int):
-    """The same documents as a pandas frame."""
+    """The documents of `write_svmlight` as a pandas frame."""
     import pandas as pd
 
     features, labels, queries = generated(documents)

@@ -38,7 +38,7 @@ def order_cost(orders: tf.Tensor) -> tf.Tensor:
 
 
 def matrix_cost(permutations: tf.Tensor) -> tf.Tensor:
-    """The same of permutation matrices `[..., n, n]`."""
+    """Minus the discounted gain of permutation matrices `[..., n, n]`."""
     return -tf.reduce_sum(tf.linalg.matvec(permutations, tf.constant(GAINS)) * DISCOUNTS, axis=-1)
 
 

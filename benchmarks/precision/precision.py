@@ -29,7 +29,7 @@ def rows(sizes: Sequence[int], taus: Sequence[float], kinds: Sequence[str]) -> I
             scores = (offset + np.random.default_rng(0).normal(size=size)).astype(np.float32)
             exact = scores.astype(np.float64)
             if outlier is not None:
-                # As far as no weight reaches, which float64 adds up without loss.
+                # So far that no weight reaches it, and near enough for float64 to add it up without loss.
                 scores[0], exact[0] = outlier, 1e6
             for tau in taus:
                 truth = formulas.neural_sort(tf.constant(exact), tau).numpy()

@@ -44,7 +44,7 @@ def exact_gradient(eta: float) -> float:
 
 
 def log_probabilities(eta: tf.Tensor) -> tf.Tensor:
-    """Of the 8 outcomes, `[..., 8]`."""
+    """The log-probabilities of the 8 outcomes, `[..., 8]`."""
     outcomes = tf.constant(OUTCOMES)
     ones, zeros = tf.math.log_sigmoid(eta), tf.math.log_sigmoid(-eta)
     return tf.reduce_sum(outcomes * ones[..., None, None] + (1 - outcomes) * zeros[..., None, None], axis=-1)
@@ -58,7 +58,7 @@ def expected(name: str, logits: tf.Tensor, samples: int) -> tf.Tensor:
         return ks.expected_cost(first, cost, num_samples=samples, estimator=name, seed=[1, 2])
     tiled = tf.repeat(logits[:, tf.newaxis], samples, axis=1)
     chosen = ks.ops.gumbel_softmax(tiled, 0.5, hard=name == "straight_through", seed=[1, 2])
-    # As a relaxation must: the cost of a mixture of outcomes, each coin at its mean.
+    # A relaxation has to take the cost of a mixture of outcomes, each coin at its mean.
     coins = tf.linalg.matmul(chosen, tf.constant(OUTCOMES))
     return tf.reduce_mean(tf.reduce_sum((coins - P) ** 2, axis=-1), axis=-1)
 

@@ -1,8 +1,8 @@
 """Operators and the main losses, forward and backward, beside peers and the hard sort, in plain TensorFlow and by XLA.
 
 TensorFlow's candidates of one operator and size take turns in one process, and those of every other framework in
-another, since one's threads and memory slow down the next. The figures are medians; peak memory is that of a
-process of its own for each. What would not fit is not run, and the table says so. Torch, ott-jax, rax, keras-rs,
+another, since one's threads and memory slow down the next. The figures are medians; peak memory is that of a process of
+its own for each. The table names candidates that would not fit, which are not run. Torch, ott-jax, rax, keras-rs,
 torchsort and SciPy take part where they are installed (`pip install -e ".[benchmarks]"`). Writes `suite.json` (all
 figures, versions, machine), `suite.md` and `suite.png`.
 
@@ -97,7 +97,7 @@ def measured(options: argparse.Namespace) -> Iterator[list[dict]]:
 
 
 def written(options: argparse.Namespace) -> Iterator[list[dict]]:
-    """The same from files, the last where several have an operator and size."""
+    """The records of files; the last file counts if several have an operator and size."""
     found: dict[tuple, list[dict]] = {}
     for path in options.combine:
         new: dict[tuple, list[dict]] = {}
@@ -110,7 +110,7 @@ def written(options: argparse.Namespace) -> Iterator[list[dict]]:
 
 
 def of_this_commit(path: Path) -> dict:
-    """What is measured of short lists at this commit."""
+    """The records of short lists at this commit."""
     now = {"command": "python benchmarks/suite --short", **harness.environment(), "records": []}
     found = json.loads(path.read_text()) if path.exists() else now
     # A "+" says that files differ from the commit: this file of results does, once it has been written.
@@ -135,7 +135,7 @@ def pending(options: argparse.Namespace, records: list[dict], stack: dict) -> It
 
 
 def short(options: argparse.Namespace) -> None:
-    """What is not yet measured of short lists, and the page of all that is."""
+    """Measure the short lists that have no record yet, and write the page of all records."""
     path, start = options.output / "short_lists.json", time.time()
     what = of_this_commit(path)
     stack = {"stack": short_lists.TF_RANKING} if peers.ON_TF_RANKING else {}

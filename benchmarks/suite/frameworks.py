@@ -71,7 +71,7 @@ def jax_run(function: Callable, arrays: Arrays) -> Run:
 
 
 def numpy_run(function: Callable, arrays: Arrays) -> Run:
-    """Of what has no gradient."""
+    """The run of a function of NumPy arrays, which has no gradient."""
 
     def run() -> tuple[np.ndarray, np.ndarray]:
         results = function(*arrays).astype(np.float32)
@@ -96,7 +96,7 @@ def is_here(module: str) -> bool:
 
 
 def attribute(module: str, path: str) -> Any:
-    """What `path` names in an optional module, imported when a run first needs it: `jax` must not start in a parent."""
+    """The attribute `path` of an optional module, imported when a run needs it: `jax` must not start in a parent."""
 
     def call(*arguments: Any, **options: Any) -> Any:
         found: Any = importlib.import_module(module)

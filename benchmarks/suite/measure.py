@@ -23,12 +23,12 @@ from peers import Peer
 FORK = multiprocessing.get_context("fork")
 # Memory of shorter lists is that of libraries and compilers.
 SHORTEST = 1000
-# Of a candidate that is not slow, however long they take.
+# The least number of runs of a candidate that is not slow, however long they take.
 LEAST_RUNS = 5
 
 
 class Limits(NamedTuple):
-    """What a candidate may take; `seconds` are those of its timed runs, `timeout` is for all of a child."""
+    """The limits of a candidate; `seconds` are those of its timed runs, `timeout` is for all of a child."""
 
     bytes: float
     operations: float
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 
 
 def in_child(function: Callable[..., list[dict]], *arguments: Any, timeout: float) -> list[dict]:
-    """What `function` gives in a process of its own, or how that ended."""
+    """The result of `function` in another process, or how that process ended."""
     reader, writer = FORK.Pipe(duplex=False)
     process = FORK.Process(target=_send, args=(writer, function, arguments), daemon=True)
     process.start()

@@ -1,4 +1,4 @@
-"""What others compute: the published formulas in TensorFlow and torch, and the operators of libraries that are here."""
+"""The peers: published formulas in TensorFlow and torch, and the operators of libraries that are installed."""
 
 from __future__ import annotations
 

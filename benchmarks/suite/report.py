@@ -1,4 +1,4 @@
-"""What was measured: tables, slopes of time and memory against the size of lists, and plots of them."""
+"""The report: tables, slopes of time and memory against the size of lists, and plots of them."""
 
 from __future__ import annotations
 

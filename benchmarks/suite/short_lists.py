@@ -59,7 +59,7 @@ def ratios(records: Sequence[dict[str, Any]], stack: str | None = None) -> Cells
 
 
 def elsewhere(records: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Where a peer of another framework is faster than ours in its faster mode, and how many times."""
+    """The calls in which a peer of another framework is faster than our faster mode, and how many times."""
     ours: dict[tuple[str, str], float] = {}
     records = [record for record in records if "stack" not in record]
     for record in records:

@@ -53,7 +53,7 @@ def sinkhorn(logits: tf.Tensor, tau: float = 1.0, iterations: int = 20) -> tf.Te
 
 
 def sinkhorn_potentials(logits: tf.Tensor, tau: float = 1.0, iterations: int = 20) -> tf.Tensor:
-    """The same with potentials that are updated in place of the matrix, which is the fairer comparison."""
+    """Sinkhorn's matrix by potentials, which are updated in place of the matrix: the fairer comparison."""
     logits /= tau
     columns = tf.zeros_like(logits[..., :1, :])
     for _ in range(iterations):
@@ -125,7 +125,7 @@ def list_mle(scores: tf.Tensor, labels: tf.Tensor, ties: str = "first") -> tf.Te
 
 
 def list_mle_by_pairs(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """The same with `ties` "breslow", by comparing all labels."""
+    """ListMLE with `ties` "breslow", by comparing all labels."""
     scores -= tf.reduce_max(scores, axis=-1, keepdims=True)
     left = tf.cast(labels[:, tf.newaxis, :] <= labels[:, :, tf.newaxis], scores.dtype)
     return tf.reduce_sum(tf.math.log(tf.linalg.matvec(left, tf.exp(scores))) - scores, axis=-1)

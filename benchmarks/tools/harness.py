@@ -1,4 +1,4 @@
-"""What the benchmarks share: medians, memory, the machine, JSON results and the tables made of them.
+"""Shared parts of the benchmarks: medians, memory, the machine, JSON results and the tables made of them.
 
 A script yields rows, dictionaries from column titles to numbers and text; `publish` prints them as they come and, with
 `--json`, writes them with the command, the commit, the versions and the machine. Tables in `results/*.md` stand between
@@ -159,7 +159,7 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """That of the working tree, with a plus where files differ from it."""
+    """The commit of the working tree, with a plus if files differ from it."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(Path(__file__).parent), *arguments]

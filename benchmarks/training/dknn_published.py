@@ -3,9 +3,8 @@
 The run is one of the authors' PyTorch code by others, in github.com/erwan-auchere/automatic-differentiation
 (Neuralsort/Our_experience.ipynb): k = 9, tau = 80, 100 queries and 100 candidates per step, SGD at the constant rate
 1e-3 with momentum 0.9 and weight decay 5e-4, images shifted and mirrored, a pre-activation ResNet18 without a last
-normalization. What PyTorch does in another way than Keras is done as PyTorch does it: the loss is a sum over the k
-neighbors, weight decay passes through the momentum, weights are uniform, and queries and candidates are normalized in
-batches of their own.
+normalization. Four things are done as in PyTorch, not as in Keras: the loss is a sum over the k neighbors, weight decay
+passes through the momentum, weights are uniform, and queries and candidates are normalized in batches of their own.
 
     python benchmarks/training/dknn_published.py --data-dir FOLDER --epochs 3 --picture docs/pictures/dknn_published.png
 """

@@ -1,4 +1,4 @@
-"""Which loss to start with: every list loss at its defaults, and the normalizations of LambdaRank, on four data sets.
+"""Find the loss to start with: list losses at their defaults, and normalizations of LambdaRank, on four data sets.
 
 - `wards`: lists of 20 real patients, as in `ranking_methods.py`.
 - `letor`: `rank.train` and `rank.test`, the sample that LightGBM ships, in the folder `--letor`.
@@ -103,7 +103,7 @@ def of_loss(make: Callable[[], Any], split: Callable[[int], data.Split], options
 
 
 def of_trees(split: Callable[[int], data.Split], options: argparse.Namespace) -> list[float]:
-    """The same for LambdaMART."""
+    """NDCG@5 of LambdaMART for each seed."""
     return [ranking_methods.run_trees(split(seed), seed, 1)["NDCG@5"] for seed in range(options.seeds)]
 
 

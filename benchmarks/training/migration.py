@@ -2,8 +2,8 @@
 
 The blocks of that page are run as they are, once per seed, in a process and a folder of their own: the one that writes
 records, and the one of TF-Ranking or of this package. The exported model is then sent the serialized records of
-`valid.tfrecord`, and NDCG is that of the scores which it returns. What stands in `--json`, also of the other stack, is
-kept and not run again.
+`valid.tfrecord`, and NDCG is that of the scores which it returns. Rows in `--json`, also of the other stack, are kept
+and not run again.
 
 A seed draws other initial weights in Keras 3 than in Keras 2. With `--weights` TF-Ranking's run also writes the initial
 weights of each seed to a folder, and the run on Keras 3 starts from them as well as from its own.

@@ -1,4 +1,4 @@
-"""Where a training step of `mnist_sorting.py` takes its time, beside the machine's fastest matrix product.
+"""Time the parts of a training step of `mnist_sorting.py`, beside the machine's fastest matrix product.
 
 Each part is timed by itself, as a traced function, with the shapes of a batch of 20 lists. The candidates of the table
 "variants" compute the same step in other ways.
@@ -110,7 +110,7 @@ def sort_and_loss(lists: int, list_size: int) -> Callable:
 
 
 def pooled_first(image_shape: tuple[int, ...]) -> keras.Model:
-    """The same network with each ReLU behind its pooling, which gives the same values on a quarter of the numbers."""
+    """The network with each ReLU after its pooling, which gives equal values from a quarter of the numbers."""
     conv, pool, relu = keras.layers.Conv2D, keras.layers.MaxPooling2D, keras.layers.ReLU
     layers = [conv(32, 5, padding="same"), pool(), relu(), conv(64, 5, padding="same"), pool(), relu()]
     dense = [keras.layers.Flatten(), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(1)]

@@ -54,7 +54,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def identity(run: dict[str, Any]) -> tuple:
-    """What tells a run from all others."""
+    """A key that differs between all runs."""
     names = ("method", "list_size", "learning_rate", "initial", "seed", "tau")
     return *(run["options"][name] for name in names), in_bfloat16(run)
 
@@ -108,7 +108,7 @@ def curves(runs: Sequence[dict[str, Any]], measure: str, every: int, until: floa
 
 
 def label(run: dict[str, Any]) -> str:
-    """What tells a run from the others of its list size."""
+    """A label that differs between the runs of one list size."""
     options = run["options"]
     start = ", the paper's start" if options["initial"] == "paper" else ""
     tau = f", tau {options['tau']:g}" if options["tau"] != 1 else ""

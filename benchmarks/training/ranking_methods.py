@@ -5,8 +5,8 @@
   other training queries for validation; the test queries stay.
 
 Every method is trained on the training lists, stopped by NDCG@5 on the validation lists, and trained again on both with
-that many epochs or trees. What has been run stands in `--json` and is not run again, so that a run may be stopped by
-`--seconds` and continued.
+that many epochs or trees. Results in `--json` are not run again, so that a run may be stopped by `--seconds` and
+continued.
 
     python benchmarks/training/ranking_methods.py --json benchmarks/results/learning_to_rank.json --letor data
 """
@@ -149,7 +149,7 @@ class Trainer:
                 variable.assign(tf.zeros_like(variable))
 
     def scores(self, lists: data.Lists) -> np.ndarray:
-        """Of every item, `[lists, n]`."""
+        """The scores of all items, `[lists, n]`."""
         return self.score(lists.features, lists.mask).numpy()
 
     def fit(self, lists: data.Lists, epochs: int, seed: int) -> Iterator[int]:
@@ -217,7 +217,7 @@ TREES = {"LambdaMART, default settings": 1, "LambdaMART, tuned": 25}
 
 
 def pending(runs: Sequence[dict], sets: dict[str, Any], counts: dict[str, int], names: Sequence[str]) -> Iterator:
-    """What is still to run: method by method, so that each is traced once."""
+    """The remaining runs, method by method, so that each is traced once."""
     done = {(run["data"], run["method"], run["split"]) for run in runs}
     for title, make in sets.items():
         for name in names:

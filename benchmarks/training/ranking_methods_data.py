@@ -44,7 +44,7 @@ class Lists(NamedTuple):
         return wide
 
     def encoded(self, encode: Any) -> Lists:
-        """The same lists with features `encode(items)`."""
+        """These lists with features `encode(items)`."""
         return Lists.of(encode(self.features[self.mask]), self.labels[self.mask], self.mask.sum(axis=1))
 
 

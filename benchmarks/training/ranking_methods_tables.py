@@ -34,7 +34,7 @@ def _rows(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     networks = [by_split for by_split in methods.values() if "epochs" in next(iter(by_split.values()))]
     splits = set.intersection(*(set(by_split) for by_split in networks)) if networks else set()
     if len(networks) > 1 and splits:
-        # Of all networks the one that is best on the validation lists of the split: nothing of the test is used.
+        # The network that is best on the validation lists of the split: nothing of the test is used.
         methods["network chosen by validation"] = {
             split: max((by_split[split] for by_split in networks), key=lambda run: run["valid"])
             for split in sorted(splits)

@@ -1,13 +1,12 @@
 """Losses of embeddings beside each other: recall@1 and MAP@R on images of classes that training has or has not seen.
 
-The same small convolutional network maps images to unit vectors and is trained by each loss, in batches of equally many
-images of each class. It is measured on test images: each is a query, and the others are what it is to find. "unseen":
-trained on images of the first half of the classes and tested on the other half; "seen": trained and tested on all.
+A small convolutional network maps images to unit vectors. Each loss trains it, in batches of equally many images of
+each class. It is measured on test images: each is a query, and the others are its candidates. "unseen": trained on
+images of the first half of the classes and tested on the other half; "seen": trained and tested on all.
 
-Each loss has one setting, its temperature or what corresponds to it. Of three the one is taken that has the best MAP@R
-on two classes after training on three, all of them of those that "unseen" trains on, with a seed of its own. Then the
-network is trained anew with each of the seeds. The run can be stopped and resumed: rows that the file of `--json` has
-are not computed again.
+Each loss has one setting, its temperature or what corresponds to it. The best of three is chosen by MAP@R on two
+classes after training on three, all among the classes of "unseen", with another seed. Then the network is trained anew
+with each of the seeds. The run can be stopped and resumed: rows that the file of `--json` has are not computed again.
 
     python benchmarks/training/retrieval.py --json benchmarks/results/retrieval.json
     python benchmarks/training/retrieval.py --images digits --seconds 100 --json output/digits.json
@@ -67,7 +66,7 @@ def encoder(shape: tuple[int, ...], filters: tuple[int, ...]) -> keras.Sequentia
 
 
 def batches(images: Images, steps: int, seed: int) -> tf.data.Dataset:
-    """As many images of each class as fit; classes are numbered from 0."""
+    """Batches with as many images of each class as fit; classes are numbered from 0."""
     random, (names, classes) = np.random.default_rng(seed), np.unique(images.classes, return_inverse=True)
     members = [np.flatnonzero(classes == i) for i in range(len(names))]
     each = BATCH // len(names)
@@ -109,7 +108,7 @@ class Trainer:
         return model, keras.Sequential([model, head])
 
     def embeddings(self, learned: Images, tested: Images, options: argparse.Namespace, seed: int) -> np.ndarray:
-        """Of the tested images, after training on the learned ones."""
+        """The embeddings of the tested images, after training on the learned ones."""
         keras.utils.set_random_seed(seed)
         self.trained.set_weights(self.make()[1].get_weights())
         for variable in self.trained.optimizer.variables:

@@ -56,7 +56,7 @@ def curves(name: str, splits: list[data.Split], epochs: int) -> Curves:
 
 
 def row(name: str, found: Curves) -> harness.Row:
-    """Where NDCG@5 is highest, and what happens afterwards, in the mean over splits."""
+    """The epoch with the highest NDCG@5, and the change after it, in the mean over splits."""
     loss, training, test = (found[key].mean(axis=0) for key in ("loss", "training", "test"))
     best, top = int(np.argmax(test)), int(np.argmax(training))
 

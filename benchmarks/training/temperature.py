@@ -1,4 +1,4 @@
-"""Which temperatures train well, in standard deviations of the scores: `scale="std"` beside scores as they are.
+"""Find the temperatures that train well, in standard deviations of the scores: `scale="std"` beside scores as they are.
 
 A network with one hidden layer learns to order lists of 10 numbers from 0 to 99, each given as two scanned digits of
 scikit-learn's 8 x 8 pictures. It sees only the order of the numbers. Every loss is tried at temperatures from 0.001 to

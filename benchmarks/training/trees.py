@@ -6,9 +6,10 @@
 - `simulated`: 300 queries for training and 100 each for validation and testing, of 5 to 40 documents with 20 features.
   Labels are 0 to 4, and depend on an unknown number of each query as much as on the features.
 
-All trees have 15 leaves of at least 20 rows and a learning rate of 0.1. Of every tenth round up to 100 the one counts
-that is best on validation queries, by the measure of the column; the figure is that of test queries. Splits are drawn
-at random, and so are simulated queries. The time is that of gradient and hessian, in CPU milliseconds of one round.
+All trees have 15 leaves of at least 20 rows and a learning rate of 0.1. The number of rounds, a multiple of 10 up to
+100, is the best on validation queries by the measure of the column; the figure is that of test queries. Splits are
+drawn at random, and so are simulated queries. The time is that of gradient and hessian, in CPU milliseconds of one
+round.
 
     python benchmarks/training/trees.py --letor data --json benchmarks/results/trees.json
     python benchmarks/training/trees.py --times --json benchmarks/results/trees_times.json
@@ -91,7 +92,7 @@ def letor(folder: Path, seed: int) -> Split:
 
 
 def wards(seed: int) -> Split:
-    """The same patients as in other tables."""
+    """The patients of `ranking_methods.py`."""
     return Split(*(RankingDataset(*part.flat()) for part in data.wards(seed)))
 
 
