@@ -19,9 +19,9 @@ _BUCKETS = [8, 16, 32, 64, 128, 256, 512, 1024]
 class RankerModelHandler(ModelHandler):
     """Score lists by `RunInference` with a model from `serving.export_ranker`, loaded once per worker process.
 
-    An element is the features `[n, ...]` of a list, or a mapping of features for a model of several inputs, as for
-    `serving.Scorer`. Its result is a `PredictionResult` whose `inference` holds the scores `[n]`. Wrap the handler in
-    Beam's `KeyedModelHandler` to keep the query with its scores.
+    For pipelines that score lists. An element is the features `[n, ...]` of a list, or a mapping of features for a
+    model of several inputs, as for `serving.Scorer`. Its result is a `PredictionResult` whose `inference` holds the
+    scores `[n]`. Wrap the handler in Beam's `KeyedModelHandler` to keep the query with its scores.
 
     Args:
       path: the folder of a version, which every worker must be able to read.

@@ -31,9 +31,10 @@ def bucketed_batches(
 ) -> tf.data.Dataset:
     """Make padded batches of lists of similar sizes for `model.fit`: features `[batch, n, f]` and labels `[batch, n]`.
 
-    Each list is padded with features of 0 to the smallest of a few sizes n that holds it, and a batch holds lists of
-    one padded size. XLA compiles each padded size once, or twice with partial batches. To score rows use
-    `models.score_rows`: `model.predict` would keep the order of the batches, and score padding too.
+    Use them to train a model of lists. Each list is padded with features of 0 to the smallest of a few sizes n that
+    holds it, and a batch holds lists of one padded size. XLA compiles each padded size once, or twice with partial
+    batches. To score rows use `models.score_rows`: `model.predict` would keep the order of the batches, and score
+    padding too.
 
     Args:
       lists: a `RankingDataset`, or a sequence of tuples of arrays: features `[n, f]`, labels `[n]` and perhaps weights

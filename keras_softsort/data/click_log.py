@@ -162,10 +162,11 @@ class ExaminationCurve(NamedTuple):
 def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
     """Estimate how likely users look at each position, relative to the first one, from clicks alone.
 
-    In the model an item i at position r is clicked with probability `e_r a_i`. Expectation maximization finds the
-    examination e and the attraction a of each item, from how often each item was shown and clicked at each position.
-    Only items that were shown at several positions tell examination from attraction. If there is none, as in a log of
-    one fixed order per list, the curve is a smooth and wrong guess, and there is a warning.
+    Use it to weight clicks by their position. In the model an item i at position r is clicked with probability
+    `e_r a_i`. Expectation maximization finds the examination e and the attraction a of each item, from how often each
+    item was shown and clicked at each position. Only items that were shown at several positions tell examination from
+    attraction. If there is none, as in a log of one fixed order per list, the curve is a smooth and wrong guess, and
+    there is a warning.
 
     Args:
       log: a `ClickLog`.
@@ -230,8 +231,9 @@ class SlateValue(NamedTuple):
 def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
     """Estimate how many clicks per session another policy would get, from a log of the policy that was used.
 
-    Each click on an item i counts `new_i / old_i`: the ratio of the probabilities that the item is looked at under both
-    policies. The value is the mean over sessions. Its standard error takes the lists as strata.
+    Use it before a new policy is shown to users. Each click on an item i counts `new_i / old_i`: the ratio of the
+    probabilities that the item is looked at under both policies. The value is the mean over sessions. Its standard
+    error takes the lists as strata.
 
     Args:
       log: a `ClickLog` of the old policy, which must be random.

@@ -38,8 +38,8 @@ def elwc_batches(
 ) -> tf.data.Dataset:
     """Make padded batches of records of lists for `model.fit`: features by name and labels `[batch, n]`.
 
-    Lists are padded as by `bucketed_batches`. Records are streamed. Neither TF-Ranking nor TensorFlow Serving's API is
-    needed.
+    Use them for records of TF-Ranking or `write_elwc`. Lists are padded as by `bucketed_batches`. Records are streamed.
+    Neither TF-Ranking nor TensorFlow Serving's API is needed.
 
     Args:
       files: TFRecord files: a path, a pattern such as `"train-*.tfrecord"`, or several of them. Or a `tf.data.Dataset`

@@ -35,8 +35,8 @@ def from_frame(
 ) -> RankingDataset:
     """Turn a table into lists: the rows with the same value in a group column are one list.
 
-    The rows of a group need not be consecutive. Items are in the order of their rows, and lists in the order of their
-    first rows.
+    Start with it if your data are a table. The rows of a group need not be consecutive. Items are in the order of their
+    rows, and lists in the order of their first rows.
 
     Args:
       frame: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, or a dictionary of columns.
@@ -88,8 +88,8 @@ def read_parquet(
 ) -> RankingDataset:
     """Read lists from Parquet files: the rows with the same value in a group column are one list.
 
-    The result is that of `from_frame`, but the table is never in memory as a whole. Needs pyarrow
-    (`pip install "keras-softsort[data]"`).
+    Use it for files larger than memory. The result is that of `from_frame`, but the table is never in memory as a
+    whole. Needs pyarrow (`pip install "keras-softsort[data]"`).
 
     Args:
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. A group may have

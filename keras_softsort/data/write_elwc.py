@@ -28,9 +28,10 @@ def write_elwc(
 ) -> list[str]:
     """Write lists to TFRecord files of ExampleListWithContext, which `elwc_batches` and TF-Ranking read.
 
-    Each item becomes an example with float features: those named by `features`, `label`, and `weight` if there are
-    weights. The context has `query_id` if a `RankingDataset` has ids: an integer, or a string for ids of another type.
-    Numbers are rounded to float32. A crash leaves no partial shard: files get their names when all are complete.
+    Use it for data that TensorFlow streams, or that TF-Ranking reads. Each item becomes an example with float features:
+    those named by `features`, `label`, and `weight` if there are weights. The context has `query_id` if a
+    `RankingDataset` has ids: an integer, or a string for ids of another type. Numbers are rounded to float32. A crash
+    leaves no partial shard: files get their names when all are complete.
 
     Args:
       lists: a `RankingDataset`, or an iterable of tuples: features `[n, f]`, labels `[n]` and perhaps weights `[n]`,

@@ -22,11 +22,11 @@ from keras_softsort.ops.sorting.methods import sort_arguments
 class RelaxedPlackettLuce(OrderDistribution):
     """The distribution of soft permutation matrices `P(logits + Gumbel noise)`, by NeuralSort or SoftSort.
 
-    As tau goes to 0, a sample becomes the matrix of an order drawn from `PlackettLuce(logits)`. Samples are
-    differentiable with respect to `logits` and `tau` (reparameterized). There is no `log_prob`, since the density has
-    no known formula. `relaxed_mode()` is the matrix without noise. An event is a matrix `[n, n]`, or `[top_k, n]`, in
-    the dtype of `logits`: row i holds the weights of the items at rank i. It is a composite tensor, and its arguments
-    are attributes.
+    Use it to train through random orders. As tau goes to 0, a sample becomes the matrix of an order drawn from
+    `PlackettLuce(logits)`. Samples are differentiable with respect to `logits` and `tau` (reparameterized). There is no
+    `log_prob`, since the density has no known formula. `relaxed_mode()` is the matrix without noise. An event is a
+    matrix `[n, n]`, or `[top_k, n]`, in the dtype of `logits`: row i holds the weights of the items at rank i. It is a
+    composite tensor, and its arguments are attributes.
 
     Args:
       logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf counts as masked. A NaN or

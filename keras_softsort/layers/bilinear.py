@@ -17,7 +17,8 @@ from keras_softsort.ops.neighbors.embeddings import bilinear
 class Bilinear(keras.layers.Layer):
     """The bilinear interaction of two vectors, such as the embeddings of an item and of its position.
 
-    `y_k = sum_ij u_i W_ijk v_j + sum_i u_i A_ik + sum_j v_j B_jk + c_k` with trainable W, A, B and c.
+    Use it where features should multiply. `y_k = sum_ij u_i W_ijk v_j + sum_i u_i A_ik + sum_j v_j B_jk + c_k` with
+    trainable W, A, B and c.
 
     Args:
       units: number of outputs.

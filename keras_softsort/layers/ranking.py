@@ -103,7 +103,8 @@ _EPSILON = 1e-6
 class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     """Compute features of items that depend on the other items of their list, by masked self-attention.
 
-    The features are projected to `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
+    Use it if the score of an item should depend on the other items. The features are projected to
+    `h_0 = relu(x W + b)`, of size `head_size`. Each layer then computes
     `h_l = LayerNorm(h_(l-1) + Dropout(MultiHeadAttention(h_(l-1))))`, in which every item attends to the valid items of
     its list. If the items are reordered, their features are reordered in the same way.
 
@@ -204,8 +205,8 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
 class MaskedBatchNormalization(keras.layers.BatchNormalization):
     """Normalize features of items by the mean and variance of the valid items of a batch, as `BatchNormalization` does.
 
-    `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, for each feature. Training takes the mean and variance of
-    the batch, and inference their moving averages. O(n d) time and memory per list.
+    Use it for padded lists. `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, for each feature. Training takes
+    the mean and variance of the batch, and inference their moving averages. O(n d) time and memory per list.
 
     Args:
       **kwargs: the arguments of `keras.layers.BatchNormalization`, such as `momentum`.

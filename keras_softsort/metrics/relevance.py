@@ -114,8 +114,9 @@ class MeanAveragePrecision(RelevanceMetric):
 class AverageRelevancePosition(RankingMetric):
     """The mean rank of items, weighted by relevance: ARP. Lower is better.
 
-    `ARP = sum r w y / sum w y` over all items of all lists, where y is the label, w the weight and r the rank of an
-    item in its list. A list without a label above 0 does not count. The rest is as in `NDCG`.
+    Use it if all ranks count alike. `ARP = sum r w y / sum w y` over all items of all lists, where y is the label, w
+    the weight and r the rank of an item in its list. A list without a label above 0 does not count. The rest is as in
+    `NDCG`.
 
     Args:
       ties, **kwargs: see `NDCG`.
@@ -137,9 +138,9 @@ class AverageRelevancePosition(RankingMetric):
 class OrderedPairAccuracy(RankingMetric):
     """The share of pairs of items with different labels that the scores put in the right order.
 
-    `accuracy = sum w_i [s_i > s_j] / sum w_i` over the pairs of all lists with label_i > label_j, where s are the
-    scores and w the weights. A list without a pair of different labels does not count. Labels may be below 0 if they do
-    not mark padding. The rest is as in `NDCG`.
+    Use it for preferences between items. `accuracy = sum w_i [s_i > s_j] / sum w_i` over the pairs of all lists with
+    label_i > label_j, where s are the scores and w the weights. A list without a pair of different labels does not
+    count. Labels may be below 0 if they do not mark padding. The rest is as in `NDCG`.
 
     Args:
       ties: rule for pairs with equal scores. `"position"`: they are wrong, as in TF-Ranking. `"mean"`: they count one

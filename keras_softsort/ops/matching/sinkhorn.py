@@ -48,12 +48,13 @@ def sinkhorn(
 ) -> tf.Tensor | SinkhornResult:
     """Compute a soft matching of rows and columns by normalizing the rows and columns of `exp(logits / tau)` in turn.
 
-    A square matrix converges to the doubly stochastic matrix P with the largest `sum(P * logits) + tau entropy(P)`. As
-    tau goes to 0, it becomes the permutation matrix of `linear_assignment(logits)`. Columns are normalized last and sum
-    to 1. The rows sum to 1 up to the residual, which grows as tau falls: 20 iterations may leave 0.06 if tau is a tenth
-    of the spread of the logits, and 1.0 if it is a hundredth. Check it with `return_residual=True`, or set a tolerance.
-    If there are more columns than rows, the rows sum to 1 and the columns to at most 1: a slack row with uniform logits
-    takes the rest. If there are more rows than columns, it is the other way round.
+    Use it to train through a matching. A square matrix converges to the doubly stochastic matrix P with the largest
+    `sum(P * logits) + tau entropy(P)`. As tau goes to 0, it becomes the permutation matrix of
+    `linear_assignment(logits)`. Columns are normalized last and sum to 1. The rows sum to 1 up to the residual, which
+    grows as tau falls: 20 iterations may leave 0.06 if tau is a tenth of the spread of the logits, and 1.0 if it is a
+    hundredth. Check it with `return_residual=True`, or set a tolerance. If there are more columns than rows, the rows
+    sum to 1 and the columns to at most 1: a slack row with uniform logits takes the rest. If there are more rows than
+    columns, it is the other way round.
 
     With `row_sums` and `column_sums` the result is a transport plan:
     `sinkhorn(-costs, tau, row_sums=a, column_sums=b)`. If one side has more mass, its sums are upper bounds (partial
@@ -149,8 +150,8 @@ def gumbel_sinkhorn(
 ) -> tf.Tensor:
     """Draw samples of soft matchings: `sinkhorn(logits + noise_scale * Gumbel noise, tau)`.
 
-    As tau goes to 0, a sample becomes the exact matching with the largest sum of logits plus noise, which `hard=True`
-    returns. Gradients flow to the logits through each sample (reparameterized).
+    Use them to explore matchings. As tau goes to 0, a sample becomes the exact matching with the largest sum of logits
+    plus noise, which `hard=True` returns. Gradients flow to the logits through each sample (reparameterized).
 
     Args:
       logits, num_iterations, tolerance, row_mask, column_mask: as in `sinkhorn`.

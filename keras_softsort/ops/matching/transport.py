@@ -104,10 +104,11 @@ def sinkhorn_divergence(
 ) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
     """Compute the Sinkhorn divergence of two point clouds, which is 0 for equal clouds.
 
-    `divergence = cost(x, y) - cost(x, x) / 2 - cost(y, y) / 2`, with the costs of `transport_cost`. Unlike these it has
-    no bias: it is positive for clouds that differ, and its gradient moves x to y instead of to the center of y. As tau
-    goes to 0 it becomes the exact cost of transport; for large tau and squared distances, the squared distance of the
-    means. NaN, empty clouds, residuals, gradients and errors are as there, and the cost is three times as much.
+    Use it as a loss between clouds of points. `divergence = cost(x, y) - cost(x, x) / 2 - cost(y, y) / 2`, with the
+    costs of `transport_cost`. Unlike these it has no bias: it is positive for clouds that differ, and its gradient
+    moves x to y instead of to the center of y. As tau goes to 0 it becomes the exact cost of transport; for large tau
+    and squared distances, the squared distance of the means. NaN, empty clouds, residuals, gradients and errors are as
+    there, and the cost is three times as much.
 
     Args:
       x, y, tau, x_weights, y_weights, x_mask, y_mask, num_iterations, tolerance: as in `transport_cost`.

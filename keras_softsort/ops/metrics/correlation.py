@@ -19,7 +19,8 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Kendall's tau-b of two lists of numbers.
 
     With c concordant pairs of items, d discordant ones, and m pairs in all, of which t are tied in the first list and u
-    in the second: `(c - d) / sqrt((m - t) (m - u))`, from -1 (reversed orders) to 1 (the same order).
+    in the second: `(c - d) / sqrt((m - t) (m - u))`, from -1 (reversed orders) to 1 (the same order). `KendallTau` says
+    when to use it.
 
     Args:
       first: numbers `[..., n]`, of any sign, which may be infinite.
@@ -53,7 +54,7 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
     """Compute Spearman's rank correlation of two lists of numbers: Pearson's correlation of their ranks.
 
     Tied items have their mean rank. `spearman_loss` is the loss with soft ranks. Results, errors and cost are those of
-    `kendall_tau`.
+    `kendall_tau`. `SpearmanCorrelation` says when to use it.
 
     Args:
       first, second, mask: as in `kendall_tau`.

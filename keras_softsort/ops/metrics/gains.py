@@ -36,7 +36,7 @@ def ndcg(
     """Compute the normalized discounted cumulative gain of lists: NDCG@k, from 0 to 1.
 
     `NDCG = DCG / (the DCG of the best order)` with `DCG = sum_{r <= k} D(r) w g`, where g is the gain and w the weight
-    of the item at rank r, and D is the discount.
+    of the item at rank r, and D is the discount. `NDCG` says when to use it.
 
     Args:
       scores: floating-point `[..., n]`, which may be infinite.
@@ -44,8 +44,8 @@ def ndcg(
       k: number of ranks that count; None for all.
       gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
-      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over
-        all their orders, as in scikit-learn.
+      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over all
+        their orders, as in scikit-learn.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply the gains. Items of weight 0 are
         masked.
@@ -88,7 +88,7 @@ def dcg(
     """Compute the discounted cumulative gain of lists: DCG@k.
 
     `DCG = sum_{r <= k} D(r) w g / (sum w g / sum g)`, where g is the gain and w the weight of the item at rank r, and D
-    is the discount. Equal weights cancel out.
+    is the discount. Equal weights cancel out. `DCG` says when to use it.
 
     Args:
       scores, labels, k, gain, discount, ties, mask: as in `ndcg`.

@@ -25,7 +25,8 @@ def precision(
 ) -> tf.Tensor:
     """Compute the share of relevant items among the first k of each list: Precision@k.
 
-    `precision = (number of relevant items among the first k) / min(k, number of valid items)`.
+    `precision = (number of relevant items among the first k) / min(k, number of valid items)`. `Precision` says when to
+    use it.
 
     Args:
       scores: floating-point `[..., n]`, which may be infinite.
@@ -70,7 +71,7 @@ def recall(
     """Compute the share of relevant items that are among the first k of each list: Recall@k.
 
     `recall = (number of relevant items among the first k) / (number of relevant
-    items)`. Results for empty lists, errors and cost are those of `precision`.
+    items)`. Results for empty lists, errors and cost are those of `precision`. `Recall` says when to use it.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -99,7 +100,8 @@ def mean_average_precision(
 
     `average precision = sum_{r <= k} w_r y_r P(r) / sum_i w_i y_i`, where y is 1 for relevant items and else 0, w are
     the weights and P(r) is the precision among the first r ranks. The divisor counts all relevant items, also those
-    after rank k. Results for empty lists, errors and cost are those of `precision`.
+    after rank k. Results for empty lists, errors and cost are those of `precision`. `MeanAveragePrecision` says when to
+    use it.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -160,6 +162,7 @@ def hits(
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
     With `ties="mean"` the result is a probability. Results for empty lists, errors and cost are those of `precision`.
+    `Hits` says when to use it.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -187,7 +190,7 @@ def mrr(
     """Compute the reciprocal rank of the first relevant item of each list, whose mean over lists is MRR@k.
 
     `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k. Results for empty
-    lists, errors and cost are those of `precision`.
+    lists, errors and cost are those of `precision`. `MRR` says when to use it.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.

@@ -37,8 +37,9 @@ def nearest_neighbors(
 ) -> NearestNeighbors:
     """Find the k nearest references of each query, exactly.
 
-    A matrix product bounds how near each 32 references can be, rounding included. References that may be among the k
-    nearest are then compared by differences. So a query has the same neighbors alone and in any batch.
+    Use it for up to millions of references. A matrix product bounds how near each 32 references can be, rounding
+    included. References that may be among the k nearest are then compared by differences. So a query has the same
+    neighbors alone and in any batch.
 
     Args:
       queries: embeddings `[q, d]`.
@@ -135,7 +136,8 @@ def _without(exclude: tf.Tensor, neighbors: tf.Tensor, distances: tf.Tensor) -> 
 def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int, *, votes: str = "count") -> tf.Tensor:
     """Compute the share of each class in the vote of a query's neighbors.
 
-    `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the neighbors j, with w_j = 1 or 1 / distance.
+    Use it to classify. `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the neighbors j, with w_j = 1 or 1 /
+    distance.
 
     Args:
       labels: integers `[n]`, the class of each reference, from 0 to `num_classes - 1`. Other labels count for no class.

@@ -36,10 +36,10 @@ def retrieval_loss(
 ) -> tf.Tensor:
     """Compute minus a retrieval metric of each query from soft ranks of its candidates (Smooth-AP and others).
 
-    With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i is
-    `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j. With P
-    the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
-    the similarities; 1 without `k`), the metrics are:
+    `RetrievalLoss` says when to use it. With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i
+    is `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j.
+    With P the relevant candidates of a query and m_i the share of the first k ranks that i holds
+    (`soft_top_k_membership` of the similarities; 1 without `k`), the metrics are:
 
     - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / min(k, |P|)`;
     - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;

@@ -38,9 +38,9 @@ def soft_neighbor_membership(
 ) -> tf.Tensor:
     """Compute the soft membership of each candidate in the k nearest neighbors of each query.
 
-    The membership `m_ij` of candidate j for query i is the sum over the first k rows of a soft permutation that sorts
-    the candidates by distance, the nearest first. The memberships of a query sum to k. As `tau` goes to 0, they become
-    1 for the k nearest candidates and 0 for the others.
+    Use it to train through a search for neighbors. The membership `m_ij` of candidate j for query i is the sum over the
+    first k rows of a soft permutation that sorts the candidates by distance, the nearest first. The memberships of a
+    query sum to k. As `tau` goes to 0, they become 1 for the k nearest candidates and 0 for the others.
 
     Args:
       queries: embeddings `[..., q, d]`.
@@ -122,7 +122,8 @@ def dknn_loss(
     """Compute minus the share of each query's soft k nearest neighbors that have its class (DkNN).
 
     The loss is `-s_i` or `-log s_i`, with the share `s_i = sum_j m_ij [y_i = y_j] / k` and the memberships m of
-    `soft_neighbor_membership`. A query is never its own candidate. `DkNNLoss` is the mean over queries.
+    `soft_neighbor_membership`. A query is never its own candidate. `DkNNLoss` is the mean over queries. `DkNNLoss` says
+    when to use it.
 
     Args:
       embeddings: `[batch, d]`.

@@ -36,6 +36,7 @@ def approx_ndcg_loss(
 
     With scores s, labels l and weights w (1 by default): `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with
     `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with weights 1.
+    `ApproxNDCGLoss` says when to use it.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -97,6 +98,7 @@ def gumbel_approx_ndcg_loss(
 
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` its order has the
     Plackett-Luce distribution of the scores. Results, errors and the cost of a sample are those of `approx_ndcg_loss`.
+    `GumbelApproxNDCGLoss` says when to use it.
 
     Args:
       scores, labels, tau, k, gain, discount, normalization, mask, weights: as in `approx_ndcg_loss`.
@@ -131,6 +133,7 @@ def approx_mrr_loss(
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with the ranks of
     `approx_ndcg_loss`, from -1 (one relevant item, ranked first) to 0. Results, errors, cost and source are as there.
+    `ApproxMRRLoss` says when to use it.
 
     Args:
       scores, labels, tau, mask: as in `approx_ndcg_loss`. As tau goes to 0 the ranks become exact.

@@ -37,7 +37,7 @@ def pl_rank_loss(
     order z is drawn item by item with probabilities proportional to exp(s), D are the discounts of the ranks, and IDCG
     is the DCG of the best order, its weights 1. The expectation is a mean over samples. Its gradient is PL-Rank's:
     unbiased, with less variance than the score function's, because each item is credited with the reward it would earn
-    at every rank.
+    at every rank. `PLRankLoss` says when to use it.
 
     Args:
       scores: logits, floating-point `[..., n]`.

@@ -32,7 +32,8 @@ def mean_squared_loss(
 ) -> tf.Tensor:
     """Compute the mean squared error of each list's scores.
 
-    With scores s, labels y and weights w (1 by default) an item costs `w_i (s_i - y_i)^2`.
+    With scores s, labels y and weights w (1 by default) an item costs `w_i (s_i - y_i)^2`. `MeanSquaredLoss` says when
+    to use it.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -81,6 +82,7 @@ def sigmoid_cross_entropy_loss(
 
     With logits s, labels y and weights w (1 by default) an item costs `-w_i (y_i log p_i + (1 - y_i) log(1 - p_i))`
     with `p_i = 1 / (1 + exp(-s_i))`. Results, errors and cost are those of `mean_squared_loss`.
+    `SigmoidCrossEntropyLoss` says when to use it.
 
     Args:
       scores, normalization, mask, weights: as in `mean_squared_loss`.
@@ -119,7 +121,8 @@ def ordinal_loss(
     Each item has m logits, and logit l is that of the label being at least l, for the levels l = 1, ..., m. The loss of
     an item is the sum over levels of the binary cross-entropy of logit l with the target 1 if `y_i >= l`, else 0, times
     the weight of the item. To rank by such a model, score an item by the sum of its m sigmoids, the expected label.
-    Results and errors are those of `mean_squared_loss`; O(n m) time and memory per list.
+    Results and errors are those of `mean_squared_loss`; O(n m) time and memory per list. `OrdinalLoss` says when to use
+    it.
 
     Args:
       logits: `[..., n, m]` floating-point, one per level.

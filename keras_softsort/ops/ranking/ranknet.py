@@ -40,7 +40,7 @@ def ranknet_loss(
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
     i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that are
-    given as such cost `weight * tf.math.softplus(-score_difference / tau)`.
+    given as such cost `weight * tf.math.softplus(-score_difference / tau)`. `RankNetLoss` says when to use it.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -110,8 +110,9 @@ def ranknet_lambdas(
 ) -> tf.Tensor:
     """Compute RankNet's lambdas: the gradient of the sum of a list's pair costs with respect to its scores.
 
-    `lambda_i = sum_j l_ij`, where `l_ij = -W_ij / tau / (1 + exp((s_i - s_j) / tau))` and `l_ji = -l_ij` for each pair
-    with label_i > label_j. It is the gradient of `ranknet_loss` with `normalization="none"`.
+    Use it for training loops of your own, as those of trees. `lambda_i = sum_j l_ij`, where
+    `l_ij = -W_ij / tau / (1 + exp((s_i - s_j) / tau))` and `l_ji = -l_ij` for each pair with label_i > label_j. It is
+    the gradient of `ranknet_loss` with `normalization="none"`.
 
     Args:
       scores, tau, lambda_weight, mask: as in `ranknet_loss`; W are the lambda weights.

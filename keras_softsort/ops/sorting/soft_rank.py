@@ -27,9 +27,9 @@ def soft_rank(
 ) -> tf.Tensor:
     """Compute the soft rank of each item, where 1 is the first.
 
-    With `"neural_sort"` and `"soft_sort"` the ranks are `P^T (1, ..., n)`, for the soft permutation matrix P. The
-    columns of P sum to 1 only as tau goes to 0, so at a high temperature ranks may leave the range from 1 to n. The
-    ranks of the other methods stay in this range and sum to n (n + 1) / 2.
+    Use it for losses of ranks. With `"neural_sort"` and `"soft_sort"` the ranks are `P^T (1, ..., n)`, for the soft
+    permutation matrix P. The columns of P sum to 1 only as tau goes to 0, so at a high temperature ranks may leave the
+    range from 1 to n. The ranks of the other methods stay in this range and sum to n (n + 1) / 2.
 
     With `"projection"` they are the point of the permutahedron (the convex hull of all orders of 1, ..., n) that is
     nearest to `-scores / tau`. Neighbors in the sorted list that are further apart than tau have exact ranks and no

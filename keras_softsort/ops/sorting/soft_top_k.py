@@ -37,8 +37,8 @@ def soft_top_k(
 ) -> SoftTopK:
     """Compute the k largest (or smallest) scores softly, and the weights of the items in them.
 
-    `weights = P[..., :k, :]` are the first k rows of the soft permutation matrix, and `values = weights @ scores`. For
-    one number per item, see `soft_top_k_membership`.
+    Use it to read the k best items. `weights = P[..., :k, :]` are the first k rows of the soft permutation matrix, and
+    `values = weights @ scores`. For one number per item, see `soft_top_k_membership`.
 
     Args:
       scores, tau, power, mask, scale: as in `soft_values`.

@@ -29,8 +29,8 @@ def soft_values(
 ) -> tf.Tensor:
     """Compute softly sorted scores, `P @ scores`, or other values in the same order, `P @ values`.
 
-    P is the soft permutation matrix of `method`, see `neural_sort` and `soft_sort`. Each result is a weighted mean of
-    the values around its rank.
+    Use it to train on sorted values. P is the soft permutation matrix of `method`, see `neural_sort` and `soft_sort`.
+    Each result is a weighted mean of the values around its rank.
 
     Projections have no P, so `values` must be None. With `"projection"` the result is the point of the permutahedron of
     the scores (the convex hull of all their orders) that is nearest to `(n, ..., 1) / tau`. Neighbors in the sorted
