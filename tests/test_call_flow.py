@@ -35,6 +35,21 @@ def test_the_page_shows_every_folder():
 
 
 def test_a_file_that_runs_is_seen():
-    assert call_flow.files_of(lambda: None) == []
+    assert call_flow.visits_of(lambda: None) == []
     module = importlib.import_module("keras_softsort._internal.arguments")
-    assert call_flow.files_of(lambda: module.integer("k", 3)) == ["_internal/arguments.py"]
+    assert call_flow.visits_of(lambda: module.integer("k", 3)) == ["_internal/arguments.py"]
+
+
+def test_a_return_to_a_file_is_another_visit():
+    arguments = importlib.import_module("keras_softsort._internal.arguments")
+    axes = importlib.import_module("keras_softsort.ops.core.axes")
+
+    def back_and_forth():
+        arguments.integer("k", 3)
+        arguments.integer("k", 4)
+        axes.list_size(call_flow.SCORES)
+        arguments.integer("k", 5)
+
+    files = ["_internal/arguments.py", "ops/core/axes.py", "_internal/arguments.py"]
+    assert call_flow.visits_of(back_and_forth) == files
+    assert call_flow.visits_of(lambda: [back_and_forth() for _ in range(9)]) == files

@@ -83,7 +83,7 @@ def rows(names: Iterable[str]) -> Iterator[harness.Row]:
     for name in names:
         function, tensor = CALLS[name]
         program = with_gradient(function)
-        files = call_flow.files_of(lambda program=program, tensor=tensor: program.get_concrete_function(tensor))
+        files = set(call_flow.visits_of(lambda program=program, tensor=tensor: program.get_concrete_function(tensor)))
         operations, size = counted(program.experimental_get_compiler_ir(tensor)(stage="hlo"))
         yield {"call": name, "operations": operations, "KiB": round(size / 1024), "files": len(files)}
 

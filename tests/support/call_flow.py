@@ -1,6 +1,7 @@
 """The files of the package that a call runs through, and the page of the documentation that lists them.
 
-`python tests/support/call_flow.py`, from the root of the repository, writes the lists of the page anew.
+`python tests/support/call_flow.py`, from the root of the repository, writes the lists of the page anew. It prints the
+number of files of each call, and how often the call returns to a file that it had left.
 """
 
 import json
@@ -55,25 +56,33 @@ def trace(function, tensor):
     tf.function(with_gradient, autograph=False).get_concrete_function(tensor)
 
 
-def files_of(run):
-    """The files of the package, relative to it, with a function that runs during `run()`."""
-    files, folder = set(), f"{ROOT}/"
+def visits_of(run):
+    """The files of the package, relative to it, in the order in which their functions run during `run()`.
+
+    A file is in the list each time that it is entered from another one. An iteration that is traced again counts once.
+    """
+    visits, known, folder, last = [], set(), f"{ROOT}/", None
 
     def note(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(folder):
-            files.add(frame.f_code.co_filename.removeprefix(folder))
+        nonlocal last
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(folder) and file != last:
+            if (last, frame.f_code) not in known:
+                visits.append(file.removeprefix(folder))
+            known.add((last, frame.f_code))
+            last = file
 
     sys.setprofile(note)
     try:
         run()
     finally:
         sys.setprofile(None)
-    return sorted(files)
+    return visits
 
 
-def files_of_calls():
-    """Name of each call -> the files that it runs through."""
-    return {name: files_of(lambda each=each: trace(*each)) for name, each in calls().items()}
+def visits_of_calls():
+    """Name of each call -> the files that it enters."""
+    return {name: visits_of(lambda each=each: trace(*each)) for name, each in calls().items()}
 
 
 def as_text(flows):
@@ -86,8 +95,11 @@ def as_text(flows):
 
 
 if __name__ == "__main__":
-    found = files_of_calls()
+    found = visits_of_calls()
+    flows = {name: sorted(set(visits)) for name, visits in found.items()}
     if sys.argv[1:] == ["--json"]:
-        print(json.dumps(found))
+        print(json.dumps(flows))
     else:
-        PAGE.write_text(LISTS.sub(lambda _: as_text(found), PAGE.read_text()))
+        PAGE.write_text(LISTS.sub(lambda _: as_text(flows), PAGE.read_text()))
+        for name, visits in found.items():
+            print(f"{name}: {len(flows[name])} files, {len(visits) - len(flows[name])} returns")
